@@ -1,0 +1,20 @@
+"""labelspan: small spaces that labels inform."""
+
+from .estimators import CCA, HSL, LDA, LSI, MLSI, OPLS, SupervisedLSI, supervised_lsi
+from .operators import as_operator
+from .solvers import choose_solver
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CCA",
+    "HSL",
+    "LDA",
+    "LSI",
+    "MLSI",
+    "OPLS",
+    "SupervisedLSI",
+    "as_operator",
+    "choose_solver",
+    "supervised_lsi",
+]

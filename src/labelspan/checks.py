@@ -1,0 +1,204 @@
+"""Checks for estimators that learn from several labels a row.
+
+scikit-learn's own battery knows class vectors; this is the part it leaves out. An
+estimator of yours can run it too::
+
+    @parametrize_with_multilabel_checks([MyEstimator()])
+    def test_multilabel(estimator, check):
+        check(estimator)
+
+Estimators whose tags say ``target_tags.multi_output = False`` get one label a row.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .operators.base import Array
+
+__all__ = ["MULTILABEL_CHECKS", "parametrize_with_multilabel_checks"]
+
+
+def _data(estimator: Any, seed: int = 0, rows: int = 60) -> tuple[Array, Array]:
+    """Features, and labels that depend on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, 8))
+    scores = X[:, :4] + 0.5 * rng.standard_normal((rows, 4))
+    if not estimator.__sklearn_tags__().target_tags.multi_output:
+        return X, np.eye(4)[scores.argmax(axis=1)]
+    Y = (scores > 0.3).astype(float)
+    Y[:4] = np.eye(4)
+    return X, Y
+
+
+def check_sparse_labels(estimator: Any) -> None:
+    """Sparse labels, matrix or array, give the answer of dense ones."""
+    X, Y = _data(estimator)
+    expected = clone(estimator).fit(X, Y).transform(X)
+    for convert in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
+        found = clone(estimator).fit(X, convert(Y)).transform(X)
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def check_sparse_features(estimator: Any) -> None:
+    """Sparse features give the answer of dense ones, centred or not."""
+    X, Y = _data(estimator)
+    X[np.abs(X) < 0.5] = 0.0
+    dense = clone(estimator).fit(X, Y)
+    for convert in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
+        found = clone(estimator).fit(convert(X), Y)
+        np.testing.assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=1e-8)
+        np.testing.assert_allclose(found.transform(convert(X)), dense.transform(X), atol=1e-7)
+
+
+def check_label_names(estimator: Any) -> None:
+    """A data frame's column names become ``classes_``."""
+    import pandas as pd
+
+    X, Y = _data(estimator)
+    names = ["red", "green", "blue", "grey"]
+    fitted = clone(estimator).fit(X, pd.DataFrame(Y, columns=names))
+    assert list(fitted.classes_) == names
+    assert fitted.label_loadings_.shape == (fitted.n_components_, len(names))
+
+
+def check_unknown_labels(estimator: Any) -> None:
+    """-1 and NaN mean unknown, and neither yes nor no."""
+    X, Y = _data(estimator)
+    minus, missing = Y.copy(), Y.copy()
+    minus[5:9], missing[5:9] = -1, np.nan
+    one, two = clone(estimator).fit(X, minus), clone(estimator).fit(X, missing)
+    np.testing.assert_allclose(one.transform(X), two.transform(X), atol=1e-12)
+    known = np.r_[0:5, 9 : len(X)]
+    left_out = clone(estimator).fit(X[known], Y[known])
+    as_no = clone(estimator).fit(X, np.where(minus == -1, 0.0, minus))
+    assert not np.allclose(one.label_means_, as_no.label_means_) or not one.center
+    assert left_out.n_components_ == one.n_components_
+    single = Y.copy()
+    single[7, 2] = np.nan
+    assert np.isfinite(clone(estimator).fit(X, single).components_).all()
+
+
+def check_inputs_unchanged(estimator: Any) -> None:
+    """Neither the features nor the labels are written to."""
+    X, Y = _data(estimator)
+    Y[3] = -1
+    before = X.copy(), Y.copy()
+    X.flags.writeable = Y.flags.writeable = False
+    clone(estimator).fit(X, Y).transform(X)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Y, before[1])
+
+
+def check_label_scores(estimator: Any) -> None:
+    """``label_scores`` has a column a label and tells labelled rows from the others."""
+    X, Y = _data(estimator)
+    scores = clone(estimator).fit(X, Y).label_scores(X)
+    assert scores.shape == Y.shape
+    for label in range(Y.shape[1]):
+        positive = Y[:, label] == 1
+        assert scores[positive, label].mean() > scores[~positive, label].mean()
+
+
+def check_pipeline_and_grid_search(estimator: Any) -> None:
+    """Works in a pipeline and a grid search with labels of several columns."""
+    X, Y = _data(estimator)
+    pipeline = make_pipeline(StandardScaler(), clone(estimator))
+    assert pipeline.fit_transform(X, Y).shape[0] == len(X)
+
+    def agreement(model: Any, X: Array, Y: Array) -> float:
+        return -float(np.square(model.label_scores(X) - Y).mean())
+
+    search = GridSearchCV(
+        clone(estimator),
+        {"n_components": [1, 2]},
+        scoring=agreement,
+        cv=KFold(3, shuffle=True, random_state=0),
+        error_score="raise",
+    ).fit(X, Y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.n_components_ == search.best_params_["n_components"]
+
+
+def check_pandas_output(estimator: Any) -> None:
+    """``set_output`` gives data frames with names, and scores still come as arrays."""
+    import pandas as pd
+
+    X, Y = _data(estimator)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    fitted = clone(estimator).set_output(transform="pandas").fit(frame, Y)
+    out = fitted.transform(frame)
+    assert isinstance(out, pd.DataFrame)
+    assert list(out.columns) == list(fitted.get_feature_names_out())
+    assert list(fitted.feature_names_in_) == list(frame.columns)
+    assert isinstance(fitted.label_scores(frame), np.ndarray)
+
+
+def check_pickle_and_clone(estimator: Any) -> None:
+    """A pickle gives the same numbers, a clone the same parameters."""
+    X, Y = _data(estimator)
+    fitted = clone(estimator).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    assert clone(fitted).get_params().keys() == estimator.get_params().keys()
+    assert not hasattr(clone(fitted), "components_")
+
+
+def check_float32(estimator: Any) -> None:
+    """float32 comes back as float32, close to float64."""
+    X, Y = _data(estimator)
+    wide = clone(estimator).fit(X, Y)
+    narrow = clone(estimator).fit(X.astype(np.float32), Y.astype(np.float32))
+    out = narrow.transform(X.astype(np.float32))
+    assert out.dtype == narrow.components_.dtype == narrow.label_loadings_.dtype == np.float32
+    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-4)
+    np.testing.assert_allclose(out, wide.transform(X), atol=1e-3 * np.abs(out).max())
+
+
+def check_row_and_label_order(estimator: Any) -> None:
+    """Neither the order of the rows nor that of the labels matters."""
+    X, Y = _data(estimator)
+    rng = np.random.default_rng(1)
+    rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
+    one = clone(estimator).fit(X, Y)
+    two = clone(estimator).fit(X[rows], Y[rows][:, labels])
+    np.testing.assert_allclose(two.eigenvalues_, one.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(two.transform(X), one.transform(X), atol=1e-7)
+
+
+MULTILABEL_CHECKS: tuple[Callable[[Any], None], ...] = (
+    check_sparse_labels,
+    check_sparse_features,
+    check_label_names,
+    check_unknown_labels,
+    check_inputs_unchanged,
+    check_label_scores,
+    check_pipeline_and_grid_search,
+    check_pandas_output,
+    check_pickle_and_clone,
+    check_float32,
+    check_row_and_label_order,
+)
+
+
+def parametrize_with_multilabel_checks(estimators: Sequence[Any]) -> Any:
+    """A pytest decorator that runs every check on every estimator."""
+    import pytest
+
+    return pytest.mark.parametrize(
+        ("estimator", "check"),
+        [
+            pytest.param(estimator, check, id=f"{type(estimator).__name__}-{check.__name__}")
+            for estimator in estimators
+            for check in MULTILABEL_CHECKS
+        ],
+    )

@@ -1,0 +1,52 @@
+"""Errors and warnings of labelspan.
+
+    LabelspanError
+     +-- InvalidInput (ValueError)        what came in cannot be used
+     |    +-- InvalidParameter            a constructor parameter is outside its range
+     |    +-- InvalidLabels               y cannot be read as labels or targets
+     |    +-- Mismatch                    two choices that do not fit each other
+     LabelspanWarning
+      +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
+
+Every message is one sentence or two: the parameter, what came, what to do.
+"""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "InvalidInput",
+    "InvalidLabels",
+    "InvalidParameter",
+    "LabelspanError",
+    "LabelspanWarning",
+    "Mismatch",
+    "NotConverged",
+]
+
+
+class LabelspanError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InvalidInput(LabelspanError, ValueError):
+    """The data or the parameters cannot be used as they are."""
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter lies outside what the estimator or solver accepts."""
+
+
+class InvalidLabels(InvalidInput):
+    """The labels cannot be read, or carry nothing to learn from."""
+
+
+class Mismatch(InvalidInput):
+    """Two choices, say a solver and a form of MLSI, that do not go together."""
+
+
+class LabelspanWarning(UserWarning):
+    """Base of every warning of the package."""
+
+
+class NotConverged(LabelspanWarning, ConvergenceWarning):
+    """An iteration stopped before it reached its tolerance."""

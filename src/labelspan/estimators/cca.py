@@ -1,0 +1,165 @@
+"""Canonical correlation analysis."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import InvalidLabels
+from ..factors import Labels, cca_factor, read_labels
+from ..operators import Operator
+from ..operators.base import Array
+from .thin import ThinEstimator
+
+__all__ = ["CCA"]
+
+
+class CCA(ThinEstimator):
+    """Canonical correlation analysis of features and labels (sun2009, Eq. 3).
+
+    Solves ``X'Y (Y'Y)^+ Y'X w = lambda (X'X + alpha I) w`` for centred X and Y. Each
+    component is the combination of features most correlated with some combination of
+    labels; the correlations are the square roots of the eigenvalues. Labels count alike,
+    whatever their frequency.
+
+    Special cases: on classes it is :class:`LDA`. Labels that repeat or depend on each
+    other are no trouble: their common directions are counted once.
+
+    With more features than rows and ``alpha=0`` every correlation is 1, which says
+    nothing; use a penalty there.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction: the rank of the centred labels.
+    alpha : float, default=0.0
+        The penalty's strength.
+    penalty : {"l2", "l1"}, default="l2"
+        The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
+    center : bool, default=True
+        Whether to take off the columns' means; a sparse X stays sparse.
+    solver : str or solver, default="auto"
+        "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
+    tol, max_iter : float and int or None, default=None
+        For solvers that iterate; None leaves the choice to the solver.
+    random_state : int, RandomState or None, default=0
+        For solvers that draw random numbers.
+
+    Attributes
+    ----------
+    correlations_ : array of shape (m,)
+        The canonical correlations, with ``alpha=0``.
+    label_weights_ : array of shape (k, m)
+        The labels' side of each pair; see :meth:`transform_labels`.
+    components_ : array of shape (m, d)
+    eigenvalues_ : array of shape (m,)
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        The labels' names.
+    label_loadings_ : array of shape (m, k)
+    label_means_ : array of shape (k,)
+    n_components_, n_iter_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+    solver_, status_ : str
+        What ran, and how it went.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import CCA
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> CCA().fit(X, Y).correlations_.round(3)
+    array([0.796, 0.201, 0.073])
+    """
+
+    def _make_factor(self, labels: Labels) -> Array:
+        return cca_factor(labels, center=self.center)
+
+    def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
+        super()._set_loadings(X, labels, weights)
+        self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
+        values = labels.values - self.label_means_
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        # H H' is the projection on the labels' columns, so that their side of a pair is
+        # the regression of the features' side on the labels, at unit length.
+        side = np.linalg.pinv(values.T @ values, rcond=1e-10, hermitian=True)
+        side = side @ self.label_loadings_.astype(np.float64).T
+        scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
+        self.label_weights_ = (side / scale).astype(self.components_.dtype)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the pairs of directions from features and labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : vector of classes, or array or sparse matrix of shape (n, k)
+            Rows whose labels are all unknown (-1 or NaN) are left out.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y)
+        # One count a component, as scikit-learn's CCA has it.
+        self.n_iter_ = np.full(self.n_components_, self.n_iter_)
+        return self
+
+    def transform(self, X: Any, y: Any = None) -> Array:
+        """Map rows to the features' side of the pairs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : ignored
+            It stands here for code written for scikit-learn's CCA, which takes both sides
+            at once; the labels' side is :meth:`transform_labels`.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``.
+        """
+        return super().transform(X)
+
+    def transform_labels(self, y: Any) -> Array:
+        """Map labels to the space where features meet them.
+
+        Parameters
+        ----------
+        y : labels of the kind that was given to :meth:`fit`
+            Unknown entries count as the label's mean.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            Its columns correlate with those of :meth:`transform` by ``correlations_``.
+        """
+        check_is_fitted(self)
+        rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
+        labels = read_labels(y, rows, type(self).__name__)
+        values = np.zeros((rows, self.classes_.size))
+        unknown = np.zeros(values.shape, dtype=bool)
+        if labels.kind == "classes":
+            found = np.isin(labels.names, self.classes_)
+            if not found.all():
+                raise InvalidLabels(
+                    f"CCA: y has classes that were not there in fit: {labels.names[~found]}."
+                )
+            place = np.searchsorted(self.classes_, labels.names)
+            values[:, place] = labels.values
+            unknown[:] = ~labels.labelled[:, None]
+        else:
+            if labels.values.shape[1] != self.classes_.size:
+                raise InvalidLabels(
+                    f"CCA: y must have {self.classes_.size} columns as in fit, "
+                    f"but has {labels.values.shape[1]}."
+                )
+            values = labels.values
+            unknown = np.zeros_like(unknown) if labels.unknown is None else labels.unknown
+        centered = np.where(unknown, 0.0, values - self.label_means_)
+        return np.asarray(centered @ self.label_weights_)

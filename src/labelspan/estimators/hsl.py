@@ -1,0 +1,120 @@
+"""Hypergraph spectral learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+
+from ..factors import Kind, Labels, Laplacian, hsl_factor
+from ..operators.base import Array
+from ..solvers import Solver
+from ..validation.params import Choice, Constraint
+from .thin import ThinEstimator
+
+__all__ = ["HSL"]
+
+
+class HSL(ThinEstimator):
+    """Hypergraph spectral learning: labels as hyperedges (sun2009, Eq. 5).
+
+    Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
+    Laplacian of the hypergraph whose vertices are the rows and whose hyperedges are the
+    labels. Rows that share labels are drawn together, more so where a row has few labels
+    and a label few rows.
+
+    With D_e the labels' sizes and D_v the rows' degrees, ``S = H H'`` and
+
+    - ``"clique"``: ``H = diag(Y D_e 1)^-1/2 Y``;
+    - ``"star"``: ``H = diag(P 1)^-1/2 P diag(1'P)^-1/2`` with ``P = Y D_e^-1``;
+    - ``"zhou"``: ``H = D_v^-1/2 Y D_e^-1/2``.
+
+    Special cases: on classes, star and Zhou's Laplacian give :class:`LDA`.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction that the factor has.
+    laplacian : {"clique", "star", "zhou"}, default="clique"
+        Which Laplacian of the hypergraph.
+    edge_weight : sequence of k numbers or None, default=None
+        A positive weight for each label; None weighs all alike.
+    alpha : float, default=0.0
+        The penalty's strength.
+    penalty : {"l2", "l1"}, default="l2"
+        The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
+    center : bool, default=True
+        Whether to take off the columns' means; a sparse X stays sparse.
+    solver : str or solver, default="auto"
+        "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
+    tol, max_iter : float and int or None, default=None
+        For solvers that iterate; None leaves the choice to the solver.
+    random_state : int, RandomState or None, default=0
+        For solvers that draw random numbers.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+    eigenvalues_ : array of shape (m,)
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        The labels' names.
+    label_loadings_ : array of shape (m, k)
+    label_means_ : array of shape (k,)
+    n_components_, n_iter_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+    solver_, status_ : str
+        What ran, and how it went.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelspan import HSL
+    >>> X, Y = make_multilabel_classification(100, n_features=10, random_state=0)
+    >>> HSL(3, laplacian="star", alpha=1.0).fit_transform(X, Y).shape
+    (100, 3)
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **ThinEstimator._constraints,
+        "laplacian": Choice(("clique", "star", "zhou")),
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        laplacian: str = "clique",
+        edge_weight: Sequence[float] | Array | None = None,
+        alpha: float = 0.0,
+        penalty: str = "l2",
+        center: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha=alpha,
+            penalty=penalty,
+            center=center,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.laplacian = laplacian
+        self.edge_weight = edge_weight
+
+    def _make_factor(self, labels: Labels) -> Array:
+        weight = None if self.edge_weight is None else np.asarray(self.edge_weight)
+        return hsl_factor(
+            labels,
+            laplacian=cast(Laplacian, self.laplacian),
+            edge_weight=weight,
+            center=self.center,
+        )

@@ -1,0 +1,83 @@
+"""Linear discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..errors import InvalidLabels
+from ..factors import Kind, Labels, lda_factor
+from ..operators.base import Array
+from .thin import ThinEstimator
+
+__all__ = ["LDA"]
+
+
+class LDA(ThinEstimator):
+    """Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
+
+    Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
+    total scatter: one-hot labels, each column divided by the square root of its class
+    size. An eigenvalue of 1 is a direction without scatter inside classes.
+
+    Special cases: it equals :class:`CCA` on classes. Its space is that of scikit-learn's
+    ``LinearDiscriminantAnalysis``, which takes no sparse data.
+
+    Rows may carry one label or none. For several labels a row use :class:`CCA`,
+    :class:`OPLS` or :class:`HSL`.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction: one less than there are classes.
+    alpha : float, default=0.0
+        The penalty's strength.
+    penalty : {"l2", "l1"}, default="l2"
+        The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
+    center : bool, default=True
+        Whether to take off the columns' means; a sparse X stays sparse.
+    solver : str or solver, default="auto"
+        "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
+    tol, max_iter : float and int or None, default=None
+        For solvers that iterate; None leaves the choice to the solver.
+    random_state : int, RandomState or None, default=0
+        For solvers that draw random numbers.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+    eigenvalues_ : array of shape (m,)
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        The classes.
+    label_loadings_ : array of shape (m, k)
+    label_means_ : array of shape (k,)
+    n_components_, n_iter_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+    solver_, status_ : str
+        What ran, and how it went.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import LDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LDA().fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+
+    def _make_factor(self, labels: Labels) -> Array:
+        most = int(labels.values.sum(axis=1).max())
+        if most > 1:
+            raise InvalidLabels(
+                f"LDA takes one label a row, but y has rows with {most}; "
+                "use CCA, OPLS or HSL for several labels a row."
+            )
+        return lda_factor(labels, center=self.center)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags

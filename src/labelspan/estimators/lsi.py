@@ -1,0 +1,101 @@
+"""Latent semantic indexing."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ..factors import Factor
+from ..solvers import Solver
+from .base import Invertible, Limit, SpaceEstimator
+
+__all__ = ["LSI"]
+
+
+class LSI(Invertible, SpaceEstimator):
+    """Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
+
+    Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
+    scikit-learn's ``TruncatedSVD``, and with ``center=True`` that of ``PCA``; it is also
+    :class:`MLSI` with ``beta=0``, up to one common scale.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps 100, or the rank where that is less.
+    center : bool, default=False
+        Whether to take off the columns' means; a sparse X stays sparse.
+    solver : str or solver, default="auto"
+        "gram" and "eigen" are exact; "randomized" is block Krylov, to a stated share of
+        the energy, and the choice for data with two long sides.
+    tol : float or None, default=None
+        For "randomized": stop when the energy still to come is below this share; 2e-3 by
+        default.
+    max_iter : int or None, default=None
+        For "randomized": the most blocks.
+    random_state : int, RandomState or None, default=0
+        For "randomized".
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+        Orthonormal rows.
+    eigenvalues_ : array of shape (m,)
+        Squared singular values.
+    mean_ : array of shape (d,)
+    n_components_, n_iter_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+    solver_, status_ : str
+        What ran, and how it went.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan import LSI
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> LSI(10).fit_transform(X).shape
+    (1797, 10)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        center: bool = False,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the space from features.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        operator = self._read_features(X, reset=True)
+        dtype = operator.dtype
+        operator = self._centered(operator)
+        rows, columns = operator.shape
+        most = min(rows - self.center, columns)
+        count = self._count(Limit(most, f"X has {rows} rows and {columns} columns", default=100))
+        solution = self._solve(operator, Factor(share=1.0), count)
+        # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.
+        self._set_components(solution.weights * np.sqrt(solution.eigenvalues), dtype)
+        return self

@@ -1,0 +1,129 @@
+"""The thin-factor methods share everything but their factor."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..errors import InvalidLabels, InvalidParameter
+from ..factors import Factor, Labels, block_rank
+from ..operators import Operator
+from ..operators.base import Array
+from ..penalties import L1, L2
+from ..solvers import Solver
+from ..validation.params import Choice, Constraint, Real
+from .base import SHARED, Limit
+from .labelled import LabelledEstimator
+
+__all__ = ["ThinEstimator"]
+
+
+class ThinEstimator(LabelledEstimator):
+    """Base of OPLS, CCA, LDA and HSL: ``X'HH'X w = lambda (X'X + alpha I) w``."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SHARED,
+        "alpha": Real(0.0),
+        "penalty": Choice(("l2", "l1")),
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float = 0.0,
+        penalty: str = "l2",
+        center: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @abstractmethod
+    def _make_factor(self, labels: Labels) -> Array:
+        """H, from labels of labelled rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the space from features and labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : vector of classes, or array or sparse matrix of shape (n, k)
+            Rows whose labels are all unknown (-1 or NaN) are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        operator = self._read_features(X, reset=True)
+        labels = self._read_labels(y, operator.shape[0])
+        operator, labels = _labelled_rows(operator, labels)
+        self._refuse_one_class(labels)
+        dtype = operator.dtype
+        operator = self._centered(operator)
+        factor = self._make_factor(labels)
+        count = self._count(self._limit(operator, factor))
+        if self.penalty == "l1" and self.alpha == 0:
+            raise InvalidParameter(
+                f"{type(self).__name__}: penalty='l1' needs alpha above 0, but alpha=0 was given."
+            )
+        penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
+        solution = self._solve(operator, Factor(labels=factor), count, penalty)
+        signs = self._set_components(solution.weights, dtype)
+        self._set_loadings(operator, labels, solution.weights * signs)
+        return self
+
+    def _limit(self, X: Operator, factor: Array) -> Limit:
+        rows, columns = X.shape
+        rank = block_rank(factor)
+        limits = [
+            (rank, f"the labels span {rank} directions" + (" once centred" if self.center else "")),
+            (columns, f"X has {columns} feature(s)"),
+            (rows - self.center, f"X has {rows} labelled sample(s)"),
+        ]
+        count, reason = min(limits, key=lambda pair: pair[0])
+        return Limit(count, reason, default=count)
+
+    def _refuse_one_class(self, labels: Labels) -> None:
+        if labels.kind == "classes" and labels.names.size < 2:
+            raise InvalidLabels(
+                f"{type(self).__name__}: y has one class, {labels.names[0]}; "
+                "at least two are needed."
+            )
+
+    def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
+        """``V'Y``, with unknown labels at their mean."""
+        dtype = self.components_.dtype
+        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
+        values = labels.values - means
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        self.label_loadings_ = (weights.T @ X.rmatmat(values)).astype(dtype)
+        self.label_means_ = means.astype(dtype)
+
+
+def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+    labelled = labels.labelled
+    if labelled.all():
+        return X, labels
+    index = np.flatnonzero(labelled)
+    if index.size < 2:
+        raise InvalidLabels(
+            "y has labels for one row alone, and at least two are needed; "
+            "MLSI can learn from rows without labels."
+        )
+    return X.rows(index), labels.rows(index)

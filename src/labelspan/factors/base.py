@@ -1,0 +1,61 @@
+"""What a method is to a solver: its label factor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators.base import Array
+
+__all__ = ["RANK_TOLERANCE", "Factor", "Regression", "block_rank"]
+
+# Directions whose squared length is below this fraction of the longest are rounding.
+RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Regression:
+    """How labels are replaced by what the features can say of them: ``X B Q^1/2``.
+
+    ``B = (X'X + alpha I)^+ X'L``; ``mix`` takes ``B'B`` and returns ``Q^1/2``, or is None
+    where Q is the identity.
+    """
+
+    alpha: float
+    mix: Callable[[Array], Array] | None = None
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The label agreement ``S = share * X X' + L L'`` that a method maximises.
+
+    Parameters
+    ----------
+    labels : array of shape (n, s) or None
+        L, a thin block; None where a method knows no labels.
+    share : float
+        The weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
+    regression : Regression or None
+        Where given, L enters as its regression on X, so that S stays within range(X).
+    """
+
+    labels: Array | None = None
+    share: float = 0.0
+    regression: Regression | None = None
+
+    @property
+    def thin(self) -> bool:
+        """Whether S has the rank of the labels alone and they enter as they are."""
+        return self.share == 0 and self.regression is None
+
+
+def block_rank(block: Array) -> int:
+    """The number of independent columns of a thin block, whatever their scales."""
+    norms = np.linalg.norm(block, axis=0)
+    block = block[:, norms > 0] / norms[norms > 0]
+    if block.shape[1] == 0:
+        return 0
+    spectrum = np.linalg.eigvalsh(block.T @ block)
+    return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())

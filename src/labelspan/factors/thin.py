@@ -1,0 +1,116 @@
+"""The factors of OPLS, CCA, LDA and hypergraph spectral learning.
+
+Each takes :class:`Labels` and returns H, an n x s block with ``S = H H'``. Columns are
+centred where the method centres; an unknown entry holds its column's mean, so that it
+says neither yes nor no. Labels that no row carries give a column of zeros, and rows
+that carry no label a row of zeros before centring.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..errors import InvalidLabels, InvalidParameter
+from ..operators.base import Array
+from .base import RANK_TOLERANCE
+from .labels import Labels
+
+__all__ = ["Laplacian", "cca_factor", "hsl_factor", "lda_factor", "opls_factor"]
+
+Laplacian = Literal["clique", "star", "zhou"]
+
+
+def opls_factor(labels: Labels, *, center: bool = True) -> Array:
+    """``H = Y`` (sun2009, Eq. 4)."""
+    return _finish(labels.values, labels, center)
+
+
+def cca_factor(labels: Labels, *, center: bool = True) -> Array:
+    """An orthonormal basis of the labels' columns (sun2009, Eq. 3).
+
+    ``H H' = Y (Y'Y)^+ Y'``. Directions that are null, such as the sum of one-hot
+    columns or a duplicate label, are dropped; a plain inverse square root would blow
+    them up.
+    """
+    block = _finish(labels.values, labels, center)
+    norms = np.linalg.norm(block, axis=0)
+    block = block[:, norms > 0] / norms[norms > 0]
+    if block.shape[1] == 0:
+        return np.zeros((labels.values.shape[0], 1))
+    spectrum, axes = np.linalg.eigh(block.T @ block)
+    keep = spectrum > RANK_TOLERANCE * spectrum[-1]
+    return np.asarray(block @ (axes[:, keep] / np.sqrt(spectrum[keep])))
+
+
+def lda_factor(labels: Labels, *, center: bool = True) -> Array:
+    """One-hot labels, each column divided by the square root of its class size."""
+    sizes = labels.values.sum(axis=0)
+    return _finish(labels.values * _inverse(sizes, 0.5), labels, center)
+
+
+def hsl_factor(
+    labels: Labels,
+    *,
+    laplacian: Laplacian = "clique",
+    edge_weight: Array | None = None,
+    center: bool = True,
+) -> Array:
+    """The factor of a normalised hypergraph Laplacian: labels are hyperedges.
+
+    ``S = I - L`` with L after Zhou, or of the star or clique expansion (sun2009, Eq. 5);
+    ``edge_weight`` has one positive number a label, 1 by default.
+    """
+    incidence = labels.values
+    if (incidence < 0).any():
+        raise InvalidLabels("HSL: y must not be negative, for its entries are memberships.")
+    weight = _edge_weight(edge_weight, incidence.shape[1])
+    size = incidence.sum(axis=0)
+    if laplacian == "clique":
+        degree = incidence @ (weight * size)
+        block = _inverse(degree, 0.5)[:, None] * incidence * np.sqrt(weight)
+    elif laplacian == "star":
+        spread = incidence * (weight * _inverse(size, 1.0))
+        rows, columns = spread.sum(axis=1), spread.sum(axis=0)
+        block = _inverse(rows, 0.5)[:, None] * spread * _inverse(columns, 0.5)
+    else:
+        degree = incidence @ weight
+        block = _inverse(degree, 0.5)[:, None] * incidence * np.sqrt(weight * _inverse(size, 1.0))
+    return _finish(block, labels, center)
+
+
+def _finish(block: Array, labels: Labels, center: bool) -> Array:
+    """Centre by columns; unknown entries end as zeros, which add nothing."""
+    unknown = labels.unknown
+    if not center:
+        return block if unknown is None else np.where(unknown, 0.0, block)
+    length = np.linalg.norm(block, axis=0)
+    if unknown is None:
+        block = block - block.mean(axis=0)
+    else:
+        known = np.maximum((~unknown).sum(axis=0), 1)
+        means = np.where(unknown, 0.0, block).sum(axis=0) / known
+        block = np.where(unknown, 0.0, block - means)
+    # A constant label leaves nothing but rounding, which must not pass for a direction.
+    block[:, np.linalg.norm(block, axis=0) <= 1e-13 * length] = 0.0
+    return block
+
+
+def _inverse(values: Array, power: float) -> Array:
+    """``values ** -power``, and 0 where a value is 0."""
+    out = np.zeros_like(values, dtype=np.float64)
+    np.power(values, -power, out=out, where=values > 0)
+    return out
+
+
+def _edge_weight(edge_weight: Array | None, count: int) -> Array:
+    if edge_weight is None:
+        return np.ones(count)
+    weight = np.asarray(edge_weight, dtype=np.float64)
+    if weight.shape != (count,) or not (weight > 0).all() or not np.isfinite(weight).all():
+        raise InvalidParameter(
+            f"HSL: edge_weight must hold one positive number for each of the {count} labels, "
+            f"but {edge_weight!r} was given."
+        )
+    return weight

@@ -1,0 +1,142 @@
+"""What every operator offers, whatever holds its numbers.
+
+An operator is an n x d matrix that can be multiplied from both sides by a thin
+block. Solvers see this class alone: they never ask whether the numbers are dense,
+sparse or elsewhere. A new kind of storage writes ``_matmat`` and ``_rmatmat``; the
+rest has defaults that are right, and may be overridden where they can be cheaper.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+
+__all__ = ["Array", "Operator"]
+
+Array = NDArray[Any]
+
+# Width of the identity blocks from which the default Gram matrix is put together.
+_GRAM_BLOCK = 256
+
+
+class Operator(ABC):
+    """An n x d matrix known by its products with thin blocks."""
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    @abstractmethod
+    def _matmat(self, block: Array) -> Array: ...
+
+    @abstractmethod
+    def _rmatmat(self, block: Array) -> Array: ...
+
+    def matmat(self, block: Array) -> Array:
+        """``X @ block`` for a block with d rows."""
+        return self._matmat(self._block(block, self.shape[1], "matmat"))
+
+    def rmatmat(self, block: Array) -> Array:
+        """``X.T @ block`` for a block with n rows."""
+        return self._rmatmat(self._block(block, self.shape[0], "rmatmat"))
+
+    def _block(self, block: Array, rows: int, what: str) -> Array:
+        if block.ndim != 2 or block.shape[0] != rows:
+            raise InvalidInput(
+                f"{what} of an operator of shape {self.shape} takes a block with {rows} rows, "
+                f"but one of shape {block.shape} was given."
+            )
+        return np.ascontiguousarray(block, dtype=self.dtype)
+
+    @property
+    def T(self) -> Operator:
+        """The transpose, with the two products exchanged."""
+        return _Transposed(self)
+
+    def gram(self) -> Array:
+        """``X.T @ X`` in float64; only for a moderate number of columns."""
+        columns = self.shape[1]
+        out = np.empty((columns, columns))
+        for start in range(0, columns, _GRAM_BLOCK):
+            stop = min(start + _GRAM_BLOCK, columns)
+            unit = np.zeros((columns, stop - start), dtype=self.dtype)
+            unit[np.arange(start, stop), np.arange(stop - start)] = 1
+            out[:, start:stop] = self.rmatmat(self.matmat(unit))
+        return (out + out.T) / 2
+
+    def cogram(self) -> Array:
+        """``X @ X.T`` in float64; only for a moderate number of rows."""
+        return Operator.gram(self.T)
+
+    def column_means(self) -> Array:
+        """The mean of every column, in float64."""
+        ones = np.ones((self.shape[0], 1), dtype=self.dtype)
+        return np.asarray(self.rmatmat(ones)[:, 0], dtype=np.float64) / self.shape[0]
+
+    def sum_of_squares(self) -> float:
+        """The squared Frobenius norm."""
+        total, columns = 0.0, self.shape[1]
+        for start in range(0, columns, _GRAM_BLOCK):
+            stop = min(start + _GRAM_BLOCK, columns)
+            unit = np.zeros((columns, stop - start), dtype=self.dtype)
+            unit[np.arange(start, stop), np.arange(stop - start)] = 1
+            total += float(np.square(self.matmat(unit), dtype=np.float64).sum())
+        return total
+
+    def shifted(self, offset: Array) -> Operator:
+        """The operator with a row of numbers taken off every row."""
+        from .compose import Centered
+
+        return Centered(self, offset)
+
+    def centered(self) -> tuple[Operator, Array]:
+        """The operator with every column's mean taken off, and the means."""
+        means = self.column_means()
+        return self.shifted(means), means
+
+    def rows(self, index: Array) -> Operator:
+        """The operator on some of the rows, given by number."""
+        from .compose import RowSubset
+
+        return RowSubset(self, index)
+
+    def columns(self) -> tuple[Any, Array | None]:
+        """A matrix with fast access to columns, and the row to take off it.
+
+        For coordinate descent, which products cannot serve.
+        """
+        return np.asfortranarray(self.toarray()), None
+
+    def toarray(self) -> Array:
+        """The dense twin; for tests and small problems."""
+        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+
+
+class _Transposed(Operator):
+    def __init__(self, base: Operator) -> None:
+        super().__init__((base.shape[1], base.shape[0]), base.dtype)
+        self.base = base
+
+    def _matmat(self, block: Array) -> Array:
+        return self.base.rmatmat(block)
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self.base.matmat(block)
+
+    @property
+    def T(self) -> Operator:
+        return self.base
+
+    def gram(self) -> Array:
+        return self.base.cogram()
+
+    def cogram(self) -> Array:
+        return self.base.gram()
+
+    def sum_of_squares(self) -> float:
+        return self.base.sum_of_squares()

@@ -1,0 +1,32 @@
+"""The dot-test: whether the two products of an operator belong to the same matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .base import Operator
+
+__all__ = ["dottest"]
+
+
+def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
+    """Relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
+
+    Zero up to rounding for a sound operator. Use it in the tests of one of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import as_operator, dottest
+    >>> dottest(as_operator(np.eye(4))) < 1e-12
+    True
+    """
+    rng = np.random.default_rng(seed)
+    rows, columns = operator.shape
+    right = rng.standard_normal((columns, width)).astype(operator.dtype)
+    left = rng.standard_normal((rows, width)).astype(operator.dtype)
+    forward = operator.matmat(right)
+    one = float(np.vdot(forward, left))
+    two = float(np.vdot(right, operator.rmatmat(left)))
+    scale = float(np.linalg.norm(forward) * np.linalg.norm(left))
+    return abs(one - two) / scale if scale else abs(one - two)

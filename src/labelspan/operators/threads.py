@@ -1,0 +1,51 @@
+"""Threads over blocks of work, as many as the numerical libraries may use.
+
+The number follows ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits``: a
+program that limits its BLAS limits these threads with it, and a worker of joblib
+does not start a crowd of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["map_threads", "n_threads"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    # Finding the libraries takes milliseconds; asking them their limit, microseconds.
+    return ThreadpoolController()
+
+
+def n_threads() -> int:
+    """How many threads a product may use now."""
+    limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
+    if os.environ.get("OMP_NUM_THREADS", "").isdigit():
+        limits.append(int(os.environ["OMP_NUM_THREADS"]))
+    limits += [library.num_threads for library in _controller().lib_controllers]
+    return max(1, min(limit for limit in limits if limit))
+
+
+@lru_cache(maxsize=1)
+def _executor(process: int, workers: int) -> ThreadPoolExecutor:
+    # Keyed by process: threads do not survive a fork, so a child makes its own.
+    return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
+
+
+def map_threads(task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Run ``task`` on every item, on threads where there is more than one, in order."""
+    items = list(items)
+    workers = min(n_threads(), len(items))
+    if workers <= 1:
+        return [task(item) for item in items]
+    return list(_executor(os.getpid(), n_threads()).map(task, items))

@@ -1,0 +1,71 @@
+"""``auto``: which solver a problem gets, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..penalties import L1
+from .base import DIRECT_LIMIT, Problem, Solver
+from .eigen import Eigen
+from .gram import Gram
+from .least_squares import LeastSquares
+from .randomized import Randomized
+from .two_stage import TwoStage
+
+__all__ = ["SOLVERS", "Choice", "choose_solver"]
+
+SOLVERS: dict[str, type[Solver]] = {
+    "eigen": Eigen,
+    "two-stage": TwoStage,
+    "least-squares": LeastSquares,
+    "randomized": Randomized,
+    "gram": Gram,
+}
+
+# Up to this many columns a d x d eigenproblem costs less than an iteration would.
+_GRAM_COLUMNS = 1024
+# The same for rows, where the data is wide.
+_DUAL_ROWS = 512
+
+
+class Choice(NamedTuple):
+    """A solver's name and the reason for it."""
+
+    solver: str
+    reason: str
+
+
+def choose_solver(problem: Problem) -> Choice:
+    """The solver that ``solver="auto"`` runs on a problem, with the reason.
+
+    Depends on the method, the penalty and the shape alone, never on the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Problem, choose_solver
+    >>> X = as_operator(np.ones((2000, 50)))
+    >>> choose_solver(Problem(X, Factor(share=1.0), n_components=5)).solver
+    'gram'
+    """
+    factor = problem.factor
+    rows, columns = problem.X.shape
+    if isinstance(problem.penalty, L1):
+        return Choice("least-squares", "the 1-norm penalty has no eigenproblem")
+    if factor.thin:
+        return Choice("two-stage", "the factor is thin: exact from one block of regressions")
+    if columns <= _GRAM_COLUMNS and columns <= rows:
+        return Choice("gram", f"{columns} columns are few: one pass for X'X is exact and cheap")
+    if rows <= _DUAL_ROWS or (columns <= _GRAM_COLUMNS):
+        return Choice("eigen", f"the smaller side, {min(rows, columns)}, is short: exact, dual")
+    if factor.regression is not None and factor.regression.mix is not None:
+        return Choice("two-stage", "form='inverse' needs the regression to its end")
+    if factor.labels is not None and factor.regression is None:
+        name = "gram" if columns <= min(rows, DIRECT_LIMIT) else "eigen"
+        return Choice(name, "form='direct' has dense solvers only")
+    if problem.n_components > min(rows, columns) // 4 and min(rows, columns) <= DIRECT_LIMIT:
+        name = "gram" if columns <= rows else "eigen"
+        return Choice(name, "a large part of the spectrum is wanted: direct is cheaper")
+    return Choice("randomized", "two long sides: block Krylov, to a stated share of the objective")

@@ -1,0 +1,76 @@
+"""``eigen``: direct and dense, the reference that the other solvers are held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators.base import Array
+from ..penalties import L1
+from .base import Problem, Solution, rounding
+from .small import psd_basis, spectral
+
+__all__ = ["Eigen", "spectral_problem"]
+
+# Named by the user, the direct solver goes further than what is chosen for them:
+# 20,000 x 20,000 in float64 is 3 GiB.
+_LIMIT = 20_000
+
+
+@dataclass(frozen=True)
+class Eigen:
+    """Eigenvectors of the smaller Gram matrix, then of the whole problem in that basis.
+
+    Primal (d x d) where d <= n, dual (n x n) otherwise. Takes every factor; the cost is
+    cubic in the smaller side.
+    """
+
+    @property
+    def name(self) -> str:
+        return "eigen"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if isinstance(problem.penalty, L1):
+            return (
+                "solver='eigen' cannot take penalty='l1', which has no eigenproblem; "
+                "use solver='least-squares'."
+            )
+        smaller = min(problem.X.shape)
+        if smaller > _LIMIT:
+            return (
+                f"solver='eigen' would form a dense {smaller} x {smaller} array, above its limit "
+                f"of {_LIMIT}; use solver='auto'."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        X, labels = problem.X, problem.factor.labels
+        rows, columns = X.shape
+        tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
+        if columns <= rows:
+            values, right = psd_basis(X.gram(), tolerance)
+            coordinates = _primal_coordinates(problem, values, right)
+        else:
+            values, left = psd_basis(X.cogram(), tolerance)
+            right = X.rmatmat(left / np.sqrt(values))
+            coordinates = None if labels is None else left.T @ labels
+        return spectral_problem(problem, values, right, coordinates, self.name)
+
+
+def spectral_problem(
+    problem: Problem, values: Array, right: Array, coordinates: Array | None, name: str
+) -> Solution:
+    """Finish in the basis ``right`` of X's row space."""
+    eigenvalues, inside = spectral(
+        values, coordinates, problem.factor, problem.metric_alpha, problem.n_components
+    )
+    statistics = {"rank": float(values.size)}
+    return Solution(right @ inside, eigenvalues, name, statistics=statistics)
+
+
+def _primal_coordinates(problem: Problem, values: Array, right: Array) -> Array | None:
+    labels = problem.factor.labels
+    if labels is None:
+        return None
+    return np.asarray((right.T @ problem.X.rmatmat(labels)) / np.sqrt(values)[:, None])

@@ -1,0 +1,58 @@
+"""``gram``: from sufficient statistics, for data with a moderate number of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators.base import Array
+from ..penalties import L1
+from .base import DIRECT_LIMIT, Problem, Solution, rounding
+from .eigen import spectral_problem
+from .small import psd_basis, psd_solve, thin_spectrum
+
+__all__ = ["Gram", "solve_statistics"]
+
+
+@dataclass(frozen=True)
+class Gram:
+    """One pass over the rows for ``X'X`` and ``X'L``; nothing else of the data is used.
+
+    Exact for every factor. Memory d x d, time n d^2 + d^3 whatever the number of rows.
+    """
+
+    @property
+    def name(self) -> str:
+        return "gram"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if isinstance(problem.penalty, L1):
+            return (
+                "solver='gram' cannot take penalty='l1', which needs the rows; "
+                "use solver='least-squares'."
+            )
+        columns = problem.X.shape[1]
+        if columns > DIRECT_LIMIT:
+            return (
+                f"solver='gram' would form a dense {columns} x {columns} array, above its limit "
+                f"of {DIRECT_LIMIT}; use solver='auto'."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        labels = problem.factor.labels
+        cross = None if labels is None else problem.X.rmatmat(labels).astype(np.float64)
+        return solve_statistics(problem, problem.X.gram(), cross)
+
+
+def solve_statistics(problem: Problem, gram: Array, cross: Array | None) -> Solution:
+    """Solve from ``X'X`` and ``X'L`` alone."""
+    tolerance = 4 * max(problem.X.shape) * rounding(np.dtype(np.float64))
+    if problem.factor.thin and cross is not None:
+        slopes = psd_solve(gram, cross, problem.metric_alpha, tolerance)
+        values, axes = thin_spectrum(cross.T @ slopes, problem.n_components)
+        return Solution(slopes @ (axes / np.sqrt(values)), values, "gram")
+    values, right = psd_basis(gram, tolerance)
+    coordinates = None if cross is None else (right.T @ cross) / np.sqrt(values)[:, None]
+    return spectral_problem(problem, values, right, coordinates, "gram")

@@ -1,0 +1,175 @@
+"""A growing block Krylov space of X'X, and the truncated SVD that it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators import Operator
+from ..operators.base import Array
+from .blocks import orthonormalize, remove
+from .small import leading, leading_values
+
+__all__ = ["KrylovSpace", "Tail", "TruncatedSVD", "truncated_svd"]
+
+
+_ILL_CONDITIONED = 1e3
+
+
+class KrylovSpace:
+    """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
+
+    Beside P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
+    that a Rayleigh-Ritz step needs. Each :meth:`expand` costs one product with X' and
+    one with X, for the width of the newest block.
+    """
+
+    def __init__(self, X: Operator, start: Array) -> None:
+        self.X = X
+        self.basis: list[Array] = []
+        self.image: list[Array] = []
+        self.gram = np.zeros((0, 0))
+        self.exhausted = not self._append(start)
+
+    @property
+    def size(self) -> int:
+        return self.gram.shape[0]
+
+    def expand(self) -> bool:
+        """Add a block; False where the space is invariant and there is none to add."""
+        if not self.exhausted:
+            self.exhausted = not self._append(self.X.rmatmat(self.image[-1]))
+        return not self.exhausted
+
+    def combine(self, coefficients: Array) -> Array:
+        """``P @ coefficients``."""
+        return _combine(self.basis, coefficients)
+
+    def combine_image(self, coefficients: Array) -> Array:
+        """``X @ P @ coefficients``."""
+        return _combine(self.image, coefficients)
+
+    def project(self, block: Array) -> Array:
+        """``P' @ block``, in float64."""
+        return np.concatenate([part.T @ block for part in self.basis]).astype(np.float64)
+
+    def compress(self, count: int) -> None:
+        """Keep the leading directions of all blocks but the newest: a thick restart."""
+        old = self.size - self.basis[-1].shape[1]
+        values, vectors = leading(self.gram[:old, :old], count)
+        newest, newest_image = self.basis.pop(), self.image.pop()
+        self.basis = [_combine(self.basis, vectors), newest]
+        self.image = [_combine(self.image, vectors), newest_image]
+        side = vectors.T @ self.gram[:old, old:]
+        corner = self.gram[old:, old:]
+        self.gram = np.block([[np.diag(values), side], [side.T, corner]])
+
+    def _append(self, block: Array) -> bool:
+        length = np.linalg.norm(block)
+        block = remove(block, self.basis)
+        # What is left of a block inside the space is rounding, not a direction.
+        if not np.linalg.norm(block) > 100 * np.finfo(block.dtype).eps * length:
+            return False
+        block, factor = orthonormalize(block)
+        room = self.X.shape[1] - self.size
+        if room <= 0:
+            return False
+        block = block[:, -room:]
+        if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
+            # Short directions were stretched, and their slips along the basis with them.
+            block, _ = orthonormalize(remove(block, self.basis))
+        image = self.X.matmat(block)
+        side = [part.T @ image for part in self.image]
+        corner = (image.T @ image).astype(np.float64)
+        if side:
+            wide = np.concatenate(side).astype(np.float64)
+            self.gram = np.block([[self.gram, wide], [wide.T, corner]])
+        else:
+            self.gram = corner
+        self.basis.append(block)
+        self.image.append(image)
+        return True
+
+
+def _combine(parts: list[Array], coefficients: Array) -> Array:
+    coefficients = coefficients.astype(parts[0].dtype)
+    out, start = None, 0
+    for part in parts:
+        stop = start + part.shape[1]
+        term = part @ coefficients[start:stop]
+        out = term if out is None else np.add(out, term, out=out)
+        start = stop
+    assert out is not None
+    return out
+
+
+class Tail:
+    """How much of a growing sum is still to come, judged by its last gains.
+
+    The gains of a Krylov space fall geometrically; their ratio gives the rest of the
+    series.
+    """
+
+    def __init__(self) -> None:
+        self._values: list[float] = []
+
+    def add(self, value: float) -> float:
+        """The expected rest, relative to the sum; infinite before there are three values."""
+        self._values.append(value)
+        if len(self._values) < 3:
+            return np.inf
+        one, two, three = self._values[-3:]
+        previous, gain = abs(two - one), abs(three - two)
+        if gain == 0:
+            return 0.0
+        ratio = min(gain / previous, 0.9) if previous > 0 else 0.9
+        return gain * ratio / (1 - ratio) / abs(three)
+
+
+@dataclass(frozen=True)
+class TruncatedSVD:
+    """Leading singular values squared, right singular vectors, and how it went."""
+
+    values: Array
+    right: Array
+    n_iter: int
+    rest: float
+    converged: bool
+
+
+def truncated_svd(
+    X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
+) -> TruncatedSVD:
+    """The ``count`` leading singular directions by block Krylov with thick restarts.
+
+    Works on the shorter side of X. Stops when the energy still to come is below ``tol``
+    of the energy found; blocks are about a third of ``count`` wide, which buys more
+    energy a product than one wide block with few powers.
+    """
+    rows, columns = X.shape
+    flipped = rows < columns
+    side = X.T if flipped else X
+    width = min(max(8, -(-count // 3)), side.shape[1])
+    start = side.rmatmat(rng.standard_normal((side.shape[0], width)).astype(X.dtype))
+    space = KrylovSpace(side, start)
+    most = max(4 * count, count + 4 * width)
+    tail, rest, n_iter = Tail(), np.inf, 1
+    while n_iter < max_iter or space.size < count:
+        if not space.expand():
+            rest = 0.0
+            break
+        n_iter += 1
+        if space.size >= min(2 * count, side.shape[1]):
+            rest = tail.add(float(leading_values(space.gram, count).sum()))
+            if rest <= tol:
+                break
+        if space.size > most:
+            space.compress(count + width)
+            # Gains across a restart do not fall as those inside a cycle do.
+            tail = Tail()
+    values, vectors = leading(space.gram, count)
+    keep = values > 64 * np.finfo(X.dtype).eps * max(values[0], 0.0)
+    values, vectors = values[keep], vectors[:, keep]
+    right = space.combine_image(vectors / np.sqrt(values)) if flipped else space.combine(vectors)
+    return TruncatedSVD(values, right, n_iter, float(rest), bool(rest <= tol))

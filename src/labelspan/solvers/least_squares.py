@@ -1,0 +1,216 @@
+"""``least-squares``: sun2009's Algorithm 1, with its 2-norm and 1-norm penalties."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, lsqr
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
+
+from ..factors import RANK_TOLERANCE
+from ..operators import Centered, Operator
+from ..operators.base import Array
+from ..penalties import L1
+from .base import Problem, Solution
+
+__all__ = ["LeastSquares", "targets"]
+
+# A target is reproduced when this share of it, at most, is left over.
+_REPRODUCED = 1e-5
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Regress X on targets made from the factor alone.
+
+    ``H P = Q R`` with column pivoting, ``R = U_R S_R V_R'``, targets ``T = Q U_R`` in the
+    order of ``S_R``, of which the leading ones are kept (Corollary 1); then LSQR, one
+    target at a time, or coordinate descent where the penalty is the 1-norm.
+
+    It solves the eigenproblem exactly when ``rank(X) = n - 1`` for a centred X (Theorem 2)
+    and there is no penalty; the solution says whether it does.
+
+    Parameters
+    ----------
+    tol : float
+        LSQR's ``atol`` and ``btol``, or the coordinate descent's ``tol``.
+    max_iter : int
+        The most iterations a target.
+    intercept : {"implicit", "bias"}
+        A centred sparse X is either centred implicitly, or left as it is with a column of
+        ones beside it, as the paper does. The two agree on the rows of X; where there are
+        more features than rows, the paper's way finds the smallest weights *and bias*, and
+        its weights hold a part that the centred rows do not see.
+    """
+
+    tol: float = 1e-8
+    max_iter: int = 10_000
+    intercept: Literal["implicit", "bias"] = "implicit"
+
+    @property
+    def name(self) -> str:
+        return "least-squares"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if not problem.factor.thin or problem.factor.labels is None:
+            return (
+                "solver='least-squares' needs a factor made of labels alone, as in OPLS, CCA, "
+                "LDA and HSL; for LSI and MLSI use solver='auto'."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        assert problem.factor.labels is not None
+        wanted = targets(problem.factor.labels)[:, : problem.n_components]
+        if isinstance(problem.penalty, L1):
+            weights, n_iter, converged = self._lasso(problem.X, wanted, problem.penalty.alpha)
+        else:
+            weights, n_iter, converged = self._lsqr(problem.X, wanted, problem.penalty.alpha)
+        return self._solution(problem, wanted, weights, n_iter, converged)
+
+    def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
+        system = _Bordered(X, alpha, bias=self.intercept == "bias")
+        weights = np.empty((X.shape[1], wanted.shape[1]))
+        n_iter, converged = 0, True
+        for column in range(wanted.shape[1]):
+            answer = lsqr(
+                system.operator,
+                system.right(wanted[:, column]),
+                atol=self.tol,
+                btol=self.tol,
+                iter_lim=self.max_iter,
+            )
+            weights[:, column] = answer[0][: X.shape[1]]
+            n_iter = max(n_iter, int(answer[2]))
+            converged &= answer[1] != 7
+        return weights, n_iter, converged
+
+    def _lasso(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
+        matrix, offset = X.columns()
+        # scikit-learn's objective is |Xw - t|^2 / 2n + alpha |w|_1, the paper's has no 2n.
+        model = Lasso(
+            alpha=alpha / (2 * X.shape[0]),
+            fit_intercept=offset is not None,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        weights = np.empty((X.shape[1], wanted.shape[1]))
+        n_iter, converged = 0, True
+        for column in range(wanted.shape[1]):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                model.fit(matrix, wanted[:, column])
+            weights[:, column] = model.coef_
+            n_iter = max(n_iter, int(model.n_iter_))
+            converged &= not caught
+        return weights, n_iter, converged
+
+    def _solution(
+        self, problem: Problem, wanted: Array, weights: Array, n_iter: int, converged: bool
+    ) -> Solution:
+        labels = problem.factor.labels
+        assert labels is not None
+        image = problem.X.matmat(weights).astype(np.float64)
+        left_over = np.linalg.norm(image - wanted, axis=0)
+        metric = np.square(image).sum(axis=0)
+        metric += problem.metric_alpha * np.square(weights).sum(axis=0)
+        agreement = np.square(labels.T @ image).sum(axis=0)
+        eigenvalues = np.divide(agreement, metric, out=np.zeros_like(metric), where=metric > 0)
+        equivalent = problem.penalty.alpha == 0 and bool((left_over <= _REPRODUCED).all())
+        status = _statement(problem, equivalent)
+        if not converged:
+            status = (
+                f"solver='least-squares' stopped after {self.max_iter} iterations; "
+                "raise max_iter, tol or alpha."
+            )
+        return Solution(
+            weights,
+            eigenvalues,
+            self.name,
+            exact=equivalent,
+            converged=converged,
+            status=status,
+            n_iter=n_iter,
+            residual=float(left_over.max()),
+            statistics={"equivalent": float(equivalent)},
+        )
+
+
+def targets(factor: Array) -> Array:
+    """sun2009's class indicator ``T = Q U_R``, orthonormal, the leading target first."""
+    q, r, _ = linalg.qr(factor, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(r))
+    rank = int((diagonal > np.sqrt(RANK_TOLERANCE) * diagonal[0]).sum()) if diagonal.size else 0
+    left, _, _ = linalg.svd(r[:rank], full_matrices=False)
+    return np.asarray(q[:, :rank] @ left)
+
+
+def _statement(problem: Problem, equivalent: bool) -> str:
+    rows, columns = problem.X.shape
+    if problem.penalty.alpha > 0:
+        return (
+            "With a penalty, least squares and the penalised eigenproblem are different methods; "
+            "solver='two-stage' solves the latter."
+        )
+    if equivalent:
+        return (
+            "Every target is reproduced, as rank(X) = n - 1 implies: "
+            "this is the solution of the eigenproblem (sun2009, Theorem 2)."
+        )
+    because = f"d = {columns} < n - 1 = {rows - 1}" if columns < rows - 1 else "X has a lower rank"
+    return (
+        f"rank(X) = n - 1 does not hold ({because}): this is sun2009's least squares answer, "
+        "not that of the eigenproblem, which solver='two-stage' gives."
+    )
+
+
+class _Bordered:
+    """``[X; sqrt(alpha) I]`` with an optional column of ones that is not penalised."""
+
+    def __init__(self, X: Operator, alpha: float, *, bias: bool) -> None:
+        base: Operator = X
+        if bias and isinstance(X, Centered):
+            base = X.base
+        self._base, self._bias = base, base is not X
+        self._root = np.sqrt(alpha)
+        rows, columns = X.shape
+        self._rows = rows
+        height = rows + (columns if alpha > 0 else 0)
+        self.operator = LinearOperator(
+            (height, columns + self._bias),
+            matvec=self._forward,
+            rmatvec=self._backward,
+            dtype=np.float64,
+        )
+
+    def right(self, target: Array) -> Array:
+        out = np.zeros(self.operator.shape[0])
+        out[: self._rows] = target
+        return out
+
+    def _forward(self, vector: Array) -> Array:
+        vector = vector.reshape(-1)
+        weights = vector[: self._base.shape[1]]
+        out = np.zeros(self.operator.shape[0])
+        out[: self._rows] = self._base.matmat(weights[:, None])[:, 0]
+        if self._bias:
+            out[: self._rows] += vector[-1]
+        if self._root:
+            out[self._rows :] = self._root * weights
+        return out
+
+    def _backward(self, vector: Array) -> Array:
+        vector = vector.reshape(-1)
+        columns = self._base.shape[1]
+        out = np.zeros(self.operator.shape[1])
+        out[:columns] = self._base.rmatmat(vector[: self._rows, None])[:, 0]
+        if self._root:
+            out[:columns] += self._root * vector[self._rows :]
+        if self._bias:
+            out[-1] = vector[: self._rows].sum()
+        return out

@@ -1,0 +1,169 @@
+"""``randomized``: block Krylov, for LSI and MLSI on data with two long sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..factors import Factor
+from ..operators.base import Array
+from ..penalties import L1
+from .base import Problem, Solution
+from .krylov import KrylovSpace, Tail, truncated_svd
+from .small import leading, leading_values, psd_basis, psd_solve, spectral
+
+__all__ = ["Randomized"]
+
+_FEATURES_TOL = 2e-3
+_LABELS_TOL = 5e-3
+
+
+@dataclass(frozen=True)
+class Randomized:
+    """LSI and MLSI from one Krylov space, to a stated share of the objective.
+
+    For LSI a truncated SVD. For MLSI the space starts from the features' view of the
+    labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and the
+    leading directions of features and regressed labels are both found inside it.
+
+    Parameters
+    ----------
+    tol : float or None
+        Stop when the objective still to come is below this share of the objective found.
+        None is 2e-3 for LSI, whose objective is the energy kept. For MLSI it is 5e-3 of the
+        energy kept and of the labels explained: the regression converges more slowly than
+        the space it informs, whose own objective is then within 2e-3.
+    max_iter : int
+        The most blocks that a space grows by, beyond those that ``n_components`` needs.
+    seed : int
+        The same seed gives the same answer.
+    """
+
+    tol: float | None = None
+    max_iter: int = 100
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "randomized"
+
+    def why_not(self, problem: Problem) -> str | None:
+        factor = problem.factor
+        if isinstance(problem.penalty, L1):
+            return "solver='randomized' cannot take penalty='l1'; use solver='least-squares'."
+        if factor.thin:
+            return (
+                "solver='randomized' is for LSI and MLSI; OPLS, CCA, LDA and HSL are solved "
+                "exactly at the same price by solver='two-stage'."
+            )
+        if factor.regression is not None and factor.regression.mix is not None:
+            return (
+                "solver='randomized' cannot take form='inverse', which needs the regression "
+                "to its end; use solver='two-stage', or form='ridge'."
+            )
+        if problem.metric_alpha or (factor.labels is not None and factor.regression is None):
+            return (
+                "solver='randomized' cannot take form='direct', whose metric is not X'X; "
+                "use solver='gram' or 'eigen', or form='ridge'."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        rng = np.random.default_rng(self.seed)
+        if problem.factor.labels is None:
+            return self._features(problem, rng)
+        return self._features_and_labels(problem, problem.factor.labels, rng)
+
+    def _features(self, problem: Problem, rng: np.random.Generator) -> Solution:
+        tol = _FEATURES_TOL if self.tol is None else self.tol
+        svd = truncated_svd(
+            problem.X, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng
+        )
+        weights = svd.right / np.sqrt(svd.values).astype(svd.right.dtype)
+        values = problem.factor.share * svd.values
+        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol)
+
+    def _features_and_labels(
+        self, problem: Problem, labels: Array, rng: np.random.Generator
+    ) -> Solution:
+        X, factor, count = problem.X, problem.factor, problem.n_components
+        labels = labels.astype(X.dtype, copy=False)
+        space = KrylovSpace(X, X.rmatmat(_start(labels, count, rng)))
+        # P'X'L, grown with the space: it costs less than X'L and serves the regression,
+        # the objective and the label loadings.
+        seen = _see(space, labels, np.zeros((0, labels.shape[1])))
+        tol = _LABELS_TOL if self.tol is None else self.tol
+        tail, rest = Tail(), np.inf
+        while rest > tol and (len(space.basis) < self.max_iter or space.size < count):
+            if not space.expand():
+                rest = 0.0
+                break
+            seen = _see(space, labels, seen)
+            if space.size >= min(2 * count, *X.shape):
+                rest = tail.add(_objective(space.gram, seen, factor, count))
+        tolerance = 64 * float(np.finfo(X.dtype).eps)
+        values, vectors = psd_basis(space.gram, tolerance)
+        coordinates = (vectors.T @ seen) / np.sqrt(values)[:, None]
+        eigenvalues, inside = spectral(values, coordinates, factor, 0.0, count)
+        inside = vectors @ inside
+        weights, images = space.combine(inside), inside.T @ seen
+        return self._solution(weights, eigenvalues, len(space.basis), rest, tol=tol, images=images)
+
+    def _solution(
+        self,
+        weights: Array,
+        values: Array,
+        n_iter: int,
+        rest: float,
+        *,
+        tol: float,
+        images: Array | None = None,
+    ) -> Solution:
+        converged = rest <= tol
+        status = f"The objective still to come is estimated at {rest:.1e} of the objective found."
+        if not converged:
+            status = f"solver='randomized' stopped after {n_iter} blocks; raise max_iter or tol."
+        return Solution(
+            weights,
+            values,
+            self.name,
+            exact=False,
+            converged=bool(converged),
+            status=status,
+            n_iter=n_iter,
+            residual=float(rest),
+            images=images,
+        )
+
+
+def _start(labels: Array, count: int, rng: np.random.Generator) -> Array:
+    """The leading directions of the labels, and a few random ones for the features.
+
+    A rotation of the labels changes nothing in MLSI, so their leading directions may
+    stand for all of them; the rest is caught by the regression inside the space. Half as
+    many as components, and deeper, beat all of them, and shallower.
+    """
+    square = labels.T @ labels
+    few = min(labels.shape[1], max(16, count // 2))
+    _, axes = leading(square.astype(np.float64), few)
+    wanted = labels @ axes.astype(labels.dtype)
+    extra = max(4, count // 10, count // 3 - few)
+    random = rng.standard_normal((labels.shape[0], extra)).astype(labels.dtype)
+    both = np.concatenate([wanted, random], axis=1)
+    lengths = np.linalg.norm(both, axis=0)
+    return np.asarray(both[:, lengths > 0] / lengths[lengths > 0])
+
+
+def _see(space: KrylovSpace, labels: Array, seen: Array) -> Array:
+    return np.concatenate([seen, (space.image[-1].T @ labels).astype(np.float64)])
+
+
+def _objective(gram: Array, seen: Array, factor: Factor, count: int) -> float:
+    """A sum that only grows with the space: the energy of the features kept, and of the
+    labels explained.
+    """
+    assert factor.regression is not None
+    slopes = psd_solve(gram, seen, factor.regression.alpha, 1e-12)
+    kept = factor.share * float(leading_values(gram, count).sum()) if factor.share else 0.0
+    return kept + float((seen * slopes).sum())

@@ -1,0 +1,83 @@
+"""Small dense algebra on the host, in float64: what every solver ends in.
+
+numpy's routines throughout, where they exist: scipy brings a BLAS of its own, whose
+threads and numpy's would wait for each other inside an iteration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from ..factors import RANK_TOLERANCE, Factor
+from ..operators.base import Array
+
+__all__ = ["leading", "leading_values", "psd_basis", "psd_solve", "spectral", "thin_spectrum"]
+
+
+def leading(matrix: Array, count: int) -> tuple[Array, Array]:
+    """The largest eigenvalues of a symmetric matrix, falling, and their vectors."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return values[::-1][:count], vectors[:, ::-1][:, :count]
+
+
+def leading_values(matrix: Array, count: int) -> Array:
+    """The largest eigenvalues of a symmetric matrix, falling."""
+    return np.linalg.eigvalsh((matrix + matrix.T) / 2)[::-1][:count]
+
+
+def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
+    """Eigenvalues above ``tolerance`` times the largest, falling, and their vectors."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    keep = values > tolerance * max(values[-1], 0.0) if values[-1] > 0 else np.zeros(0, dtype=int)
+    return values[keep][::-1], vectors[:, keep][:, ::-1]
+
+
+def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
+    """``(gram + alpha I)^+ right`` for a positive semi-definite gram.
+
+    Cholesky where the penalty makes the matrix safely definite; otherwise by
+    eigenvalues, leaving out the directions that are null up to rounding.
+    """
+    if alpha > tolerance * np.trace(gram):
+        shifted = gram.copy()
+        shifted[np.diag_indices_from(shifted)] += alpha
+        factor = linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
+        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+    values, vectors = psd_basis(gram, tolerance)
+    return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
+
+
+def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
+    """Eigenpairs of the s x s matrix of the second stage, null directions left out."""
+    values, vectors = leading(matrix, count)
+    keep = values > RANK_TOLERANCE * max(values[0], 0.0)
+    return values[keep], vectors[:, keep]
+
+
+def spectral(
+    values: Array, coordinates: Array | None, factor: Factor, alpha: float, count: int
+) -> tuple[Array, Array]:
+    """Solve the problem in the singular basis of X.
+
+    With ``X = U diag(values)^1/2 V'``, ``coordinates = U'L`` is all that the labels
+    contribute. The answer is ``(eigenvalues, F)`` with ``W = V F``.
+
+    Any orthonormal V will do that spans what W may use: the whole row space for an exact
+    answer, a Krylov space for an approximate one.
+    """
+    if coordinates is None:
+        coordinates = np.zeros((values.size, 0))
+    if factor.regression is not None:
+        shifted = values + factor.regression.alpha
+        fitted = coordinates * (values / shifted)[:, None]
+        if factor.regression.mix is not None:
+            slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
+            fitted = fitted @ factor.regression.mix(slopes.T @ slopes)
+        coordinates = fitted
+    damped = np.sqrt(values / (values + alpha))
+    inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
+    inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
+    spectrum, vectors = leading(inner, count)
+    keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
+    return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]

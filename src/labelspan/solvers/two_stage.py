@@ -1,0 +1,119 @@
+"""``two-stage``: exact, and thin from end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators import HStack, Scaled, as_operator
+from ..penalties import L1
+from .base import Problem, Solution
+from .krylov import truncated_svd
+from .normal import Regressed, regress
+from .small import thin_spectrum
+
+__all__ = ["TwoStage"]
+
+# The truncated SVD of the second stage is run to this share of the energy.
+_ENERGY = 1e-12
+
+
+@dataclass(frozen=True)
+class TwoStage:
+    """Least squares for all labels at once, then a small eigenproblem or one SVD.
+
+    With a thin factor H: ``G = (X'X + alpha I)^+ X'H``, the s x s matrix ``H'X G`` and
+    its eigenvectors. With MLSI's regressed labels: the regression first, then one
+    truncated SVD of ``[c X, X B Q^1/2]``. No array has two long sides.
+
+    Parameters
+    ----------
+    tol : float or None
+        Relative residual of the regressions where they are iterated on; 1e-6 for float64
+        and 1e-4 for float32 by default.
+    max_iter : int
+        The most iterations of each stage.
+    seed : int
+        For the start of the SVD.
+    """
+
+    tol: float | None = None
+    max_iter: int = 1000
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "two-stage"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if isinstance(problem.penalty, L1):
+            return (
+                "solver='two-stage' cannot take penalty='l1', for its second stage would undo "
+                "the zeros; use solver='least-squares'."
+            )
+        if problem.factor.labels is None:
+            return (
+                "solver='two-stage' needs labels to regress on, and LSI (or beta=0) has none; "
+                "use solver='randomized'."
+            )
+        if problem.factor.share and problem.factor.regression is None:
+            return (
+                "solver='two-stage' cannot take form='direct', whose labels are not regressed "
+                "on X; use solver='gram' or 'eigen', or form='ridge'."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        labels, regression = problem.factor.labels, problem.factor.regression
+        assert labels is not None
+        alpha = problem.metric_alpha if regression is None else regression.alpha
+        fit = regress(problem.X, labels, alpha, tol=self.tol, max_iter=self.max_iter)
+        return self._thin(problem, fit) if regression is None else self._stack(problem, fit)
+
+    def _thin(self, problem: Problem, fit: Regressed) -> Solution:
+        inner = (fit.cross.T @ fit.slopes).astype(np.float64)
+        values, axes = thin_spectrum(inner, problem.n_components)
+        weights = fit.slopes @ (axes / np.sqrt(values)).astype(fit.slopes.dtype)
+        return self._solution(weights, values, fit, fit.converged)
+
+    def _stack(self, problem: Problem, fit: Regressed) -> Solution:
+        factor = problem.factor
+        assert factor.regression is not None
+        slopes = fit.slopes.astype(problem.X.dtype)
+        if factor.regression.mix is not None:
+            square = (slopes.T @ slopes).astype(np.float64)
+            slopes = slopes @ factor.regression.mix(square).astype(slopes.dtype)
+        share = np.sqrt(factor.share)
+        scaled = Scaled(problem.X, columns=np.full(problem.X.shape[1], share))
+        both = HStack([scaled, as_operator(problem.X.matmat(slopes))])
+        svd = truncated_svd(
+            both,
+            problem.n_components,
+            tol=max(_ENERGY, float(np.finfo(problem.X.dtype).eps)),
+            max_iter=self.max_iter,
+            rng=np.random.default_rng(self.seed),
+        )
+        from_features, from_labels = both.split(svd.right / np.sqrt(svd.values))
+        weights = share * from_features + slopes @ from_labels
+        return self._solution(weights, svd.values, fit, fit.converged and svd.converged)
+
+    def _solution(
+        self, weights: np.ndarray, values: np.ndarray, fit: Regressed, converged: bool
+    ) -> Solution:
+        status = f"Regressed by {fit.method}."
+        if not converged:
+            status = (
+                f"solver='two-stage' stopped after {fit.n_iter} iterations with a relative "
+                f"residual of {fit.residual:.1e}; raise alpha, max_iter or tol."
+            )
+        return Solution(
+            weights,
+            values,
+            self.name,
+            converged=converged,
+            status=status,
+            n_iter=fit.n_iter,
+            residual=fit.residual,
+            statistics={"method": fit.method},
+        )

@@ -1,0 +1,1 @@
+"""Checks that need no linear algebra: parameters against their constraints."""

@@ -1,0 +1,162 @@
+"""Bad input gets one clear sentence: the parameter, what came, what to do."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from support import features, indicator
+
+import labelspan
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, errors
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
+from labelspan.solvers import TwoStage, normal
+
+X = features("tall", 0)
+Y = indicator(60, 0)
+SUPERVISED = [MLSI, CCA, OPLS, LDA, HSL]
+THIN = [CCA, OPLS, LDA, HSL]
+
+PARAMETERS = [
+    (MLSI(beta=1.5), "MLSI: beta must be a number from 0 to 1, but 1.5 was given"),
+    (MLSI(beta=-0.1), "beta must be a number from 0 to 1, but -0.1"),
+    (MLSI(beta=float("nan")), "beta must be a number from 0 to 1, but nan"),
+    (MLSI(alpha=-1), "MLSI: alpha must be a number of at least 0, but -1"),
+    (OPLS(alpha=float("inf")), "OPLS: alpha must be a number of at least 0, but inf"),
+    (MLSI(form="best"), "form must be one of 'ridge', 'inverse', 'direct', but 'best'"),
+    (MLSI(scale="yes"), "scale must be one of 'eigenvalue', or None, but 'yes'"),
+    (MLSI(balance=1), "balance must be True or False, but 1"),
+    (LSI(center="no"), "center must be True or False, but 'no'"),
+    (LSI(0), "n_components must be a whole number of at least 1, or None, but 0"),
+    (LSI(2.0), "n_components must be a whole number of at least 1, or None, but 2.0"),
+    (LSI(solver="svd"), "solver must be one of 'auto', 'eigen', .*, but 'svd'"),
+    (LSI(solver=TwoStage), "solver must be one of"),
+    (LSI(tol=-1.0), "tol must be a number of at least 0, or None, but -1.0"),
+    (LSI(max_iter=0), "max_iter must be a whole number of at least 1, or None, but 0"),
+    (LSI(random_state="x"), "random_state must be"),
+    (CCA(penalty="l0"), "penalty must be one of 'l2', 'l1', but 'l0'"),
+    (CCA(penalty="l1"), "penalty='l1' needs alpha above 0"),
+    (HSL(laplacian="random"), "laplacian must be one of 'clique', 'star', 'zhou', but 'random'"),
+    (HSL(edge_weight=[1.0]), "edge_weight must hold one positive number for each of the 4 labels"),
+    (MLSI(form="inverse", beta=1), "form='inverse' needs beta below 1.*use form='ridge'"),
+    (LSI(13), "LSI: n_components=13 is too large; at most 12 .* X has 60 rows and 12 columns"),
+    (MLSI(13), "MLSI: n_components=13 is too large; at most 12"),
+    (MLSI(5, beta=1.0), "at most 4 can be had, for with beta=1 only the 4 directions"),
+    (OPLS(5), "OPLS: n_components=5 is too large; at most 4 .* labels span 4 directions"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "message"), PARAMETERS)
+def test_parameters(estimator, message):
+    with pytest.raises(InvalidParameter, match=message):
+        estimator.fit(X, Y)
+
+
+PAIRS = [
+    (LSI(solver="two-stage"), "solver='two-stage' needs labels.*solver='randomized'"),
+    (LSI(solver="least-squares"), "solver='least-squares' needs a factor made of labels"),
+    (CCA(solver="randomized"), "solver='randomized' is for LSI and MLSI.*'two-stage'"),
+    (MLSI(solver="least-squares"), "solver='least-squares' needs a factor made of labels"),
+    (MLSI(form="inverse", solver="randomized"), "form='inverse'.*solver='two-stage'"),
+    (MLSI(form="direct", solver="randomized"), "form='direct'.*'gram' or 'eigen'"),
+    (MLSI(form="direct", solver="two-stage"), "form='direct'.*'gram' or 'eigen'"),
+    (OPLS(penalty="l1", alpha=1.0, solver="two-stage"), "penalty='l1'.*'least-squares'"),
+    (OPLS(penalty="l1", alpha=1.0, solver="gram"), "penalty='l1'.*'least-squares'"),
+    (OPLS(solver="eigen", tol=1e-3), "tol=0.001 has no meaning for solver='eigen'.*at None"),
+    (OPLS(solver="gram", max_iter=5), "max_iter=5 has no meaning for solver='gram'"),
+    (OPLS(solver=TwoStage(), tol=1e-3), "tol is set both here and on the solver"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "message"), PAIRS)
+def test_choices_that_do_not_fit(estimator, message):
+    with pytest.raises(Mismatch, match=message):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", SUPERVISED, ids=lambda kind: kind.__name__)
+def test_data(kind):
+    bad = X.copy()
+    bad[3, 3] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        kind().fit(bad, Y)
+    with pytest.raises(InvalidLabels, match="X has 60 rows, y has 59 rows"):
+        kind().fit(X, Y[:-1])
+    with pytest.raises(InvalidLabels, match="y has no columns; give at least one label"):
+        kind().fit(X, np.zeros((60, 0)))
+    with pytest.raises(InvalidLabels, match="every label in y is unknown"):
+        kind().fit(X, np.full((60, 3), -1))
+    with pytest.raises(InvalidLabels, match="-1 means unknown here; write 0"):
+        kind().fit(X, 2 * Y - 1)
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        kind().fit(X, None)
+    with pytest.raises(ValueError, match="expecting 12 features"):
+        kind(1, alpha=1.0).fit(X, np.arange(60) % 3).transform(X[:, :5])
+
+
+@pytest.mark.parametrize("kind", THIN, ids=lambda kind: kind.__name__)
+def test_labels_that_say_nothing(kind):
+    with pytest.raises(InvalidLabels, match="y has one class, 7; at least two"):
+        kind().fit(X, np.full(60, 7))
+    constant = np.zeros((60, 2))
+    constant[:, 0] = 1
+    with pytest.raises(InvalidInput, match="no direction to find, for the labels span 0"):
+        kind().fit(X, constant)
+    few = np.full(60, -1)
+    few[4] = 1
+    with pytest.raises(InvalidLabels, match="one row alone"):
+        kind().fit(X, few)
+    with pytest.raises(InvalidInput, match="says nothing about y"):
+        kind().fit(np.ones((60, 3)), np.arange(60) % 3)
+
+
+def test_kinds_of_labels():
+    with pytest.raises(InvalidLabels, match="LDA takes one label a row, but y has rows with"):
+        LDA().fit(X, Y)
+    for kind in (LDA, HSL):
+        with pytest.raises(InvalidLabels, match="y holds real targets; use OPLS, CCA or MLSI"):
+            kind().fit(X, Y + 0.5)
+        with pytest.raises(InvalidLabels, match="real targets"):
+            kind().fit(X, X[:, 0])
+    with pytest.raises(InvalidParameter, match=r"directions have an eigenvalue above zero"):
+        OPLS(3).fit(np.repeat(X[:, :1], 5, axis=1), Y)
+    fitted = CCA().fit(X, np.arange(60) % 3)
+    with pytest.raises(InvalidLabels, match="classes that were not there in fit"):
+        fitted.transform_labels([0, 5])
+    with pytest.raises(InvalidLabels, match="y must have 4 columns as in fit, but has 3"):
+        CCA().fit(X, Y).transform_labels(Y[:, :3])
+
+
+def test_inverse_transform_names_what_came():
+    with pytest.raises(InvalidInput, match=r"with 3 columns, but an array of shape \(2, 5\)"):
+        LSI(3).fit(X).inverse_transform(np.zeros((2, 5)))
+
+
+def test_supervised_lsi():
+    with pytest.raises(InvalidParameter, match="beta must be from 0 to 1, but 2"):
+        labelspan.supervised_lsi(X, Y, 2, beta=2)
+    with pytest.raises(InvalidParameter, match="n_components must be from 1 to 16, but 17"):
+        labelspan.supervised_lsi(X, Y, 17)
+    with pytest.raises(InvalidInput, match="together have rank 2"):
+        labelspan.supervised_lsi(np.ones((60, 5)), np.repeat(Y[:, :1], 2, axis=1), 4)
+
+
+def test_a_failed_fit_leaves_no_half_fitted_model():
+    model = OPLS()
+    with pytest.raises(InvalidLabels):
+        model.fit(X, np.full((60, 3), -1))
+    assert not hasattr(model, "components_")
+
+
+def test_an_early_stop_warns_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(normal, "DIRECT_LIMIT", 0)
+    with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
+        OPLS(max_iter=1).fit(X, Y)
+    wide = sparse.random_array((600, 1200), density=0.05, rng=np.random.default_rng(0))
+    with pytest.warns(NotConverged, match="LSI: .* raise max_iter or tol"):
+        LSI(20, solver="randomized", max_iter=2).fit(wide)
+
+
+def test_the_tree_in_the_docstring_is_the_tree():
+    for name in errors.__all__:
+        assert name in errors.__doc__
+        parent = getattr(errors, name).__mro__[1].__name__
+        assert parent in errors.__doc__ or parent in {"Exception", "UserWarning"}

@@ -1,0 +1,88 @@
+"""Each layer imports only from the layers below it."""
+
+import ast
+from pathlib import Path
+
+import labelspan
+
+ROOT = Path(labelspan.__file__).parent
+
+# From the lowest to the highest; packages in one row may import each other.
+LAYERS = [
+    {"errors"},
+    {"validation", "datasets", "metrics"},
+    {"operators", "penalties"},
+    {"factors", "graph"},
+    {"solvers"},
+    {"estimators", "index"},
+    {"checks", "display"},
+    {"experiments"},
+    {"web"},
+    {"cli"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+# Types of storage are the business of one package.
+STORAGE = {"scipy.sparse", "torch", "dask", "distributed"}
+
+
+def imported(path: Path) -> list[str]:
+    """Absolute names of everything a file imports."""
+    package = ["labelspan", *path.relative_to(ROOT).parts[:-1]]
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names += [f"{module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def violations(files: list[Path]) -> list[str]:
+    found = []
+    for path in files:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        for name in imported(path):
+            pieces = name.split(".")
+            if pieces[0] == "labelspan" and parts[0] != "__init__":
+                own, other = parts[0], pieces[1]
+                if other != own and RANK[other] > RANK[own]:
+                    found.append(f"{'/'.join(parts)} imports {name}")
+            storage = any(name == s or name.startswith(f"{s}.") for s in STORAGE)
+            # LSQR stands in scipy.sparse.linalg, but takes a LinearOperator.
+            # The checks make sparse data to feed estimators with.
+            if (
+                storage
+                and parts[0] not in {"operators", "checks"}
+                and "scipy.sparse.linalg" not in name
+            ):
+                found.append(f"{'/'.join(parts)} imports {name}")
+    return found
+
+
+def test_every_module_has_a_layer():
+    names = {path.stem if path.suffix else path.name for path in ROOT.iterdir()}
+    names -= {"__init__", "__pycache__", "py"}
+    assert {name for name in names if not name.startswith(".")} <= RANK.keys() | {"quickstart"}
+
+
+def test_layers_hold():
+    files = [path for path in ROOT.rglob("*.py") if path.name != "quickstart.py"]
+    assert len(files) > 20
+    assert violations(files) == []
+
+
+def test_a_violation_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "errors.py").write_text("from .solvers import Eigen\nimport scipy.sparse\n")
+    assert violations([tmp_path / "errors.py"]) == [
+        "errors imports labelspan.solvers.Eigen",
+        "errors imports scipy.sparse",
+    ]
+
+
+def test_no_file_is_long():
+    lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in ROOT.rglob("*.py")}
+    assert max(lengths.values()) <= 400
