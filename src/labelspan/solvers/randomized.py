@@ -17,6 +17,9 @@ __all__ = ["Randomized"]
 
 _FEATURES_TOL = 2e-3
 _LABELS_TOL = 5e-3
+# The start block holds this share of the labels' energy, and all of them where they are few.
+_LABEL_ENERGY = 0.96
+_FEW_LABELS = 32
 
 
 @dataclass(frozen=True)
@@ -140,14 +143,17 @@ class Randomized:
 def _start(labels: Array, count: int, rng: np.random.Generator) -> Array:
     """The leading directions of the labels, and a few random ones for the features.
 
-    A rotation of the labels changes nothing in MLSI, so their leading directions may
-    stand for all of them; the rest is caught by the regression inside the space. Half as
-    many as components, and deeper, beat all of them, and shallower.
+    A rotation of the labels changes nothing in MLSI, so the directions that hold most of
+    their energy may stand for all of them, and the regression inside the space finds the
+    rest. Fewer would stall short of the objective; all of them would cost more than as
+    many deeper blocks.
     """
-    square = labels.T @ labels
-    few = min(labels.shape[1], max(16, count // 2))
-    _, axes = leading(square.astype(np.float64), few)
-    wanted = labels @ axes.astype(labels.dtype)
+    width = labels.shape[1]
+    energy, axes = leading((labels.T @ labels).astype(np.float64), width)
+    share = np.cumsum(energy) / max(float(energy.sum()), np.finfo(float).tiny)
+    most = int(np.searchsorted(share, _LABEL_ENERGY)) + 1
+    few = min(width, max(most, _FEW_LABELS), max(count, 2 * _FEW_LABELS))
+    wanted = labels @ axes[:, :few].astype(labels.dtype)
     extra = max(4, count // 10, count // 3 - few)
     random = rng.standard_normal((labels.shape[0], extra)).astype(labels.dtype)
     both = np.concatenate([wanted, random], axis=1)

@@ -1,0 +1,1 @@
+"""Experiments: what the methods do on real data, measured."""
