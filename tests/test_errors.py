@@ -101,7 +101,7 @@ def test_labels_that_say_nothing(kind):
     with pytest.raises(InvalidInput, match="no direction to find, for the labels span 0"):
         kind().fit(X, constant)
     few = np.full(60, -1)
-    few[4] = 1
+    few[4] = 2
     with pytest.raises(InvalidLabels, match="one row alone"):
         kind().fit(X, few)
     with pytest.raises(InvalidInput, match="says nothing about y"):

@@ -1,10 +1,9 @@
-"""What every estimator of the family shares: reading input, solving, naming results."""
+"""What every estimator of the family shares: reading features, and naming results."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,60 +11,27 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
+from ..errors import InvalidInput, InvalidParameter
 from ..factors import Factor
 from ..operators import Operator, as_operator
 from ..operators.base import Array
+from ..operators.kernels import Kernel, KernelMap, landmark_rows
 from ..penalties import L2, Penalty
-from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver, refuse_unless_fit
-from ..validation.params import (
-    Boolean,
-    Constraint,
-    Either,
-    Integer,
-    Null,
-    Real,
-    check_params,
-)
+from ..solvers import Problem, Solution, Solver
+from ..validation.params import Constraint, check_params
+from .constraints import SHARED
+from .solving import Solving
 
-__all__ = ["SHARED", "Invertible", "Limit", "SpaceEstimator"]
+__all__ = ["Features", "Invertible", "Limit", "SpaceEstimator"]
 
 
 @dataclass(frozen=True)
-class _SolverLike:
-    """Accepts "auto", a solver's name, or a solver."""
+class Features:
+    """X as an operator: as it came, or through a kernel."""
 
-    def accepts(self, value: Any) -> bool:
-        if isinstance(value, str):
-            return value == "auto" or value in SOLVERS
-        return isinstance(value, Solver) and not isinstance(value, type)
-
-    def describe(self) -> str:
-        names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        return f"one of {names}, or a solver from labelspan.solvers"
-
-
-@dataclass(frozen=True)
-class _RandomState:
-    """Accepts what scikit-learn accepts."""
-
-    def accepts(self, value: Any) -> bool:
-        return (
-            Integer(0).accepts(value) or value is None or isinstance(value, np.random.RandomState)
-        )
-
-    def describe(self) -> str:
-        return "a whole number of at least 0, None, or a numpy RandomState"
-
-
-SHARED: Mapping[str, Constraint] = {
-    "n_components": Either((Integer(1), Null())),
-    "center": Boolean(),
-    "solver": _SolverLike(),
-    "tol": Either((Real(0.0), Null())),
-    "max_iter": Either((Integer(1), Null())),
-    "random_state": _RandomState(),
-}
+    operator: Operator
+    dtype: Any
+    kernel_map: KernelMap | None = None
 
 
 @dataclass(frozen=True)
@@ -78,18 +44,25 @@ class Limit:
 
 
 class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of LSI, MLSI and the thin-factor methods: a linear map to a small space."""
+    """Base of LSI, MLSI and the thin-factor methods: a map to a small space."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = SHARED
 
     n_components: int | None
     center: bool
+    kernel: Any
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: Mapping[str, Any] | None
+    landmarks: int | None
     solver: str | Solver
     tol: float | None
     max_iter: int | None
     random_state: int | np.random.RandomState | None
 
     components_: Array
+    dual_coef_: Array
     eigenvalues_: Array
     mean_: Array
     n_components_: int
@@ -100,25 +73,44 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_params(self) -> None:
         check_params(type(self).__name__, self.get_params(deep=False), self._constraints)
 
-    def _read_features(self, X: Any, *, reset: bool) -> Operator:
-        data = validate_data(
+    # --- features ---------------------------------------------------------------------
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
             self,
             X,
             reset=reset,
-            accept_sparse=("csr", "csc", "coo"),
+            accept_sparse=False if self.kernel == "precomputed" else ("csr", "csc", "coo"),
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
         )
-        return as_operator(data)
 
-    def _centered(self, X: Operator) -> Operator:
-        """Set ``mean_``, and centre where the estimator does."""
-        if not self.center:
-            self.mean_ = np.zeros(X.shape[1], dtype=X.dtype)
-            return X
-        centered, means = X.centered()
-        self.mean_ = means.astype(X.dtype)
-        return centered
+    def _open(self, X: Any) -> Features:
+        """Validate X; with a kernel, map it to coordinates."""
+        data = self._validate(X, reset=True)
+        if self._linear:
+            if self.landmarks is not None:
+                raise InvalidParameter(
+                    f"{type(self).__name__}: landmarks={self.landmarks} has no meaning for "
+                    "kernel='linear'; leave it at None, or choose another kernel."
+                )
+            return Features(as_operator(data), data.dtype)
+        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        rng = check_random_state(self.random_state)
+        reference = landmark_rows(type(self).__name__, kernel, data, self.landmarks, rng)
+        kernel_map = KernelMap(kernel, reference)
+        coordinates = kernel_map.features(data).astype(data.dtype)
+        return Features(as_operator(coordinates), data.dtype, kernel_map)
+
+    def _center(self, X: Operator) -> tuple[Operator, Array]:
+        """X centred where the estimator centres, and the row that was taken off."""
+        return X.centered() if self.center else (X, np.zeros(X.shape[1]))
+
+    # --- solving ----------------------------------------------------------------------
 
     def _count(self, limit: Limit) -> int:
         """The number of components to look for."""
@@ -134,68 +126,45 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return int(self.n_components)
 
+    @property
+    def _solving(self) -> Solving:
+        return Solving(
+            type(self).__name__,
+            self.n_components,
+            self.solver,
+            self.tol,
+            self.max_iter,
+            self.random_state,
+        )
+
     def _solve(
         self, X: Operator, factor: Factor, count: int, penalty: Penalty | None = None
     ) -> Solution:
-        """Pick the solver, run it, and say what ran."""
-        problem = Problem(X, factor, count, penalty or L2())
-        solver = self._pick_solver(problem)
-        refuse_unless_fit(solver, problem)
-        solution = solver.solve(problem)
-        if not solution.converged:
-            warnings.warn(f"{type(self).__name__}: {solution.status}", NotConverged, stacklevel=4)
-        found = solution.eigenvalues.size
-        if found == 0:
-            raise InvalidInput(
-                f"{type(self).__name__}: X says nothing about y, every eigenvalue is zero; "
-                "check that X varies between rows."
-            )
-        if self.n_components is not None and found < count:
-            raise InvalidParameter(
-                f"{type(self).__name__}: n_components={count} was asked for, but only {found} "
-                f"directions have an eigenvalue above zero; use n_components={found} or None."
-            )
+        return self._solving.solve(Problem(X, factor, count, penalty or L2()))
+
+    # --- results ----------------------------------------------------------------------
+
+    def _publish(
+        self, features: Features, means: Array, solution: Solution, weights: Array
+    ) -> Array:
+        """Set what ``fit`` learned, signs fixed, all at once; gives back the signs."""
+        kernel_map, dtype = features.kernel_map, features.dtype
+        visible = weights if kernel_map is None else kernel_map.projection @ weights
+        largest = np.abs(visible).argmax(axis=0)
+        signs = np.where(visible[largest, np.arange(visible.shape[1])] < 0, -1.0, 1.0)
+        self._kernel_map = kernel_map
+        if kernel_map is None:
+            self.components_ = np.ascontiguousarray((weights * signs).T, dtype=dtype)
+            self.mean_ = means.astype(dtype)
+        else:
+            self.dual_coef_ = (visible * signs).astype(dtype)
+            self.X_fit_ = kernel_map.reference
+            self._offset = (means @ (weights * signs)).astype(dtype)
         self.eigenvalues_ = solution.eigenvalues
-        self.n_components_ = found
+        self.n_components_ = solution.eigenvalues.size
         self.solver_ = solution.solver
         self.status_ = solution.status
         self.n_iter_ = max(1, solution.n_iter)
-        return solution
-
-    def _pick_solver(self, problem: Problem) -> Solver:
-        if not isinstance(self.solver, str):
-            for option in ("tol", "max_iter"):
-                if getattr(self, option) is not None:
-                    raise Mismatch(
-                        f"{type(self).__name__}: {option} is set both here and on the solver "
-                        f"given; set it on the solver alone."
-                    )
-            return self.solver
-        automatic = self.solver == "auto"
-        name = choose_solver(problem).solver if automatic else self.solver
-        kind = SOLVERS[name]
-        known = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
-        options: dict[str, Any] = {}
-        for option in ("tol", "max_iter"):
-            value = getattr(self, option)
-            if value is None:
-                continue
-            if option in known:
-                options[option] = value
-            elif not automatic:
-                raise Mismatch(
-                    f"{type(self).__name__}: {option}={value!r} has no meaning for "
-                    f"solver={name!r}, which is direct; leave {option} at None."
-                )
-        if "seed" in known:
-            options["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return kind(**options)
-
-    def _set_components(self, weights: Array, dtype: Any) -> Array:
-        """Store the map with its signs fixed; gives back the signs."""
-        largest = np.abs(weights).argmax(axis=0)
-        signs = np.where(weights[largest, np.arange(weights.shape[1])] < 0, -1.0, 1.0)
-        self.components_ = np.ascontiguousarray((weights * signs).T, dtype=dtype)
         return signs
 
     def transform(self, X: Any) -> Array:
@@ -204,14 +173,20 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            With ``kernel="precomputed"``, the kernel between the rows and those of ``fit``.
 
         Returns
         -------
         Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``.
+            ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` less
+            the mean.
         """
         check_is_fitted(self)
-        operator = self._read_features(X, reset=False)
+        data = self._validate(X, reset=False)
+        if self._kernel_map is not None:
+            values = self._kernel_map.kernel(data, self.X_fit_).astype(self.dual_coef_.dtype)
+            return np.asarray(values @ self.dual_coef_ - self._offset)
+        operator = as_operator(data)
         if self.center:
             operator = operator.shifted(self.mean_)
         return operator.matmat(self.components_.T)
@@ -222,7 +197,8 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -230,13 +206,10 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 class Invertible:
     """For spaces that keep the features: a way back to them."""
 
-    components_: Array
-    mean_: Array
-
     def inverse_transform(self, Z: Any) -> Array:
         """The smallest features, off the mean, that ``transform`` maps to given points.
 
-        For LSI that is the best reconstruction.
+        For LSI that is the best reconstruction. A kernel has no way back.
 
         Parameters
         ----------
@@ -247,13 +220,24 @@ class Invertible:
         X : array of shape (n, d)
         """
         check_is_fitted(self)
+        components = linear_components(self, "inverse_transform")
         latent = np.asarray(Z)
-        m = self.components_.shape[0]
+        m = components.shape[0]
         if latent.ndim != 2 or latent.shape[1] != m:
             raise InvalidInput(
                 f"{type(self).__name__}: inverse_transform takes points of the space, "
                 f"with {m} columns, but an array of shape {latent.shape} was given."
             )
-        wide = self.components_.astype(np.float64)
-        back = np.linalg.solve(wide @ wide.T, wide).astype(self.components_.dtype)
-        return np.asarray(latent @ back + self.mean_)
+        wide = components.astype(np.float64)
+        back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
+        return np.asarray(latent @ back + self.mean_)  # type: ignore[attr-defined]
+
+
+def linear_components(estimator: Any, asked_for: str) -> Array:
+    """``components_``, or one sentence where a kernel leaves none."""
+    if estimator._kernel_map is not None:
+        raise InvalidInput(
+            f"{type(estimator).__name__}: {asked_for} needs weights on features, and "
+            f"kernel={estimator.kernel!r} has none; use kernel='linear'."
+        )
+    return np.asarray(estimator.components_)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -46,6 +46,16 @@ class HSL(ThinEstimator):
         The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
     center : bool, default=True
         Whether to take off the columns' means; a sparse X stays sparse.
+    kernel : str or callable, default="linear"
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
+        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
+    kernel_params : dict or None, default=None
+        For a kernel of one's own.
+    landmarks : int or None, default=None
+        The number of rows that stand for all in the kernel (Nystroem), for more rows than
+        the exact dual takes.
     solver : str or solver, default="auto"
         "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -62,6 +72,8 @@ class HSL(ThinEstimator):
         The labels' names.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
+    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
+        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_, n_iter_, n_features_in_ : int
     feature_names_in_ : array of shape (d,)
         Where X is a data frame.
@@ -92,6 +104,12 @@ class HSL(ThinEstimator):
         alpha: float = 0.0,
         penalty: str = "l2",
         center: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -102,6 +120,12 @@ class HSL(ThinEstimator):
             alpha=alpha,
             penalty=penalty,
             center=center,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            landmarks=landmarks,
             solver=solver,
             tol=tol,
             max_iter=max_iter,

@@ -32,7 +32,6 @@ class LabelledEstimator(SpaceEstimator):
                 f"{owner} takes classes or a 0/1 indicator, but y holds real targets; "
                 "use OPLS, CCA or MLSI for those."
             )
-        self.classes_ = labels.names
         return labels
 
     def label_scores(self, X: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,16 @@ class LSI(Invertible, SpaceEstimator):
         None keeps 100, or the rank where that is less.
     center : bool, default=False
         Whether to take off the columns' means; a sparse X stays sparse.
+    kernel : str or callable, default="linear"
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
+        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
+    kernel_params : dict or None, default=None
+        For a kernel of one's own.
+    landmarks : int or None, default=None
+        The number of rows that stand for all in the kernel (Nystroem), for more rows than
+        the exact dual takes.
     solver : str or solver, default="auto"
         "gram" and "eigen" are exact; "randomized" is block Krylov, to a stated share of
         the energy, and the choice for data with two long sides.
@@ -44,6 +55,8 @@ class LSI(Invertible, SpaceEstimator):
     eigenvalues_ : array of shape (m,)
         Squared singular values.
     mean_ : array of shape (d,)
+    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
+        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_, n_iter_, n_features_in_ : int
     feature_names_in_ : array of shape (d,)
         Where X is a data frame.
@@ -64,6 +77,12 @@ class LSI(Invertible, SpaceEstimator):
         n_components: int | None = None,
         *,
         center: bool = False,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -71,6 +90,12 @@ class LSI(Invertible, SpaceEstimator):
     ) -> None:
         self.n_components = n_components
         self.center = center
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -89,13 +114,13 @@ class LSI(Invertible, SpaceEstimator):
         self
         """
         self._check_params()
-        operator = self._read_features(X, reset=True)
-        dtype = operator.dtype
-        operator = self._centered(operator)
+        features = self._open(X)
+        operator, means = self._center(features.operator)
         rows, columns = operator.shape
         most = min(rows - self.center, columns)
         count = self._count(Limit(most, f"X has {rows} rows and {columns} columns", default=100))
         solution = self._solve(operator, Factor(share=1.0), count)
         # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.
-        self._set_components(solution.weights * np.sqrt(solution.eigenvalues), dtype)
+        weights = solution.weights * np.sqrt(solution.eigenvalues)
+        self._publish(features, means, solution, weights)
         return self

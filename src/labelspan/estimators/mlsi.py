@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -11,10 +11,12 @@ from ..errors import InvalidParameter
 from ..factors import Form, Labels, block_rank, stack_factor
 from ..operators import Operator
 from ..operators.base import Array
+from ..operators.kernels import KERNEL_LIMIT, Kernel, KernelMap
 from ..penalties import L2
 from ..solvers import Solution, Solver
 from ..validation.params import Boolean, Choice, Constraint, Either, Null, Real
-from .base import SHARED, Invertible, Limit
+from .base import Invertible, Limit
+from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
 from .labelled import LabelledEstimator
 
 __all__ = ["MLSI"]
@@ -58,6 +60,21 @@ class MLSI(Invertible, LabelledEstimator):
         None gives ``w_j'x``. The paper is printed both ways.
     center : bool, default=False
         Whether to take off the columns' means of X and Y; a sparse X stays sparse.
+    kernel : str or callable, default="linear"
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
+        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
+    kernel_params : dict or None, default=None
+        For a kernel of one's own.
+    landmarks : int or None, default=None
+        The number of rows that stand for all in the kernel (Nystroem), for more rows than
+        the exact dual takes.
+    label_kernel : str or callable, default="linear"
+        A kernel on the rows of Y, for labels whose likeness is not that of shared entries
+        (yu2005, Table 2). Up to 5,000 labelled rows.
+    label_kernel_params : dict or None, default=None
+        ``gamma``, ``degree`` and ``coef0`` of the label kernel, or the parameters of one's own.
     solver : str or solver, default="auto"
         "gram" and "eigen" are exact; "randomized" finds everything in one Krylov space,
         to a stated share of the objective, and is the choice for data with two long
@@ -81,6 +98,8 @@ class MLSI(Invertible, LabelledEstimator):
     label_loadings_ : array of shape (m, k)
         From the space back to labels.
     label_means_ : array of shape (k,)
+    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
+        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_, n_iter_, n_features_in_ : int
     feature_names_in_ : array of shape (d,)
         Where X is a data frame.
@@ -103,6 +122,8 @@ class MLSI(Invertible, LabelledEstimator):
         "alpha": Real(0.0),
         "form": Choice(("ridge", "inverse", "direct")),
         "balance": Boolean(),
+        "label_kernel": Either((Choice(LABEL_KERNELS), FUNCTION)),
+        "label_kernel_params": OPTIONS,
         "scale": Either((Choice(("eigenvalue",)), Null())),
     }
 
@@ -116,6 +137,14 @@ class MLSI(Invertible, LabelledEstimator):
         balance: bool = True,
         scale: str | None = "eigenvalue",
         center: bool = False,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
+        label_kernel: str | Callable[..., float] = "linear",
+        label_kernel_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -128,6 +157,14 @@ class MLSI(Invertible, LabelledEstimator):
         self.balance = balance
         self.scale = scale
         self.center = center
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.label_kernel = label_kernel
+        self.label_kernel_params = label_kernel_params
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -152,34 +189,59 @@ class MLSI(Invertible, LabelledEstimator):
             raise InvalidParameter(
                 "MLSI: form='inverse' needs beta below 1, but beta=1 was given; use form='ridge'."
             )
-        operator = self._read_features(X, reset=True)
-        labels = self._read_labels(y, operator.shape[0])
-        dtype = operator.dtype
-        operator = self._centered(operator)
-        values = self._label_values(labels)
+        features = self._open(X)
+        labels = self._read_labels(y, features.operator.shape[0])
+        operator, means = self._center(features.operator)
+        values, label_means = self._label_values(labels)
+        informed = values if self.label_kernel == "linear" else self._label_features(labels)
         factor = stack_factor(
-            values,
+            informed,
             features_square=operator.sum_of_squares(),
             beta=self.beta,
             alpha=self.alpha,
             form=cast(Form, self.form),
             balance=self.balance,
         )
-        count = self._count(self._limit(operator, values))
+        count = self._count(self._limit(operator, informed))
         penalty = L2(self.alpha if self.form == "direct" else 0.0)
         solution = self._solve(operator, factor, count, penalty)
-        roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(self.n_components_)
-        signs = self._set_components(solution.weights * roots, dtype)
+        roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(solution.eigenvalues.size)
         images = self._label_images(operator, values, solution)
-        self.label_loadings_ = ((signs / roots)[:, None] * images).astype(dtype)
+        signs = self._publish(features, means, solution, solution.weights * roots)
+        self.classes_ = labels.names
+        self.label_loadings_ = ((signs / roots)[:, None] * images).astype(features.dtype)
+        self.label_means_ = label_means.astype(features.dtype)
         return self
 
-    def _label_values(self, labels: Labels) -> Array:
-        """Y, centred where X is; unknown entries end as zeros."""
+    def _label_values(self, labels: Labels) -> tuple[Array, Array]:
+        """Y, centred where X is, with unknown entries at zero; and the means."""
         means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        self.label_means_ = means
         values = labels.values - means if self.center else labels.values
-        return values if labels.unknown is None else np.where(labels.unknown, 0.0, values)
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        return values, means
+
+    def _label_features(self, labels: Labels) -> Array:
+        """Coordinates of the labels under their kernel; zeros for unlabelled rows."""
+        index = np.flatnonzero(labels.labelled)
+        known = labels.values[index]
+        if index.size > KERNEL_LIMIT:
+            raise InvalidParameter(
+                f"MLSI: label_kernel={self.label_kernel!r} on {index.size} labelled rows would "
+                f"form a square array of that side, above the limit of {KERNEL_LIMIT}; "
+                "use label_kernel='linear'."
+            )
+        options = dict(self.label_kernel_params or {})
+        if callable(self.label_kernel):
+            kernel = Kernel(self.label_kernel, params=options)
+        else:
+            kernel = Kernel(self.label_kernel, **options)
+        coordinates = KernelMap(kernel, known).features(known)
+        if self.center:
+            coordinates -= coordinates.mean(axis=0)
+        out = np.zeros((labels.values.shape[0], coordinates.shape[1]))
+        out[index] = coordinates
+        return out
 
     def _limit(self, X: Operator, values: Array) -> Limit:
         rows, columns = X.shape
@@ -192,7 +254,7 @@ class MLSI(Invertible, LabelledEstimator):
 
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
         """``V'Y``; from the solver where it had it, else by one more product."""
-        if solution.images is not None and self.beta > 0:
+        if solution.images is not None and self.beta > 0 and self.label_kernel == "linear":
             square = float(np.square(values).sum()) if self.balance else 1.0
             return np.asarray(solution.images * np.sqrt(square / self.beta))
         return np.asarray(solution.weights.T @ X.rmatmat(values))

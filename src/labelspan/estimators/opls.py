@@ -29,6 +29,16 @@ class OPLS(ThinEstimator):
         The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
     center : bool, default=True
         Whether to take off the columns' means; a sparse X stays sparse.
+    kernel : str or callable, default="linear"
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
+        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
+    kernel_params : dict or None, default=None
+        For a kernel of one's own.
+    landmarks : int or None, default=None
+        The number of rows that stand for all in the kernel (Nystroem), for more rows than
+        the exact dual takes.
     solver : str or solver, default="auto"
         "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -45,6 +55,8 @@ class OPLS(ThinEstimator):
         The labels' names.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
+    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
+        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_, n_iter_, n_features_in_ : int
     feature_names_in_ : array of shape (d,)
         Where X is a data frame.

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..errors import InvalidLabels, InvalidParameter
+from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..factors import Factor, Labels, block_rank
 from ..operators import Operator
 from ..operators.base import Array
 from ..penalties import L1, L2
 from ..solvers import Solver
 from ..validation.params import Choice, Constraint, Real
-from .base import SHARED, Limit
+from .base import Limit
+from .constraints import SHARED
 from .labelled import LabelledEstimator
 
 __all__ = ["ThinEstimator"]
@@ -37,6 +38,12 @@ class ThinEstimator(LabelledEstimator):
         alpha: float = 0.0,
         penalty: str = "l2",
         center: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -46,6 +53,12 @@ class ThinEstimator(LabelledEstimator):
         self.alpha = alpha
         self.penalty = penalty
         self.center = center
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -69,23 +82,32 @@ class ThinEstimator(LabelledEstimator):
         self
         """
         self._check_params()
-        operator = self._read_features(X, reset=True)
-        labels = self._read_labels(y, operator.shape[0])
-        operator, labels = _labelled_rows(operator, labels)
+        self._check_penalty()
+        features = self._open(X)
+        labels = self._read_labels(y, features.operator.shape[0])
+        operator, labels = _labelled_rows(features.operator, labels)
         self._refuse_one_class(labels)
-        dtype = operator.dtype
-        operator = self._centered(operator)
+        operator, means = self._center(operator)
         factor = self._make_factor(labels)
         count = self._count(self._limit(operator, factor))
-        if self.penalty == "l1" and self.alpha == 0:
-            raise InvalidParameter(
-                f"{type(self).__name__}: penalty='l1' needs alpha above 0, but alpha=0 was given."
-            )
         penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
         solution = self._solve(operator, Factor(labels=factor), count, penalty)
-        signs = self._set_components(solution.weights, dtype)
+        signs = self._publish(features, means, solution, solution.weights)
+        self.classes_ = labels.names
         self._set_loadings(operator, labels, solution.weights * signs)
         return self
+
+    def _check_penalty(self) -> None:
+        owner = type(self).__name__
+        if self.penalty == "l1" and self.alpha == 0:
+            raise InvalidParameter(
+                f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given."
+            )
+        if self.penalty == "l1" and not self._linear:
+            raise Mismatch(
+                f"{owner}: penalty='l1' makes weights on features sparse, and "
+                f"kernel={self.kernel!r} has none; use kernel='linear' or penalty='l2'."
+            )
 
     def _limit(self, X: Operator, factor: Array) -> Limit:
         rows, columns = X.shape
@@ -107,7 +129,7 @@ class ThinEstimator(LabelledEstimator):
 
     def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
         """``V'Y``, with unknown labels at their mean."""
-        dtype = self.components_.dtype
+        dtype = X.dtype
         means = labels.means() if self.center else np.zeros(labels.values.shape[1])
         values = labels.values - means
         if labels.unknown is not None:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InvalidLabels
+from ..errors import InvalidInput, InvalidLabels
 from ..operators import column_names, dense_block
 from ..operators.base import Array
 
@@ -70,7 +70,12 @@ def read_labels(y: Any, n_rows: int, owner: str) -> Labels:
             "without labels use LSI instead."
         )
     names = column_names(y)
-    array = dense_block(y, "y")
+    try:
+        array = dense_block(y, "y")
+    except InvalidInput:
+        raise
+    except ValueError:
+        raise _lists(owner) from None
     if array.ndim == 0 or array.shape[0] != n_rows:
         found = "a scalar" if array.ndim == 0 else f"{array.shape[0]} rows"
         raise InvalidLabels(
@@ -102,7 +107,11 @@ def _from_vector(vector: Array, owner: str) -> Labels:
             values = np.where(known, numbers, 0.0)[:, None]
             return Labels(values, _mask(~known[:, None]), np.array(["target"]), "targets")
         known &= numbers != -1
+    elif vector.dtype.kind in "mM":
+        known = ~np.isnat(vector)
     elif vector.dtype.kind == "O":
+        if any(isinstance(item, (list, tuple, set, frozenset, np.ndarray)) for item in vector):
+            raise _lists(owner)
         known = np.array([item is not None and item == item for item in vector])  # noqa: PLR0124
     elif vector.dtype.kind in "iu":
         known = vector != -1
@@ -117,6 +126,8 @@ def _from_vector(vector: Array, owner: str) -> Labels:
         ) from None
     if names.dtype.kind == "f":
         names = names.astype(np.int64)
+    if names.dtype.kind in "iu" and names.tolist() == [1] and not known.all():
+        raise _plus_minus_one(owner)
     values = np.zeros((vector.size, max(1, names.size)))
     values[np.flatnonzero(known), codes] = 1.0
     unknown = np.repeat(~known[:, None], values.shape[1], axis=1)
@@ -138,11 +149,22 @@ def _from_matrix(array: Array, owner: str) -> Labels:
     if not np.isin(entries, (-1.0, 0.0, 1.0)).all():
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
     if (entries == -1).any() and (entries == 1).any() and not (entries == 0).any():
-        raise InvalidLabels(
-            f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
-        )
+        raise _plus_minus_one(owner)
     unknown = missing | (numbers == -1)
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
+
+
+def _lists(owner: str) -> InvalidLabels:
+    return InvalidLabels(
+        f"{owner}: y holds lists of labels; "
+        "scikit-learn's MultiLabelBinarizer makes an indicator of them."
+    )
+
+
+def _plus_minus_one(owner: str) -> InvalidLabels:
+    return InvalidLabels(
+        f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
+    )
 
 
 def _mask(unknown: Array) -> Array | None:

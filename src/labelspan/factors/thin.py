@@ -107,7 +107,10 @@ def _inverse(values: Array, power: float) -> Array:
 def _edge_weight(edge_weight: Array | None, count: int) -> Array:
     if edge_weight is None:
         return np.ones(count)
-    weight = np.asarray(edge_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(edge_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.empty(0)
     if weight.shape != (count,) or not (weight > 0).all() or not np.isfinite(weight).all():
         raise InvalidParameter(
             f"HSL: edge_weight must hold one positive number for each of the {count} labels, "

@@ -20,17 +20,18 @@ class Centered(Operator):
         super().__init__(base.shape, base.dtype)
         self.base = base
         self.offset = np.asarray(offset, dtype=np.float64)
+        if self.offset.shape != (base.shape[1],):
+            raise InvalidInput(
+                f"Centered: offset must hold {base.shape[1]} numbers, "
+                f"but has shape {self.offset.shape}."
+            )
         self._row = self.offset.astype(self.dtype)[None, :]
 
     def _matmat(self, block: Array) -> Array:
-        out = self.base.matmat(block)
-        out -= self._row @ block
-        return out
+        return np.asarray(self.base.matmat(block) - self._row @ block)
 
     def _rmatmat(self, block: Array) -> Array:
-        out = self.base.rmatmat(block)
-        out -= self._row.T * block.sum(axis=0)
-        return out
+        return np.asarray(self.base.rmatmat(block) - self._row.T * block.sum(axis=0))
 
     def gram(self) -> Array:
         sums = self.base.column_means() * self.shape[0]
@@ -108,7 +109,7 @@ class HStack(Operator):
     def _matmat(self, block: Array) -> Array:
         pieces = zip(self.parts, self.split(block), strict=True)
         products = [part.matmat(piece) for part, piece in pieces]
-        out = products[0].astype(self.dtype, copy=False)
+        out = products[0].astype(self.dtype)
         for product in products[1:]:
             out += product
         return out

@@ -33,9 +33,9 @@ def as_operator(X: Any) -> Operator:
     """
     if isinstance(X, Operator):
         return X
-    if sparse.issparse(X):
+    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
         return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
-    array = np.asarray(X)
+    array = X if sparse.issparse(X) else np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InvalidInput(
             "X must be a two-dimensional array or sparse matrix of numbers, "
@@ -49,6 +49,11 @@ def dense_block(values: Any, what: str) -> Array:
     if sparse.issparse(values):
         return np.asarray(values.toarray())
     array = np.asarray(values)
+    if array.dtype.kind == "O":
+        # pandas writes a missing entry as an object that compares with nothing.
+        missing = [type(item).__name__ == "NAType" for item in array.flat]
+        array = array.copy()
+        array[np.reshape(missing, array.shape)] = None
     if array.ndim > 2:
         raise InvalidInput(f"{what} must have one or two dimensions, but has shape {array.shape}.")
     return array

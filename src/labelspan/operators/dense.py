@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .base import Array, Operator
 
 __all__ = ["Dense"]
@@ -34,7 +35,9 @@ class Dense(Operator):
 
     def _piece(self, part: slice) -> Array:
         piece = self._array[part]
-        return piece if self._offset is None else piece - self._offset
+        return (
+            piece if self._offset is None else (piece - self._offset).astype(self.dtype, copy=False)
+        )
 
     def _matmat(self, block: Array) -> Array:
         if self._offset is None:
@@ -73,8 +76,12 @@ class Dense(Operator):
         )
 
     def shifted(self, offset: Array) -> Operator:
-        both = offset if self._offset is None else offset + self._offset
-        return Dense(self._array, np.asarray(both).astype(self.dtype))
+        offset = np.asarray(offset, dtype=np.float64)
+        if offset.shape != (self.shape[1],):
+            raise InvalidInput(
+                f"shifted: offset must hold {self.shape[1]} numbers, but has shape {offset.shape}."
+            )
+        return Dense(self._array, offset if self._offset is None else offset + self._offset)
 
     def rows(self, index: Array) -> Operator:
         return Dense(self._array[index], self._offset)

@@ -35,6 +35,9 @@ class Sparse(Operator):
                 (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)),
                 shape=csr.shape,
             )
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
         self._csr = csr
 
