@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -92,6 +92,8 @@ class CCA(ThinEstimator):
 
     def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
         super()._set_loadings(X, labels, weights)
+        # One count a component, as scikit-learn's CCA has it.
+        self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
         values = labels.values - self.label_means_
         if labels.unknown is not None:
@@ -102,24 +104,6 @@ class CCA(ThinEstimator):
         side = side @ self.label_loadings_.astype(np.float64).T
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
         self.label_weights_ = (side / scale).astype(X.dtype)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the pairs of directions from features and labels.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : vector of classes, or array or sparse matrix of shape (n, k)
-            Rows whose labels are all unknown (-1 or NaN) are left out.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y)
-        # One count a component, as scikit-learn's CCA has it.
-        self.n_iter_ = np.full(self.n_components_, self.n_iter_)
-        return self
 
     def transform(self, X: Any, y: Any = None) -> Array:
         """Map rows to the features' side of the pairs.

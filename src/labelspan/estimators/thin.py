@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..factors import Factor, Labels, block_rank
-from ..operators import Operator
+from ..operators import Operator, Product, VStack
 from ..operators.base import Array
+from ..operators.incidence import incidence
 from ..penalties import L1, L2
 from ..solvers import Solver
 from ..validation.params import Choice, Constraint, Real
@@ -68,14 +69,19 @@ class ThinEstimator(LabelledEstimator):
     def _make_factor(self, labels: Labels) -> Array:
         """H, from labels of labelled rows."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> Self:
         """Learn the space from features and labels.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
         y : vector of classes, or array or sparse matrix of shape (n, k)
-            Rows whose labels are all unknown (-1 or NaN) are left out.
+            Rows whose labels are all unknown (-1 or NaN) are left out, but for the graph.
+        graph : array or sparse matrix of shape (n, n) or None, default=None
+            Weights between rows, labelled or not. ``mu X'LX`` with its Laplacian L joins the
+            metric, so that rows with an edge are drawn together.
+        mu : float, default=0.0
+            The graph's strength; 0 is the plain method.
 
         Returns
         -------
@@ -85,13 +91,20 @@ class ThinEstimator(LabelledEstimator):
         self._check_penalty()
         features = self._open(X)
         labels = self._read_labels(y, features.operator.shape[0])
+        edges = _graph_rows(type(self).__name__, features.operator, graph, mu)
         operator, labels = _labelled_rows(features.operator, labels)
         self._refuse_one_class(labels)
         operator, means = self._center(operator)
         factor = self._make_factor(labels)
         count = self._count(self._limit(operator, factor))
         penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
-        solution = self._solve(operator, Factor(labels=factor), count, penalty)
+        rows, targets = operator, factor
+        if edges is not None:
+            # Below the labelled rows stand the graph's edges, which no label asks anything of:
+            # X'X becomes X'X + mu X'LX, and X'H stays.
+            rows = VStack([operator, edges])
+            targets = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
+        solution = self._solve(rows, Factor(labels=targets), count, penalty)
         signs = self._publish(features, means, solution, solution.weights)
         self.classes_ = labels.names
         self._set_loadings(operator, labels, solution.weights * signs)
@@ -149,3 +162,15 @@ def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:
             "MLSI can learn from rows without labels."
         )
     return X.rows(index), labels.rows(index)
+
+
+def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | None:
+    """``sqrt(mu) E X`` for the graph's edges E; None where there is nothing to add."""
+    if not Real(0.0).accepts(mu):
+        raise InvalidParameter(f"{owner}: mu must be a number of at least 0, but {mu!r} was given.")
+    if graph is None:
+        if mu > 0:
+            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; give graph= beside it.")
+        return None
+    edges = incidence(graph, X.shape[0], mu, X.dtype)
+    return Product(edges, X) if mu > 0 else None

@@ -1,7 +1,7 @@
 """Matrices known by their products with thin blocks: dense, sparse, and made of others."""
 
 from .base import Operator
-from .compose import Centered, HStack, RowSubset, Scaled
+from .compose import Centered, HStack, Product, RowSubset, Scaled, VStack
 from .convert import as_operator, column_names, dense_block
 from .dense import Dense
 from .dottest import dottest
@@ -12,9 +12,11 @@ __all__ = [
     "Dense",
     "HStack",
     "Operator",
+    "Product",
     "RowSubset",
     "Scaled",
     "Sparse",
+    "VStack",
     "as_operator",
     "column_names",
     "dense_block",

@@ -1,4 +1,4 @@
-"""Operators made of operators: centred, scaled, side by side, some of the rows."""
+"""Operators made of operators: centred, scaled, side by side, on top of each other, multiplied."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidInput
 from .base import Array, Operator
 
-__all__ = ["Centered", "HStack", "RowSubset", "Scaled"]
+__all__ = ["Centered", "HStack", "Product", "RowSubset", "Scaled", "VStack"]
 
 
 class Centered(Operator):
@@ -146,3 +146,52 @@ class RowSubset(Operator):
         full = np.zeros((self.base.shape[0], block.shape[1]), dtype=self.dtype)
         np.add.at(full, self.index, block)
         return self.base.rmatmat(full)
+
+
+class VStack(Operator):
+    """``[X_1; X_2; ...]``, operators over the same columns on top of each other."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        if not parts or len({part.shape[1] for part in parts}) != 1:
+            shapes = [part.shape for part in parts]
+            raise InvalidInput(f"VStack: parts must have the same number of columns, got {shapes}.")
+        height = sum(part.shape[0] for part in parts)
+        super().__init__((height, parts[0].shape[1]), np.result_type(*(p.dtype for p in parts)))
+        self.parts = tuple(parts)
+        self._edges = np.cumsum([part.shape[0] for part in parts])[:-1]
+
+    def _matmat(self, block: Array) -> Array:
+        products = [part.matmat(block) for part in self.parts]
+        return np.concatenate(products, axis=0).astype(self.dtype, copy=False)
+
+    def _rmatmat(self, block: Array) -> Array:
+        pieces = zip(self.parts, np.split(block, self._edges, axis=0), strict=True)
+        products = [part.rmatmat(piece) for part, piece in pieces]
+        out = products[0].astype(self.dtype)
+        for product in products[1:]:
+            out += product
+        return out
+
+    def gram(self) -> Array:
+        return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())
+
+    def sum_of_squares(self) -> float:
+        return sum(part.sum_of_squares() for part in self.parts)
+
+
+class Product(Operator):
+    """``A X``, one operator after another, never multiplied out."""
+
+    def __init__(self, left: Operator, right: Operator) -> None:
+        if left.shape[1] != right.shape[0]:
+            raise InvalidInput(
+                f"Product: shapes {left.shape} and {right.shape} cannot be multiplied."
+            )
+        super().__init__((left.shape[0], right.shape[1]), np.result_type(left.dtype, right.dtype))
+        self.left, self.right = left, right
+
+    def _matmat(self, block: Array) -> Array:
+        return self.left.matmat(self.right.matmat(block)).astype(self.dtype, copy=False)
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self.right.rmatmat(self.left.rmatmat(block)).astype(self.dtype, copy=False)
