@@ -125,6 +125,7 @@ def assert_twin(operator, twin, tol):
     for product, want in (
         (operator.matmat(right), twin @ right),
         (operator.rmatmat(left), twin.T @ left),
+        (operator.cross(left), twin.T @ left),
         (operator.toarray(), twin),
     ):
         assert product.dtype == operator.dtype

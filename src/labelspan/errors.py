@@ -5,6 +5,7 @@
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
      |    +-- Mismatch                    two choices that do not fit each other
+     |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
 
@@ -21,6 +22,7 @@ __all__ = [
     "LabelspanWarning",
     "Mismatch",
     "NotConverged",
+    "NotStreaming",
 ]
 
 
@@ -42,6 +44,10 @@ class InvalidLabels(InvalidInput):
 
 class Mismatch(InvalidInput):
     """Two choices, say a solver and a form of MLSI, that do not go together."""
+
+
+class NotStreaming(Mismatch, AttributeError):
+    """``partial_fit`` is not there for these parameters, which need all rows at once."""
 
 
 class LabelspanWarning(UserWarning):

@@ -79,19 +79,19 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
-    def _validate(self, X: Any, *, reset: bool) -> Any:
+    def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
         return validate_data(
             self,
             X,
             reset=reset,
             accept_sparse=False if self.kernel == "precomputed" else ("csr", "csc", "coo"),
             dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
+            ensure_min_samples=least,
         )
 
     def _open(self, X: Any) -> Features:
         """Validate X; with a kernel, map it to coordinates."""
-        data = self._validate(X, reset=True)
+        data = self._validate(X, reset=True, least=2)
         if self._linear:
             if self.landmarks is not None:
                 raise InvalidParameter(
@@ -145,10 +145,15 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     # --- results ----------------------------------------------------------------------
 
     def _publish(
-        self, features: Features, means: Array, solution: Solution, weights: Array
+        self,
+        means: Array,
+        solution: Solution,
+        weights: Array,
+        *,
+        dtype: Any,
+        kernel_map: KernelMap | None = None,
     ) -> Array:
         """Set what ``fit`` learned, signs fixed, all at once; gives back the signs."""
-        kernel_map, dtype = features.kernel_map, features.dtype
         visible = weights if kernel_map is None else kernel_map.projection @ weights
         largest = np.abs(visible).argmax(axis=0)
         signs = np.where(visible[largest, np.arange(visible.shape[1])] < 0, -1.0, 1.0)
@@ -167,6 +172,10 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_iter_ = max(1, solution.n_iter)
         return signs
 
+    def _ready(self) -> None:
+        """See that there are results to use."""
+        check_is_fitted(self)
+
     def transform(self, X: Any) -> Array:
         """Map rows to the learned space.
 
@@ -181,7 +190,7 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` less
             the mean.
         """
-        check_is_fitted(self)
+        self._ready()
         data = self._validate(X, reset=False)
         if self._kernel_map is not None:
             values = self._kernel_map.kernel(data, self.X_fit_).astype(self.dual_coef_.dtype)
@@ -203,7 +212,7 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
-class Invertible:
+class Invertible(SpaceEstimator):
     """For spaces that keep the features: a way back to them."""
 
     def inverse_transform(self, Z: Any) -> Array:
@@ -219,7 +228,7 @@ class Invertible:
         -------
         X : array of shape (n, d)
         """
-        check_is_fitted(self)
+        self._ready()
         components = linear_components(self, "inverse_transform")
         latent = np.asarray(Z)
         m = components.shape[0]
@@ -230,7 +239,7 @@ class Invertible:
             )
         wide = components.astype(np.float64)
         back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
-        return np.asarray(latent @ back + self.mean_)  # type: ignore[attr-defined]
+        return np.asarray(latent @ back + self.mean_)
 
 
 def linear_components(estimator: Any, asked_for: str) -> Array:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..errors import InvalidLabels
-from ..factors import Labels, cca_factor, read_labels
-from ..operators import Operator
+from ..factors import Labels, cca_factor, read_labels, whitening
 from ..operators.base import Array
 from .thin import ThinEstimator
 
@@ -90,20 +88,19 @@ class CCA(ThinEstimator):
     def _make_factor(self, labels: Labels) -> Array:
         return cca_factor(labels, center=self.center)
 
-    def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
-        super()._set_loadings(X, labels, weights)
+    def _stream_map(self, sums: Array, square: Array) -> Array:
+        return whitening(square)
+
+    def _set_loadings(self, images: Array, square: Array, means: Array, dtype: Any) -> None:
+        super()._set_loadings(images, square, means, dtype)
         # One count a component, as scikit-learn's CCA has it.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
-        values = labels.values - self.label_means_
-        if labels.unknown is not None:
-            values = np.where(labels.unknown, 0.0, values)
         # H H' is the projection on the labels' columns, so that their side of a pair is
         # the regression of the features' side on the labels, at unit length.
-        side = np.linalg.pinv(values.T @ values, rcond=1e-10, hermitian=True)
-        side = side @ self.label_loadings_.astype(np.float64).T
+        root = whitening(square)
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
-        self.label_weights_ = (side / scale).astype(X.dtype)
+        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(dtype)
 
     def transform(self, X: Any, y: Any = None) -> Array:
         """Map rows to the features' side of the pairs.
@@ -135,7 +132,7 @@ class CCA(ThinEstimator):
         Z : array of shape (n, m)
             Its columns correlate with those of :meth:`transform` by ``correlations_``.
         """
-        check_is_fitted(self)
+        self._ready()
         rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
         labels = read_labels(y, rows, type(self).__name__)
         values = np.zeros((rows, self.classes_.size))

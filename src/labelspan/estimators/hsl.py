@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ..factors import Kind, Labels, Laplacian, hsl_factor
+from ..factors import Kind, Labels, Laplacian, edge_weights, hsl_factor, inverse_power
 from ..operators.base import Array
 from ..solvers import Solver
 from ..validation.params import Choice, Constraint
@@ -135,10 +135,28 @@ class HSL(ThinEstimator):
         self.edge_weight = edge_weight
 
     def _make_factor(self, labels: Labels) -> Array:
-        weight = None if self.edge_weight is None else np.asarray(self.edge_weight)
         return hsl_factor(
             labels,
             laplacian=cast(Laplacian, self.laplacian),
-            edge_weight=weight,
+            edge_weight=self.edge_weight,
             center=self.center,
         )
+
+    def _why_no_stream(self) -> str | None:
+        if self.laplacian != "zhou":
+            return (
+                f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, whose rows weigh by "
+                "label sizes that are known at the end alone; use laplacian='zhou', or fit."
+            )
+        return super()._why_no_stream()
+
+    def _stream_block(self, labels: Labels) -> Array:
+        weight = edge_weights(self.edge_weight, labels.values.shape[1])
+        degree = inverse_power(labels.values @ weight, 0.5)
+        return np.concatenate([degree[:, None] * labels.values, labels.values], axis=1)
+
+    def _stream_map(self, sums: Array, square: Array) -> Array:
+        count = sums.size // 2
+        weight = edge_weights(self.edge_weight, count)
+        scale = np.sqrt(weight * inverse_power(sums[count:], 1.0))
+        return np.concatenate([np.diag(scale), np.zeros((count, count))])

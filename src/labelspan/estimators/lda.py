@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..errors import InvalidLabels
-from ..factors import Kind, Labels, lda_factor
+from ..factors import Kind, Labels, inverse_power, lda_factor
 from ..operators.base import Array
 from .thin import ThinEstimator
 
@@ -81,15 +83,25 @@ class LDA(ThinEstimator):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
 
     def _make_factor(self, labels: Labels) -> Array:
-        most = int(labels.values.sum(axis=1).max())
-        if most > 1:
-            raise InvalidLabels(
-                f"LDA takes one label a row, but y has rows with {most}; "
-                "use CCA, OPLS or HSL for several labels a row."
-            )
-        return lda_factor(labels, center=self.center)
+        return lda_factor(_one_a_row(labels), center=self.center)
+
+    def _stream_block(self, labels: Labels) -> Array:
+        return _one_a_row(labels).values
+
+    def _stream_map(self, sums: Array, square: Array) -> Array:
+        return np.diag(inverse_power(sums, 0.5))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+
+def _one_a_row(labels: Labels) -> Labels:
+    most = int(labels.values.sum(axis=1).max(initial=0))
+    if most > 1:
+        raise InvalidLabels(
+            f"LDA takes one label a row, but y has rows with {most}; "
+            "use CCA, OPLS or HSL for several labels a row."
+        )
+    return labels

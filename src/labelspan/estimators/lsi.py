@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from ..factors import Factor
-from ..solvers import Solver
-from .base import Invertible, Limit, SpaceEstimator
+from ..solvers import Solver, Statistics, solve_statistics
+from .base import Invertible, Limit
+from .streaming import Stream, Streaming, when_streaming
 
 __all__ = ["LSI"]
 
 
-class LSI(Invertible, SpaceEstimator):
+class LSI(Invertible, Streaming):
     """Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
     Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
@@ -116,11 +117,42 @@ class LSI(Invertible, SpaceEstimator):
         self._check_params()
         features = self._open(X)
         operator, means = self._center(features.operator)
-        rows, columns = operator.shape
-        most = min(rows - self.center, columns)
-        count = self._count(Limit(most, f"X has {rows} rows and {columns} columns", default=100))
+        count = self._count(self._limit(*operator.shape))
         solution = self._solve(operator, Factor(share=1.0), count)
         # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.
         weights = solution.weights * np.sqrt(solution.eigenvalues)
-        self._publish(features, means, solution, weights)
+        self._end_stream()
+        self._publish(
+            means, solution, weights, dtype=features.dtype, kernel_map=features.kernel_map
+        )
         return self
+
+    @when_streaming
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from one more batch of rows; see :meth:`Streaming.merge` for joining models.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            At most 4,096 columns.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        return self._add(X, None, None)
+
+    def _solve_stream(self, stream: Stream, statistics: Statistics) -> None:
+        gram, _, _ = statistics.about(center=self.center)
+        count = self._count(self._limit(statistics.n, gram.shape[0]))
+        factor = Factor(share=1.0)
+        solution = solve_statistics(gram, None, factor, alpha=0.0, count=count, rows=statistics.n)
+        self._solving.accept(solution, count)
+        weights = solution.weights * np.sqrt(solution.eigenvalues)
+        means = statistics.x_mean * self.center
+        self._publish(means, solution, weights, dtype=stream.dtype)
+
+    def _limit(self, rows: int, columns: int) -> Limit:
+        most = min(rows - self.center, columns)
+        return Limit(most, f"X has {rows} rows and {columns} columns", default=100)

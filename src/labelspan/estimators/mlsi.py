@@ -7,17 +7,18 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ..errors import InvalidParameter
-from ..factors import Form, Labels, block_rank, stack_factor
+from ..errors import InvalidParameter, Mismatch
+from ..factors import Form, Labels, block_rank, square_rank, stack_factor, stack_weights
 from ..operators import Operator
 from ..operators.base import Array
 from ..operators.kernels import KERNEL_LIMIT, Kernel, KernelMap
 from ..penalties import L2
-from ..solvers import Solution, Solver
+from ..solvers import Solution, Solver, Statistics, solve_statistics
 from ..validation.params import Boolean, Choice, Constraint, Either, Null, Real
 from .base import Invertible, Limit
 from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
 from .labelled import LabelledEstimator
+from .streaming import Stream
 
 __all__ = ["MLSI"]
 
@@ -202,24 +203,24 @@ class MLSI(Invertible, LabelledEstimator):
             form=cast(Form, self.form),
             balance=self.balance,
         )
-        count = self._count(self._limit(operator, informed))
+        rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
+        count = self._count(self._limit(operator.shape, rank))
         penalty = L2(self.alpha if self.form == "direct" else 0.0)
         solution = self._solve(operator, factor, count, penalty)
         roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(solution.eigenvalues.size)
         images = self._label_images(operator, values, solution)
-        signs = self._publish(features, means, solution, solution.weights * roots)
+        self._end_stream()
+        signs = self._publish(
+            means,
+            solution,
+            solution.weights * roots,
+            dtype=features.dtype,
+            kernel_map=features.kernel_map,
+        )
         self.classes_ = labels.names
         self.label_loadings_ = ((signs / roots)[:, None] * images).astype(features.dtype)
         self.label_means_ = label_means.astype(features.dtype)
         return self
-
-    def _label_values(self, labels: Labels) -> tuple[Array, Array]:
-        """Y, centred where X is, with unknown entries at zero; and the means."""
-        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        values = labels.values - means if self.center else labels.values
-        if labels.unknown is not None:
-            values = np.where(labels.unknown, 0.0, values)
-        return values, means
 
     def _label_features(self, labels: Labels) -> Array:
         """Coordinates of the labels under their kernel; zeros for unlabelled rows."""
@@ -243,13 +244,11 @@ class MLSI(Invertible, LabelledEstimator):
         out[index] = coordinates
         return out
 
-    def _limit(self, X: Operator, values: Array) -> Limit:
-        rows, columns = X.shape
+    def _limit(self, shape: tuple[int, int], rank: int) -> Limit:
+        rows, columns = shape
         count, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
-        if self.beta == 1:
-            rank = block_rank(values)
-            if rank < count:
-                count, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
+        if self.beta == 1 and rank < count:
+            count, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
         return Limit(count, reason, default=100)
 
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
@@ -258,3 +257,48 @@ class MLSI(Invertible, LabelledEstimator):
             square = float(np.square(values).sum()) if self.balance else 1.0
             return np.asarray(solution.images * np.sqrt(square / self.beta))
         return np.asarray(solution.weights.T @ X.rmatmat(values))
+
+    # --- streaming --------------------------------------------------------------------
+
+    def _why_no_stream(self) -> str | None:
+        if self.label_kernel != "linear":
+            return "MLSI: partial_fit needs label_kernel='linear'; use fit."
+        return super()._why_no_stream()
+
+    def _stream_rows(self, operator: Operator, labels: Labels) -> tuple[Operator, Array]:
+        if self.center and labels.unknown is not None:
+            raise Mismatch(
+                "MLSI: partial_fit with center=True cannot take rows without labels, for the "
+                "labels' means are known at the end alone; use center=False, or fit."
+            )
+        return operator, labels.values
+
+    def _solve_stream(self, stream: Stream, statistics: Statistics) -> None:
+        gram, cross, square = statistics.about(center=self.center)
+        stack = stack_weights(
+            x_square=float(np.trace(gram)),
+            y_square=float(np.trace(square)),
+            beta=self.beta,
+            alpha=self.alpha,
+            form=cast(Form, self.form),
+            balance=self.balance,
+        )
+        rank = square_rank(square) if self.beta == 1 else square.shape[0]
+        count = self._count(self._limit((statistics.n, gram.shape[0]), rank))
+        solution = solve_statistics(
+            gram,
+            stack.scale * cross if stack.scale else None,
+            stack.factor(np.zeros((0, square.shape[0]))),
+            alpha=self.alpha if self.form == "direct" else 0.0,
+            count=count,
+            rows=statistics.n,
+        )
+        self._solving.accept(solution, count)
+        roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(solution.eigenvalues.size)
+        means = statistics.x_mean * self.center
+        weights = solution.weights * roots
+        signs = self._publish(means, solution, weights, dtype=stream.dtype)
+        self.classes_ = stream.names
+        images = (signs / roots)[:, None] * (solution.weights.T @ cross)
+        self.label_loadings_ = images.astype(stream.dtype)
+        self.label_means_ = (statistics.b_mean * self.center).astype(stream.dtype)

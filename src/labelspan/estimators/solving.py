@@ -30,9 +30,9 @@ class Solving:
         """Pick the solver, run it, and see that enough was found."""
         solver = self.pick(problem)
         refuse_unless_fit(solver, problem)
-        return self.accept(problem, solver.solve(problem))
+        return self.accept(solver.solve(problem), problem.n_components)
 
-    def accept(self, problem: Problem, solution: Solution) -> Solution:
+    def accept(self, solution: Solution, count: int) -> Solution:
         """Warn of an early stop; refuse a solution with less than was asked for."""
         if not solution.converged:
             warnings.warn(f"{self.owner}: {solution.status}", NotConverged, stacklevel=5)
@@ -42,9 +42,9 @@ class Solving:
                 f"{self.owner}: X says nothing about y, every eigenvalue is zero; "
                 "check that X varies between rows."
             )
-        if self.n_components is not None and found < problem.n_components:
+        if self.n_components is not None and found < count:
             raise InvalidParameter(
-                f"{self.owner}: n_components={problem.n_components} was asked for, but only "
+                f"{self.owner}: n_components={count} was asked for, but only "
                 f"{found} directions have an eigenvalue above zero; use n_components={found} "
                 "or None."
             )

@@ -9,16 +9,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
-from ..factors import Factor, Labels, block_rank
+from ..factors import Factor, Labels, block_rank, square_rank
 from ..operators import Operator, Product, VStack
 from ..operators.base import Array
 from ..operators.incidence import incidence
 from ..penalties import L1, L2
-from ..solvers import Solver
+from ..solvers import Solver, Statistics, solve_statistics
 from ..validation.params import Choice, Constraint, Real
 from .base import Limit
 from .constraints import SHARED
 from .labelled import LabelledEstimator
+from .streaming import Stream
 
 __all__ = ["ThinEstimator"]
 
@@ -69,6 +70,14 @@ class ThinEstimator(LabelledEstimator):
     def _make_factor(self, labels: Labels) -> Array:
         """H, from labels of labelled rows."""
 
+    def _stream_block(self, labels: Labels) -> Array:
+        """Row by row, what H is made of; the labels themselves come last."""
+        return labels.values
+
+    @abstractmethod
+    def _stream_map(self, sums: Array, square: Array) -> Array:
+        """T with ``H = block @ T``, from the block's column sums and products."""
+
     def fit(self, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> Self:
         """Learn the space from features and labels.
 
@@ -96,7 +105,7 @@ class ThinEstimator(LabelledEstimator):
         self._refuse_one_class(labels)
         operator, means = self._center(operator)
         factor = self._make_factor(labels)
-        count = self._count(self._limit(operator, factor))
+        count = self._count(self._limit(operator.shape, block_rank(factor)))
         penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
         rows, targets = operator, factor
         if edges is not None:
@@ -105,9 +114,14 @@ class ThinEstimator(LabelledEstimator):
             rows = VStack([operator, edges])
             targets = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
         solution = self._solve(rows, Factor(labels=targets), count, penalty)
-        signs = self._publish(features, means, solution, solution.weights)
+        self._end_stream()
+        signs = self._publish(
+            means, solution, solution.weights, dtype=features.dtype, kernel_map=features.kernel_map
+        )
         self.classes_ = labels.names
-        self._set_loadings(operator, labels, solution.weights * signs)
+        values, label_means = self._label_values(labels)
+        images = (solution.weights * signs).T @ operator.rmatmat(values)
+        self._set_loadings(images, values.T @ values, label_means, features.dtype)
         return self
 
     def _check_penalty(self) -> None:
@@ -122,9 +136,8 @@ class ThinEstimator(LabelledEstimator):
                 f"kernel={self.kernel!r} has none; use kernel='linear' or penalty='l2'."
             )
 
-    def _limit(self, X: Operator, factor: Array) -> Limit:
-        rows, columns = X.shape
-        rank = block_rank(factor)
+    def _limit(self, shape: tuple[int, int], rank: int) -> Limit:
+        rows, columns = shape
         limits = [
             (rank, f"the labels span {rank} directions" + (" once centred" if self.center else "")),
             (columns, f"X has {columns} feature(s)"),
@@ -140,15 +153,44 @@ class ThinEstimator(LabelledEstimator):
                 "at least two are needed."
             )
 
-    def _set_loadings(self, X: Operator, labels: Labels, weights: Array) -> None:
-        """``V'Y``, with unknown labels at their mean."""
-        dtype = X.dtype
-        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        values = labels.values - means
-        if labels.unknown is not None:
-            values = np.where(labels.unknown, 0.0, values)
-        self.label_loadings_ = (weights.T @ X.rmatmat(values)).astype(dtype)
+    def _set_loadings(self, images: Array, square: Array, means: Array, dtype: Any) -> None:
+        """From ``V'Y`` and ``Y'Y``, about the labels' means."""
+        self.label_loadings_ = images.astype(dtype)
         self.label_means_ = means.astype(dtype)
+
+    # --- streaming --------------------------------------------------------------------
+
+    def _why_no_stream(self) -> str | None:
+        if self.penalty == "l1":
+            return (
+                f"{type(self).__name__}: partial_fit cannot take penalty='l1', "
+                "which needs all rows at once; use fit."
+            )
+        return super()._why_no_stream()
+
+    def _stream_rows(self, operator: Operator, labels: Labels) -> tuple[Operator, Array]:
+        index = np.flatnonzero(labels.labelled)
+        if index.size < operator.shape[0]:
+            operator, labels = operator.rows(index), labels.rows(index)
+        return operator, self._stream_block(labels)
+
+    def _solve_stream(self, stream: Stream, statistics: Statistics) -> None:
+        gram, cross, square = statistics.about(center=self.center)
+        sums = statistics.n * statistics.b_mean
+        to_factor = self._stream_map(sums, square)
+        rank = square_rank(to_factor.T @ square @ to_factor)
+        count = self._count(self._limit((statistics.n, gram.shape[0]), rank))
+        solution = solve_statistics(
+            gram, cross @ to_factor, Factor(), alpha=self.alpha, count=count, rows=statistics.n
+        )
+        self._solving.accept(solution, count)
+        means = statistics.x_mean * self.center
+        signs = self._publish(means, solution, solution.weights, dtype=stream.dtype)
+        self.classes_ = stream.names
+        labels = slice(-stream.names.size, None)
+        images = (solution.weights * signs).T @ cross[:, labels]
+        label_means = statistics.b_mean[labels] * self.center
+        self._set_loadings(images, square[labels, labels], label_means, stream.dtype)
 
 
 def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:

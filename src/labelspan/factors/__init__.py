@@ -1,9 +1,18 @@
 """Label factors: what makes one method differ from another."""
 
-from .base import RANK_TOLERANCE, Factor, Regression, block_rank
+from .base import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
 from .labels import Kind, Labels, read_labels
-from .stack import Form, stack_factor
-from .thin import Laplacian, cca_factor, hsl_factor, lda_factor, opls_factor
+from .stack import Form, Stack, stack_factor, stack_weights
+from .thin import (
+    Laplacian,
+    cca_factor,
+    edge_weights,
+    hsl_factor,
+    inverse_power,
+    lda_factor,
+    opls_factor,
+    whitening,
+)
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -13,11 +22,17 @@ __all__ = [
     "Labels",
     "Laplacian",
     "Regression",
+    "Stack",
     "block_rank",
     "cca_factor",
+    "edge_weights",
     "hsl_factor",
+    "inverse_power",
     "lda_factor",
     "opls_factor",
     "read_labels",
+    "square_rank",
     "stack_factor",
+    "stack_weights",
+    "whitening",
 ]

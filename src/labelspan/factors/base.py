@@ -9,7 +9,7 @@ import numpy as np
 
 from ..operators.base import Array
 
-__all__ = ["RANK_TOLERANCE", "Factor", "Regression", "block_rank"]
+__all__ = ["RANK_TOLERANCE", "Factor", "Regression", "block_rank", "square_rank"]
 
 # Directions whose squared length is below this fraction of the longest are rounding.
 RANK_TOLERANCE = 1e-10
@@ -53,9 +53,15 @@ class Factor:
 
 def block_rank(block: Array) -> int:
     """The number of independent columns of a thin block, whatever their scales."""
-    norms = np.linalg.norm(block, axis=0)
-    block = block[:, norms > 0] / norms[norms > 0]
-    if block.shape[1] == 0:
+    return square_rank(block.T @ block)
+
+
+def square_rank(square: Array) -> int:
+    """The same, from the block's ``B'B``."""
+    norms = np.sqrt(np.diag(square))
+    alive = norms > 0
+    if not alive.any():
         return 0
-    spectrum = np.linalg.eigvalsh(block.T @ block)
+    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    spectrum = np.linalg.eigvalsh((scaled + scaled.T) / 2)
     return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())

@@ -62,8 +62,14 @@ class Labels:
         return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 
 
-def read_labels(y: Any, n_rows: int, owner: str) -> Labels:
-    """Read ``y`` for ``n_rows`` rows of X; ``owner`` is named in the messages."""
+def read_labels(
+    y: Any, n_rows: int, owner: str, *, part: bool = False, targets: bool = False
+) -> Labels:
+    """Read ``y`` for ``n_rows`` rows of X; ``owner`` is named in the messages.
+
+    ``part`` says that these rows are some of many: they may all be unlabelled, or all of
+    one class. ``targets`` says that the numbers are known to be real targets.
+    """
     if y is None:
         raise InvalidLabels(
             f"{owner} requires y to be passed, but the target y is None; "
@@ -86,24 +92,24 @@ def read_labels(y: Any, n_rows: int, owner: str) -> Labels:
     if array.ndim == 2 and array.shape[1] == 0:
         raise InvalidLabels(f"{owner}: y has no columns; give at least one label.")
     if array.ndim == 1 or array.shape[1] == 1:
-        labels = _from_vector(array.reshape(-1), owner)
+        labels = _from_vector(array.reshape(-1), owner, part, targets)
     else:
-        labels = _from_matrix(array, owner)
+        labels = _from_matrix(array, owner, part, targets)
         if names is not None:
             labels = replace(labels, names=names)
-    if not labels.labelled.any():
+    if not part and not labels.labelled.any():
         raise InvalidLabels(
             f"{owner}: every label in y is unknown; label some rows, or use LSI, which needs none."
         )
     return labels
 
 
-def _from_vector(vector: Array, owner: str) -> Labels:
-    if vector.dtype.kind == "f" or (vector.dtype.kind == "O" and _all_numbers(vector)):
+def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels:
+    if targets or vector.dtype.kind == "f" or (vector.dtype.kind == "O" and _all_numbers(vector)):
         numbers = vector.astype(np.float64)
         _refuse_infinite(numbers, owner)
         known = np.isfinite(numbers)
-        if (numbers[known] % 1 != 0).any():
+        if targets or (numbers[known] % 1 != 0).any():
             values = np.where(known, numbers, 0.0)[:, None]
             return Labels(values, _mask(~known[:, None]), np.array(["target"]), "targets")
         known &= numbers != -1
@@ -126,7 +132,7 @@ def _from_vector(vector: Array, owner: str) -> Labels:
         ) from None
     if names.dtype.kind == "f":
         names = names.astype(np.int64)
-    if names.dtype.kind in "iu" and names.tolist() == [1] and not known.all():
+    if names.dtype.kind in "iu" and names.tolist() == [1] and not (part or known.all()):
         raise _plus_minus_one(owner)
     values = np.zeros((vector.size, max(1, names.size)))
     values[np.flatnonzero(known), codes] = 1.0
@@ -134,7 +140,7 @@ def _from_vector(vector: Array, owner: str) -> Labels:
     return Labels(values, _mask(unknown), names, "classes")
 
 
-def _from_matrix(array: Array, owner: str) -> Labels:
+def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -146,9 +152,10 @@ def _from_matrix(array: Array, owner: str) -> Labels:
     missing = np.isnan(numbers)
     entries = numbers[~missing]
     names = np.arange(array.shape[1])
-    if not np.isin(entries, (-1.0, 0.0, 1.0)).all():
+    if targets or not np.isin(entries, (-1.0, 0.0, 1.0)).all():
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
-    if (entries == -1).any() and (entries == 1).any() and not (entries == 0).any():
+    both = (entries == -1).any() and (entries == 1).any()
+    if both and not part and not (entries == 0).any():
         raise _plus_minus_one(owner)
     unknown = missing | (numbers == -1)
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")

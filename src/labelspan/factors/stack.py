@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,23 +10,38 @@ import numpy as np
 from ..operators.base import Array
 from .base import Factor, Regression
 
-__all__ = ["Form", "stack_factor"]
+__all__ = ["Form", "Stack", "stack_factor", "stack_weights"]
 
 Form = Literal["ridge", "inverse", "direct"]
 
 
-def stack_factor(
-    labels: Array,
+@dataclass(frozen=True)
+class Stack:
+    """How features and labels enter MLSI: ``share * X X'`` and ``scale * Y``."""
+
+    share: float
+    scale: float
+    regression: Regression | None
+
+    def factor(self, labels: Array) -> Factor:
+        """The factor for given labels; without them where their share is zero."""
+        if self.scale == 0:
+            return Factor(share=self.share)
+        return Factor(self.scale * labels, self.share, self.regression)
+
+
+def stack_weights(
     *,
-    features_square: float,
+    x_square: float,
+    y_square: float,
     beta: float,
     alpha: float,
     form: Form,
     balance: bool = True,
-) -> Factor:
+) -> Stack:
     """The factor of yu2005's ``C = (1 - beta) X X' + beta Y Y'`` in one of three forms.
 
-    ``features_square`` is the squared Frobenius norm of X. Balanced, X and Y are divided
+    ``x_square`` and ``y_square`` are squared Frobenius norms. Balanced, X and Y are divided
     by their norms so that both sides of C have trace one; the division is carried by the
     weights, and X itself is never touched.
 
@@ -39,22 +55,40 @@ def stack_factor(
     ``"direct"``
         yu2005 Eq. 4: Y enters as it is, and ``alpha`` belongs to the metric.
     """
-    x_square = features_square if balance and features_square > 0 else 1.0
-    y_square = float(np.square(labels).sum())
+    x_square = x_square if balance and x_square > 0 else 1.0
     y_square = y_square if balance and y_square > 0 else 1.0
     if beta == 0:
         weight = 1.0 + alpha if form == "inverse" else 1.0
-        return Factor(share=1.0 / (weight * x_square))
-    unit = labels / np.sqrt(y_square)
+        return Stack(1.0 / (weight * x_square), 0.0, None)
     if form == "inverse":
         t = 1.0 / (1.0 - beta) + alpha
 
         def mix(square: Array) -> Array:
             return _mix(square * x_square, 1.0 - beta, t)
 
-        return Factor(unit, 1.0 / (t * x_square), Regression(0.0, mix))
+        return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
-    return Factor(np.sqrt(beta) * unit, (1.0 - beta) / x_square, regression)
+    return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
+
+
+def stack_factor(
+    labels: Array,
+    *,
+    features_square: float,
+    beta: float,
+    alpha: float,
+    form: Form,
+    balance: bool = True,
+) -> Factor:
+    """MLSI's factor for labels at hand; see :func:`stack_weights`."""
+    return stack_weights(
+        x_square=features_square,
+        y_square=float(np.square(labels).sum()),
+        beta=beta,
+        alpha=alpha,
+        form=form,
+        balance=balance,
+    ).factor(labels)
 
 
 def _mix(square: Array, share: float, t: float) -> Array:

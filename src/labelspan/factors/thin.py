@@ -8,6 +8,7 @@ that carry no label a row of zeros before centring.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,16 @@ from ..operators.base import Array
 from .base import RANK_TOLERANCE
 from .labels import Labels
 
-__all__ = ["Laplacian", "cca_factor", "hsl_factor", "lda_factor", "opls_factor"]
+__all__ = [
+    "Laplacian",
+    "cca_factor",
+    "edge_weights",
+    "hsl_factor",
+    "inverse_power",
+    "lda_factor",
+    "opls_factor",
+    "whitening",
+]
 
 Laplacian = Literal["clique", "star", "zhou"]
 
@@ -35,26 +45,38 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Array:
     them up.
     """
     block = _finish(labels.values, labels, center)
-    norms = np.linalg.norm(block, axis=0)
-    block = block[:, norms > 0] / norms[norms > 0]
-    if block.shape[1] == 0:
-        return np.zeros((labels.values.shape[0], 1))
-    spectrum, axes = np.linalg.eigh(block.T @ block)
+    return np.asarray(block @ whitening(block.T @ block))
+
+
+def whitening(square: Array) -> Array:
+    """A map T with ``T' square T = I`` on the range of a label block's ``B'B``.
+
+    Columns are brought to unit length first, so that a rare label, or a target in small
+    units, is not taken for rounding.
+    """
+    norms = np.sqrt(np.diag(square))
+    alive = np.flatnonzero(norms > 0)
+    if alive.size == 0:
+        return np.zeros((square.shape[0], 1))
+    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     keep = spectrum > RANK_TOLERANCE * spectrum[-1]
-    return np.asarray(block @ (axes[:, keep] / np.sqrt(spectrum[keep])))
+    out = np.zeros((square.shape[0], int(keep.sum())))
+    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive][:, None]
+    return out
 
 
 def lda_factor(labels: Labels, *, center: bool = True) -> Array:
     """One-hot labels, each column divided by the square root of its class size."""
     sizes = labels.values.sum(axis=0)
-    return _finish(labels.values * _inverse(sizes, 0.5), labels, center)
+    return _finish(labels.values * inverse_power(sizes, 0.5), labels, center)
 
 
 def hsl_factor(
     labels: Labels,
     *,
     laplacian: Laplacian = "clique",
-    edge_weight: Array | None = None,
+    edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
 ) -> Array:
     """The factor of a normalised hypergraph Laplacian: labels are hyperedges.
@@ -65,18 +87,22 @@ def hsl_factor(
     incidence = labels.values
     if (incidence < 0).any():
         raise InvalidLabels("HSL: y must not be negative, for its entries are memberships.")
-    weight = _edge_weight(edge_weight, incidence.shape[1])
+    weight = edge_weights(edge_weight, incidence.shape[1])
     size = incidence.sum(axis=0)
     if laplacian == "clique":
         degree = incidence @ (weight * size)
-        block = _inverse(degree, 0.5)[:, None] * incidence * np.sqrt(weight)
+        block = inverse_power(degree, 0.5)[:, None] * incidence * np.sqrt(weight)
     elif laplacian == "star":
-        spread = incidence * (weight * _inverse(size, 1.0))
+        spread = incidence * (weight * inverse_power(size, 1.0))
         rows, columns = spread.sum(axis=1), spread.sum(axis=0)
-        block = _inverse(rows, 0.5)[:, None] * spread * _inverse(columns, 0.5)
+        block = inverse_power(rows, 0.5)[:, None] * spread * inverse_power(columns, 0.5)
     else:
         degree = incidence @ weight
-        block = _inverse(degree, 0.5)[:, None] * incidence * np.sqrt(weight * _inverse(size, 1.0))
+        block = (
+            inverse_power(degree, 0.5)[:, None]
+            * incidence
+            * np.sqrt(weight * inverse_power(size, 1.0))
+        )
     return _finish(block, labels, center)
 
 
@@ -97,14 +123,15 @@ def _finish(block: Array, labels: Labels, center: bool) -> Array:
     return block
 
 
-def _inverse(values: Array, power: float) -> Array:
+def inverse_power(values: Array, power: float) -> Array:
     """``values ** -power``, and 0 where a value is 0."""
     out = np.zeros_like(values, dtype=np.float64)
     np.power(values, -power, out=out, where=values > 0)
     return out
 
 
-def _edge_weight(edge_weight: Array | None, count: int) -> Array:
+def edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
+    """One positive weight a hyperedge; ones where none are given."""
     if edge_weight is None:
         return np.ones(count)
     try:

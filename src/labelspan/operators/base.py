@@ -69,6 +69,10 @@ class Operator(ABC):
             out[:, start:stop] = self.rmatmat(self.matmat(unit))
         return (out + out.T) / 2
 
+    def cross(self, block: Array) -> Array:
+        """``X.T @ block`` summed in float64, where a rounded sum would show."""
+        return np.asarray(self.rmatmat(block), dtype=np.float64)
+
     def cogram(self) -> Array:
         """``X @ X.T`` in float64; only for a moderate number of rows."""
         return Operator.gram(self.T)

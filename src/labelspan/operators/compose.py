@@ -39,6 +39,9 @@ class Centered(Operator):
         square = self.shape[0] * np.outer(self.offset, self.offset)
         return self.base.gram() - cross - cross.T + square
 
+    def cross(self, block: Array) -> Array:
+        return self.base.cross(block) - np.outer(self.offset, block.sum(axis=0))
+
     def cogram(self) -> Array:
         wide = self.base.matmat(self._row.T).astype(np.float64)
         return self.base.cogram() - wide - wide.T + float(self.offset @ self.offset)

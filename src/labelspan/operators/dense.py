@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +34,11 @@ class Dense(Operator):
         for start in range(0, rows, step):
             yield slice(start, min(start + step, rows))
 
-    def _piece(self, part: slice) -> Array:
+    def _piece(self, part: slice, dtype: Any = None) -> Array:
         piece = self._array[part]
-        return (
-            piece if self._offset is None else (piece - self._offset).astype(self.dtype, copy=False)
-        )
+        if self._offset is not None:
+            piece = piece - self._offset
+        return piece.astype(self.dtype if dtype is None else dtype, copy=False)
 
     def _matmat(self, block: Array) -> Array:
         if self._offset is None:
@@ -58,12 +59,18 @@ class Dense(Operator):
     def gram(self) -> Array:
         out = np.zeros((self.shape[1], self.shape[1]))
         for part in self._slices():
-            piece = self._piece(part).astype(np.float64, copy=False)
+            piece = self._piece(part, np.float64)
             out += piece.T @ piece
         return out
 
+    def cross(self, block: Array) -> Array:
+        out = np.zeros((self.shape[1], block.shape[1]))
+        for part in self._slices():
+            out += self._piece(part, np.float64).T @ block[part]
+        return out
+
     def cogram(self) -> Array:
-        whole = self._piece(slice(None)).astype(np.float64, copy=False)
+        whole = self._piece(slice(None), np.float64)
         return whole @ whole.T
 
     def column_means(self) -> Array:

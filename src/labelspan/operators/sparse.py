@@ -83,6 +83,10 @@ class Sparse(Operator):
         wide = self._csr.astype(np.float64)
         return np.asarray((wide.T @ wide).toarray())
 
+    def cross(self, block: Array) -> Array:
+        wide = self if self.dtype == np.float64 else Sparse(self._csr.astype(np.float64))
+        return wide.rmatmat(block)
+
     def cogram(self) -> Array:
         wide = Sparse(self._csr.astype(np.float64))
         rows = self.shape[0]

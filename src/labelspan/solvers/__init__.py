@@ -3,9 +3,10 @@
 from .auto import SOLVERS, Choice, choose_solver
 from .base import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .eigen import Eigen
-from .gram import Gram
+from .gram import Gram, solve_statistics
 from .least_squares import LeastSquares
 from .randomized import Randomized
+from .statistics import Statistics
 from .two_stage import TwoStage
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "Randomized",
     "Solution",
     "Solver",
+    "Statistics",
     "TwoStage",
     "choose_solver",
     "eigen_residual",
     "refuse_unless_fit",
+    "solve_statistics",
 ]

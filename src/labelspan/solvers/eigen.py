@@ -11,7 +11,7 @@ from ..penalties import L1
 from .base import Problem, Solution, rounding
 from .small import psd_basis, spectral
 
-__all__ = ["Eigen", "spectral_problem"]
+__all__ = ["Eigen"]
 
 # Named by the user, the direct solver goes further than what is chosen for them:
 # 20,000 x 20,000 in float64 is 3 GiB.
@@ -55,22 +55,15 @@ class Eigen:
             values, left = psd_basis(X.cogram(), tolerance)
             right = X.rmatmat(left / np.sqrt(values))
             coordinates = None if labels is None else left.T @ labels
-        return spectral_problem(problem, values, right, coordinates, self.name)
-
-
-def spectral_problem(
-    problem: Problem, values: Array, right: Array, coordinates: Array | None, name: str
-) -> Solution:
-    """Finish in the basis ``right`` of X's row space."""
-    eigenvalues, inside = spectral(
-        values, coordinates, problem.factor, problem.metric_alpha, problem.n_components
-    )
-    statistics = {"rank": float(values.size)}
-    return Solution(right @ inside, eigenvalues, name, statistics=statistics)
+        eigenvalues, inside = spectral(
+            values, coordinates, problem.factor, problem.metric_alpha, problem.n_components
+        )
+        statistics = {"rank": float(values.size)}
+        return Solution(right @ inside, eigenvalues, self.name, statistics=statistics)
 
 
 def _primal_coordinates(problem: Problem, values: Array, right: Array) -> Array | None:
     labels = problem.factor.labels
     if labels is None:
         return None
-    return np.asarray((right.T @ problem.X.rmatmat(labels)) / np.sqrt(values)[:, None])
+    return np.asarray((right.T @ problem.X.cross(labels)) / np.sqrt(values)[:, None])

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..factors import Factor
 from ..operators.base import Array
 from ..penalties import L1
 from .base import DIRECT_LIMIT, Problem, Solution, rounding
-from .eigen import spectral_problem
-from .small import psd_basis, psd_solve, thin_spectrum
+from .small import psd_basis, psd_solve, spectral, thin_spectrum
 
 __all__ = ["Gram", "solve_statistics"]
 
@@ -42,17 +42,27 @@ class Gram:
 
     def solve(self, problem: Problem) -> Solution:
         labels = problem.factor.labels
-        cross = None if labels is None else problem.X.rmatmat(labels).astype(np.float64)
-        return solve_statistics(problem, problem.X.gram(), cross)
+        cross = None if labels is None else problem.X.cross(labels)
+        return solve_statistics(
+            problem.X.gram(),
+            cross,
+            problem.factor,
+            alpha=problem.metric_alpha,
+            count=problem.n_components,
+            rows=problem.X.shape[0],
+        )
 
 
-def solve_statistics(problem: Problem, gram: Array, cross: Array | None) -> Solution:
-    """Solve from ``X'X`` and ``X'L`` alone."""
-    tolerance = 4 * max(problem.X.shape) * rounding(np.dtype(np.float64))
-    if problem.factor.thin and cross is not None:
-        slopes = psd_solve(gram, cross, problem.metric_alpha, tolerance)
-        values, axes = thin_spectrum(cross.T @ slopes, problem.n_components)
+def solve_statistics(
+    gram: Array, cross: Array | None, factor: Factor, *, alpha: float, count: int, rows: int
+) -> Solution:
+    """Solve from ``X'X`` and ``X'L`` alone; of the factor, all but the labels is used."""
+    tolerance = 4 * max(rows, gram.shape[0]) * rounding(np.dtype(np.float64))
+    if factor.thin and cross is not None:
+        slopes = psd_solve(gram, cross, alpha, tolerance)
+        values, axes = thin_spectrum(cross.T @ slopes, count)
         return Solution(slopes @ (axes / np.sqrt(values)), values, "gram")
     values, right = psd_basis(gram, tolerance)
     coordinates = None if cross is None else (right.T @ cross) / np.sqrt(values)[:, None]
-    return spectral_problem(problem, values, right, coordinates, "gram")
+    eigenvalues, inside = spectral(values, coordinates, factor, alpha, count)
+    return Solution(right @ inside, eigenvalues, "gram", statistics={"rank": float(values.size)})

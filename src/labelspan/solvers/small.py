@@ -66,6 +66,8 @@ def spectral(
     Any orthonormal V will do that spans what W may use: the whole row space for an exact
     answer, a Krylov space for an approximate one.
     """
+    if values.size == 0:
+        return np.zeros(0), np.zeros((0, 0))
     if coordinates is None:
         coordinates = np.zeros((values.size, 0))
     if factor.regression is not None:

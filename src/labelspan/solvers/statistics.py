@@ -1,0 +1,65 @@
+"""Sufficient statistics of features and labels: one pass, exact, mergeable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators import Operator
+from ..operators.base import Array
+
+__all__ = ["Statistics"]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Means and centred products of X and a label block B, in float64.
+
+    Products are kept about the means and shifted when two parts are joined (Chan, Golub
+    and LeVeque 1983): sums of squares about zero would lose the digits of data far from
+    it.
+    """
+
+    n: int
+    x_mean: Array
+    b_mean: Array
+    xx: Array
+    xb: Array
+    bb: Array
+
+    @classmethod
+    def of(cls, X: Operator, block: Array) -> Statistics:
+        """The statistics of one batch."""
+        centered, x_mean = X.centered()
+        b_mean = block.mean(axis=0)
+        shifted = block - b_mean
+        cross = centered.cross(shifted)
+        return cls(X.shape[0], x_mean, b_mean, centered.gram(), cross, shifted.T @ shifted)
+
+    def join(self, other: Statistics) -> Statistics:
+        """The statistics of both parts together, in either order."""
+        n = self.n + other.n
+        share = self.n * other.n / n
+        x_gap, b_gap = other.x_mean - self.x_mean, other.b_mean - self.b_mean
+        return Statistics(
+            n,
+            (self.n * self.x_mean + other.n * other.x_mean) / n,
+            (self.n * self.b_mean + other.n * other.b_mean) / n,
+            self.xx + other.xx + share * np.outer(x_gap, x_gap),
+            self.xb + other.xb + share * np.outer(x_gap, b_gap),
+            self.bb + other.bb + share * np.outer(b_gap, b_gap),
+        )
+
+    def about(self, *, center: bool) -> tuple[Array, Array, Array]:
+        """``X'X``, ``X'B`` and ``B'B``, about the means or about zero."""
+        if center:
+            # A constant label leaves nothing but rounding, which must not pass for a direction.
+            alive = np.diag(self.bb) > 1e-26 * self.n * self.b_mean**2
+            return self.xx, self.xb * alive, self.bb * np.outer(alive, alive)
+        x, b = self.x_mean, self.b_mean
+        return (
+            self.xx + self.n * np.outer(x, x),
+            self.xb + self.n * np.outer(x, b),
+            self.bb + self.n * np.outer(b, b),
+        )
