@@ -125,7 +125,6 @@ def assert_twin(operator, twin, tol):
     for product, want in (
         (operator.matmat(right), twin @ right),
         (operator.rmatmat(left), twin.T @ left),
-        (operator.cross(left), twin.T @ left),
         (operator.toarray(), twin),
     ):
         assert product.dtype == operator.dtype
@@ -138,6 +137,8 @@ def assert_twin(operator, twin, tol):
         assert moment.dtype == np.float64
         assert_close(moment, want, tol)
         assert_close(moment, moment.T, 1e-14)
+    assert operator.cross(left).dtype == np.float64
+    assert_close(operator.cross(left), twin.T @ left, tol)
     assert operator.sum_of_squares() == pytest.approx(np.square(twin).sum(), rel=tol)
     matrix, offset = operator.columns()
     matrix = matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -1,6 +1,19 @@
 """labelspan: small spaces that labels inform."""
 
-from .estimators import CCA, HSL, LDA, LSI, MLSI, OPLS, SupervisedLSI, supervised_lsi
+from .estimators import (
+    CCA,
+    HSL,
+    LDA,
+    LSI,
+    MLSI,
+    OPLS,
+    LoadingsPath,
+    SupervisedLSI,
+    Tuning,
+    loadings_path,
+    supervised_lsi,
+    tune,
+)
 from .operators import as_operator
 from .solvers import choose_solver
 
@@ -13,8 +26,12 @@ __all__ = [
     "LSI",
     "MLSI",
     "OPLS",
+    "LoadingsPath",
     "SupervisedLSI",
+    "Tuning",
     "as_operator",
     "choose_solver",
+    "loadings_path",
     "supervised_lsi",
+    "tune",
 ]

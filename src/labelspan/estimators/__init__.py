@@ -6,6 +6,21 @@ from .lda import LDA
 from .lsi import LSI
 from .mlsi import MLSI
 from .opls import OPLS
+from .path import LoadingsPath, loadings_path
 from .supervised_lsi import SupervisedLSI, supervised_lsi
+from .tuning import Tuning, tune
 
-__all__ = ["CCA", "HSL", "LDA", "LSI", "MLSI", "OPLS", "SupervisedLSI", "supervised_lsi"]
+__all__ = [
+    "CCA",
+    "HSL",
+    "LDA",
+    "LSI",
+    "MLSI",
+    "OPLS",
+    "LoadingsPath",
+    "SupervisedLSI",
+    "Tuning",
+    "loadings_path",
+    "supervised_lsi",
+    "tune",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from ..penalties import L2, Penalty
 from ..solvers import Problem, Solution, Solver
 from ..validation.params import Constraint, check_params
 from .constraints import SHARED
+from .reading import Ends, ends
 from .solving import Solving
 
 __all__ = ["Features", "Invertible", "Limit", "SpaceEstimator"]
@@ -199,6 +200,34 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.center:
             operator = operator.shifted(self.mean_)
         return operator.matmat(self.components_.T)
+
+    def top_features(
+        self, component: int, n: int = 10, *, names: Sequence[Any] | Array | None = None
+    ) -> Ends:
+        """The features at both ends of an axis.
+
+        Parameters
+        ----------
+        component : int
+            The axis, counted from 0.
+        n : int, default=10
+            How many at each end, at most.
+        names : sequence or None, default=None
+            Names of the features, say a vectoriser's ``get_feature_names_out()``; None takes
+            those of ``fit``, or the columns' numbers.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
+        self._ready()
+        components = linear_components(self, "top_features")
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = np.arange(components.shape[1])
+        return ends(type(self).__name__, components, names, component, n)
 
     @property
     def _n_features_out(self) -> int:

@@ -10,6 +10,7 @@ from ..errors import InvalidLabels
 from ..factors import Kind, Labels, read_labels
 from ..operators import Operator
 from ..operators.base import Array
+from .reading import Ends, ends
 from .streaming import Stream, Streaming, when_streaming
 
 __all__ = ["LabelledEstimator"]
@@ -64,6 +65,25 @@ class LabelledEstimator(Streaming):
         # transform may hand back a data frame where set_output asked for one.
         latent = np.asarray(self.transform(X))
         return latent @ self.label_loadings_ + self.label_means_
+
+    def top_labels(self, component: int, n: int = 10) -> Ends:
+        """The labels at both ends of an axis.
+
+        Parameters
+        ----------
+        component : int
+            The axis, counted from 0.
+        n : int, default=10
+            How many at each end, at most.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
+        self._ready()
+        owner = type(self).__name__
+        return ends(owner, self.label_loadings_, self.classes_, component, n)
 
     @when_streaming
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:

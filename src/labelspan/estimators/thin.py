@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,12 +17,23 @@ from ..operators.incidence import incidence
 from ..penalties import L1, L2
 from ..solvers import Solver, Statistics, solve_statistics
 from ..validation.params import Choice, Constraint, Real
-from .base import Limit
+from .base import Features, Limit
 from .constraints import SHARED
 from .labelled import LabelledEstimator
 from .streaming import Stream
 
-__all__ = ["ThinEstimator"]
+__all__ = ["Prepared", "ThinEstimator"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """X and y of a fit, read: the labelled rows, centred, and the factor."""
+
+    features: Features
+    rows: Operator
+    means: Array
+    labels: Labels
+    factor: Array
 
 
 class ThinEstimator(LabelledEstimator):
@@ -98,31 +110,40 @@ class ThinEstimator(LabelledEstimator):
         """
         self._check_params()
         self._check_penalty()
-        features = self._open(X)
-        labels = self._read_labels(y, features.operator.shape[0])
-        edges = _graph_rows(type(self).__name__, features.operator, graph, mu)
-        operator, labels = _labelled_rows(features.operator, labels)
-        self._refuse_one_class(labels)
-        operator, means = self._center(operator)
-        factor = self._make_factor(labels)
-        count = self._count(self._limit(operator.shape, block_rank(factor)))
+        ready = self._prepare(X, y)
+        edges = _graph_rows(type(self).__name__, ready.features.operator, graph, mu)
+        count = self._count(self._limit(ready.rows.shape, block_rank(ready.factor)))
         penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
-        rows, targets = operator, factor
+        rows, factor = ready.rows, ready.factor
         if edges is not None:
             # Below the labelled rows stand the graph's edges, which no label asks anything of:
             # X'X becomes X'X + mu X'LX, and X'H stays.
-            rows = VStack([operator, edges])
-            targets = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
-        solution = self._solve(rows, Factor(labels=targets), count, penalty)
+            rows = VStack([rows, edges])
+            factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
+        solution = self._solve(rows, Factor(labels=factor), count, penalty)
         self._end_stream()
+        dtype = ready.features.dtype
         signs = self._publish(
-            means, solution, solution.weights, dtype=features.dtype, kernel_map=features.kernel_map
+            ready.means,
+            solution,
+            solution.weights,
+            dtype=dtype,
+            kernel_map=ready.features.kernel_map,
         )
-        self.classes_ = labels.names
-        values, label_means = self._label_values(labels)
-        images = (solution.weights * signs).T @ operator.rmatmat(values)
-        self._set_loadings(images, values.T @ values, label_means, features.dtype)
+        self.classes_ = ready.labels.names
+        values, label_means = self._label_values(ready.labels)
+        images = (solution.weights * signs).T @ ready.rows.rmatmat(values)
+        self._set_loadings(images, values.T @ values, label_means, dtype)
         return self
+
+    def _prepare(self, X: Any, y: Any) -> Prepared:
+        """Everything up to the problem itself."""
+        features = self._open(X)
+        labels = self._read_labels(y, features.operator.shape[0])
+        rows, labels = _labelled_rows(features.operator, labels)
+        self._refuse_one_class(labels)
+        rows, means = self._center(rows)
+        return Prepared(features, rows, means, labels, self._make_factor(labels))
 
     def _check_penalty(self) -> None:
         owner = type(self).__name__

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..factors import Factor
+from ..operators import Operator
 from ..operators.base import Array
 from ..penalties import L1
 from .base import Problem, Solution
 from .krylov import KrylovSpace, Tail, truncated_svd
 from .small import leading, leading_values, psd_basis, psd_solve, spectral
 
-__all__ = ["Randomized"]
+__all__ = ["Randomized", "grow"]
 
 _FEATURES_TOL = 2e-3
 _LABELS_TOL = 5e-3
@@ -91,20 +92,8 @@ class Randomized:
         self, problem: Problem, labels: Array, rng: np.random.Generator
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
-        labels = labels.astype(X.dtype, copy=False)
-        space = KrylovSpace(X, X.rmatmat(_start(labels, count, rng)))
-        # P'X'L, grown with the space: it costs less than X'L and serves the regression,
-        # the objective and the label loadings.
-        seen = _see(space, labels, np.zeros((0, labels.shape[1])))
         tol = _LABELS_TOL if self.tol is None else self.tol
-        tail, rest = Tail(), np.inf
-        while rest > tol and (len(space.basis) < self.max_iter or space.size < count):
-            if not space.expand():
-                rest = 0.0
-                break
-            seen = _see(space, labels, seen)
-            if space.size >= min(2 * count, *X.shape):
-                rest = tail.add(_objective(space.gram, seen, factor, count))
+        space, seen, rest = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
         tolerance = 64 * float(np.finfo(X.dtype).eps)
         values, vectors = psd_basis(space.gram, tolerance)
         coordinates = (vectors.T @ seen) / np.sqrt(values)[:, None]
@@ -138,6 +127,34 @@ class Randomized:
             residual=float(rest),
             images=images,
         )
+
+
+def grow(
+    X: Operator,
+    labels: Array,
+    factor: Factor,
+    count: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[KrylovSpace, Array, float]:
+    """A Krylov space for features and labels, ``P'X'L`` in it, and what is still to come.
+
+    ``P'X'L`` grows with the space: that costs less than X'L, and serves the regression, the
+    objective and the label loadings.
+    """
+    labels = labels.astype(X.dtype, copy=False)
+    space = KrylovSpace(X, X.rmatmat(_start(labels, count, rng)))
+    seen = _see(space, labels, np.zeros((0, labels.shape[1])))
+    tail, rest = Tail(), np.inf
+    while rest > tol and (len(space.basis) < max_iter or space.size < count):
+        if not space.expand():
+            return space, seen, 0.0
+        seen = _see(space, labels, seen)
+        if space.size >= min(2 * count, *X.shape):
+            rest = tail.add(_objective(space.gram, seen, factor, count))
+    return space, seen, float(rest)
 
 
 def _start(labels: Array, count: int, rng: np.random.Generator) -> Array:

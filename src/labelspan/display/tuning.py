@@ -1,0 +1,66 @@
+"""Scores along the parameters that were tried."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ..estimators.tuning import Candidate, Tuning
+
+__all__ = ["TuningDisplay"]
+
+
+class TuningDisplay:
+    """Mean score against ``alpha``, a line for each ``beta``, with one deviation.
+
+    Shown for the number of components that was chosen.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What :func:`labelspan.tune` gave.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
+    """
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+
+    @classmethod
+    def from_tuning(cls, tuning: Tuning, **plot: Any) -> Self:
+        """Draw a tuning."""
+        return cls(tuning).plot(**plot)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+        best = self.tuning.best_params
+        lines: dict[Any, list[Candidate]] = {}
+        for candidate in self.tuning.candidates:
+            if candidate.params["n_components"] == best["n_components"]:
+                lines.setdefault(candidate.params.get("beta"), []).append(candidate)
+        for beta, line in lines.items():
+            line.sort(key=lambda candidate: candidate.params["alpha"])
+            ax.errorbar(
+                [candidate.params["alpha"] for candidate in line],
+                [candidate.mean for candidate in line],
+                yerr=[candidate.std for candidate in line],
+                marker="o",
+                capsize=3,
+                label=None if beta is None else f"beta = {beta:g}",
+            )
+        ax.plot(best["alpha"], self.tuning.best_score, "*", ms=14, color="black", label="chosen")
+        positive = all(c.params["alpha"] > 0 for c in self.tuning.candidates)
+        ax.set(
+            xscale="log" if positive else "symlog",
+            xlabel="penalty alpha",
+            ylabel="score on rows left out",
+            title=f"n_components = {best['n_components']}",
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

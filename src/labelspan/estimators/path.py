@@ -1,0 +1,156 @@
+"""Sparse loadings along the whole path of penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.linear_model import lars_path, lasso_path
+
+from ..errors import InvalidInput, InvalidParameter
+from ..operators.base import Array
+from ..solvers.least_squares import targets
+from .reading import Ends, ends
+from .thin import ThinEstimator
+
+__all__ = ["LoadingsPath", "TargetPath", "loadings_path"]
+
+# LARS needs dense columns; above so many entries it is refused.
+_DENSE_LIMIT = 2**27
+
+
+@dataclass(frozen=True)
+class TargetPath:
+    """One target's loadings: a column of ``weights`` for each of ``alphas``, which fall."""
+
+    alphas: Array
+    weights: Array
+
+    @property
+    def nonzeros(self) -> Array:
+        """How many features have a weight, at each alpha."""
+        return np.asarray((self.weights != 0).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class LoadingsPath:
+    """The paths of all targets, the leading target first."""
+
+    targets: tuple[TargetPath, ...]
+    names: Array
+
+    def top_features(self, target: int, alpha: float, n: int = 10) -> Ends:
+        """The features at both ends of an axis, at the alpha nearest to the one given."""
+        if not 0 <= target < len(self.targets):
+            raise InvalidParameter(
+                f"loadings_path: target must be from 0 to {len(self.targets) - 1}, "
+                f"but {target!r} was given."
+            )
+        path = self.targets[target]
+        place = int(np.abs(path.alphas - alpha).argmin())
+        return ends("loadings_path", path.weights[:, place][None], self.names, 0, n)
+
+
+def loadings_path(
+    X: Any,
+    y: Any,
+    method: ThinEstimator,
+    *,
+    algorithm: Literal["cd", "lars"] = "cd",
+    n_alphas: int = 30,
+    shortest: float = 1e-3,
+    names: Sequence[Any] | Array | None = None,
+) -> LoadingsPath:
+    """Loadings of OPLS, CCA, LDA or HSL under the 1-norm, for all strengths at once.
+
+    sun2009's lasso, ``|X w - t|^2 + alpha |w|_1`` for each target t of the method, from
+    the alpha at which every weight is zero downwards.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        A sparse X is centred implicitly with ``algorithm="cd"``.
+    y : labels, as in the method's ``fit``
+    method : OPLS, CCA, LDA or HSL
+        Not fitted; its penalty and solver are not used.
+    algorithm : {"cd", "lars"}, default="cd"
+        Coordinate descent on a grid of alphas, common to all targets, or least angle
+        regression, which gives every alpha at which a feature enters or leaves; LARS makes X
+        dense.
+    n_alphas : int, default=30
+        The length of the grid; at most so many steps for LARS.
+    shortest : float, default=1e-3
+        The last alpha of the grid as a share of the first.
+    names : sequence or None, default=None
+        Names of the features.
+
+    Returns
+    -------
+    LoadingsPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from labelspan import LDA, loadings_path
+    >>> wine = load_wine()
+    >>> path = loadings_path(wine.data, wine.target, LDA(), algorithm="lars",
+    ...                      names=wine.feature_names)
+    >>> path.targets[0].nonzeros[:3]
+    array([0, 1, 2])
+    """
+    if not isinstance(method, ThinEstimator):
+        raise InvalidParameter(
+            f"loadings_path: method must be OPLS, CCA, LDA or HSL, but {method!r} was given."
+        )
+    if algorithm not in ("cd", "lars"):
+        raise InvalidParameter(
+            f"loadings_path: algorithm must be 'cd' or 'lars', but {algorithm!r} was given."
+        )
+    method._check_params()
+    if not method._linear:
+        raise InvalidParameter(
+            f"loadings_path: kernel={method.kernel!r} has no weights on features; "
+            "use kernel='linear'."
+        )
+    ready = method._prepare(X, y)
+    wanted = targets(ready.factor)[:, : method.n_components]
+    rows, columns = ready.rows.shape
+    if algorithm == "lars":
+        if rows * columns > _DENSE_LIMIT:
+            raise InvalidInput(
+                f"loadings_path: algorithm='lars' would make {rows} x {columns} numbers dense; "
+                "use algorithm='cd'."
+            )
+        paths = _lars(ready.rows.toarray(), wanted, n_alphas)
+    else:
+        largest = 2 * np.abs(ready.rows.rmatmat(wanted)).max()
+        alphas = float(largest) * np.geomspace(1.0, shortest, n_alphas)
+        paths = _coordinate_descent(*ready.rows.columns(), wanted, alphas)
+    if names is None:
+        names = getattr(method, "feature_names_in_", np.arange(columns))
+    return LoadingsPath(tuple(paths), np.asarray(names))
+
+
+def _lars(dense: Array, wanted: Array, steps: int) -> list[TargetPath]:
+    out = []
+    for target in wanted.T.astype(dense.dtype):
+        alphas, _, weights = lars_path(dense, target, method="lasso", max_iter=steps)
+        out.append(TargetPath(alphas * 2 * dense.shape[0], weights))
+    return out
+
+
+def _coordinate_descent(
+    matrix: Any, offset: Array | None, wanted: Array, alphas: Array
+) -> list[TargetPath]:
+    rows, columns = matrix.shape
+    implicit = {} if offset is None else {"X_offset": offset, "X_scale": np.ones(columns)}
+    out = []
+    for target in wanted.T:
+        # scikit-learn's objective is |Xw - t|^2 / 2n + alpha |w|_1.
+        _, weights, _ = lasso_path(
+            matrix.astype(np.float64), target, alphas=alphas / (2 * rows), tol=1e-6, **implicit
+        )
+        out.append(TargetPath(alphas, weights))
+    return out

@@ -1,0 +1,50 @@
+"""Reading a space: the features and labels at both ends of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidParameter
+from ..operators.base import Array
+
+__all__ = ["Ends", "Entry", "ends"]
+
+
+class Entry(NamedTuple):
+    """A feature or label and its weight on an axis."""
+
+    name: Any
+    weight: float
+
+
+class Ends(NamedTuple):
+    """The two ends of an axis, the strongest entry of each first."""
+
+    high: list[Entry]
+    low: list[Entry]
+
+
+def ends(owner: str, table: Array, names: Sequence[Any] | Array, component: int, n: int) -> Ends:
+    """The ``n`` entries with the largest and smallest weights in a row of a table.
+
+    Entries with a weight of zero are no ends: a sparse axis may have fewer than ``n``.
+    """
+    count = table.shape[0]
+    if not 0 <= component < count:
+        raise InvalidParameter(
+            f"{owner}: component must be from 0 to {count - 1}, but {component!r} was given."
+        )
+    if n < 1:
+        raise InvalidParameter(f"{owner}: n must be at least 1, but {n!r} was given.")
+    row = table[component]
+    if len(names) != row.size:
+        raise InvalidParameter(
+            f"{owner}: names must have {row.size} entries, but has {len(names)}."
+        )
+    order = np.argsort(row, kind="stable")
+    high = [Entry(names[i], float(row[i])) for i in order[::-1][:n] if row[i] > 0]
+    low = [Entry(names[i], float(row[i])) for i in order[:n] if row[i] < 0]
+    return Ends(high, low)

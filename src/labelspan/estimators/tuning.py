@@ -1,0 +1,271 @@
+"""Choosing parameters by cross-validation, with what candidates share done once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal, cast
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from ..errors import InvalidParameter, Mismatch
+from ..factors import Form, Labels, stack_weights
+from ..operators import Operator
+from ..operators.base import Array
+from ..solvers.shared import SharedBasis, shared_basis
+from .labelled import LabelledEstimator
+from .mlsi import MLSI
+from .thin import ThinEstimator
+
+__all__ = ["Candidate", "Tuning", "average_precision", "r_squared", "tune"]
+
+Scoring = Callable[[Array, Array], float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice of parameters and its score in every fold."""
+
+    params: Mapping[str, Any]
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over folds."""
+        return float(np.mean(self.scores))
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over folds."""
+        return float(np.std(self.scores))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What :func:`tune` found."""
+
+    best_params: Mapping[str, Any]
+    best_score: float
+    best_estimator: Any
+    candidates: tuple[Candidate, ...]
+
+
+def tune(
+    estimator: LabelledEstimator,
+    X: Any,
+    y: Any,
+    *,
+    n_components: Sequence[int] | None = None,
+    alpha: Sequence[float] | None = None,
+    beta: Sequence[float] | None = None,
+    cv: int = 3,
+    scoring: Literal["average_precision", "r2"] | Scoring | None = None,
+    most_scored: int = 2000,
+    refit: bool = True,
+    random_state: int = 0,
+) -> Tuning:
+    """Choose ``n_components``, ``alpha`` and, for MLSI, ``beta`` by cross-validation.
+
+    In every fold the candidates share one basis of the features, exact or a Krylov space
+    that has seen the labels; a candidate then costs a small eigenproblem, and fewer
+    components nothing at all. Scores are of :meth:`label_scores` on rows left out.
+    Rows with unknown labels train and are never scored. For other parameters, or other measures of
+    a whole pipeline, use scikit-learn's ``GridSearchCV``.
+
+    Parameters
+    ----------
+    estimator : MLSI, OPLS, CCA, LDA or HSL
+        Not fitted; parameters without a list below stay as they are.
+    X, y : as in the estimator's ``fit``
+    n_components, alpha, beta : sequences or None
+        The values to try.
+    cv : int, default=3
+        The number of folds.
+    scoring : "average_precision", "r2", a function of (Y, scores), or None
+        None is the mean average precision over labels, and R squared for real targets.
+    most_scored : int, default=2000
+        The most rows scored in a fold.
+    refit : bool, default=True
+        Whether ``best_estimator`` is fitted on all rows.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Tuning
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelspan import MLSI, tune
+    >>> X, Y = make_multilabel_classification(300, n_features=40, random_state=0)
+    >>> result = tune(MLSI(), X, Y, n_components=[5, 10], alpha=[1.0, 100.0], beta=[0.3, 0.8])
+    >>> len(result.candidates), result.best_params["alpha"]
+    (8, 100.0)
+    """
+    grid = _grid(estimator, n_components, alpha, beta)
+    estimator._check_params()
+    features = estimator._open(X)
+    labels = estimator._read_labels(y, features.operator.shape[0])
+    score = _scoring(scoring, labels)
+    known = np.arange(features.operator.shape[0])
+    if labels.unknown is not None:
+        known = np.flatnonzero(~labels.unknown.any(axis=1))
+    if not 2 <= cv <= known.size:
+        raise InvalidParameter(
+            f"tune: cv must be from 2 to the {known.size} rows whose labels are all known, "
+            f"but {cv!r} was given."
+        )
+    rng = np.random.default_rng(random_state)
+    folds = []
+    for _, place in KFold(cv, shuffle=True, random_state=random_state).split(known):
+        left_out = known[place]
+        train = np.setdiff1d(np.arange(features.operator.shape[0]), left_out)
+        if left_out.size > most_scored:
+            left_out = np.sort(rng.choice(left_out, most_scored, replace=False))
+        fold = _Fold(estimator, features.operator, labels, train, left_out)
+        folds.append([fold.score(params, score) for params in fold.share(grid, random_state)])
+    scores = zip(*folds, strict=True)
+    candidates = tuple(Candidate(p, tuple(s)) for p, s in zip(grid, scores, strict=True))
+    best = max(candidates, key=lambda candidate: candidate.mean)
+    chosen = clone(estimator).set_params(**best.params)
+    if refit:
+        chosen.fit(X, y)
+    return Tuning(best.params, best.mean, chosen, candidates)
+
+
+class _Fold:
+    """One fold: the training rows' shared basis, and the rows left out in it."""
+
+    def __init__(
+        self,
+        estimator: LabelledEstimator,
+        X: Operator,
+        labels: Labels,
+        train: Array,
+        left_out: Array,
+    ) -> None:
+        self._estimator = clone(estimator)
+        self._truth = labels.values[left_out]
+        if isinstance(estimator, ThinEstimator):
+            # These methods learn from labelled rows alone.
+            train = train[labels.labelled[train]]
+        self._labels = labels.rows(train)
+        self._rows, means = self._estimator._center(X.rows(train))
+        self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
+        self._values, self._means = self._estimator._label_values(self._labels)
+        self._found: dict[tuple[float, float], Array] = {}
+
+    def share(self, grid: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+        """Build the basis that serves the whole grid."""
+        estimator = self._estimator
+        factor = np.zeros((self._values.shape[0], 0))
+        if isinstance(estimator, ThinEstimator):
+            factor = estimator._make_factor(self._labels)
+        self._most = max(params["n_components"] or 100 for params in grid)
+        self._basis: SharedBasis = shared_basis(
+            self._rows,
+            self._values,
+            factor,
+            alpha=min(params["alpha"] for params in grid),
+            count=min(self._most, *self._rows.shape),
+            seed=seed,
+        )
+        self._coordinates = self._unseen.matmat(self._basis.right).astype(np.float64)
+        return grid
+
+    def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
+        """Score the labels of the rows left out."""
+        key = (params["alpha"], params.get("beta", 0.0))
+        if key not in self._found:
+            self._found[key] = self._solve(*key)
+        inside = self._found[key][:, : params["n_components"]]
+        scores = (self._coordinates @ inside) @ self._basis.images(inside) + self._means
+        return scoring(self._truth, scores)
+
+    def _solve(self, alpha: float, beta: float) -> Array:
+        estimator = self._estimator
+        if not isinstance(estimator, MLSI):
+            return self._basis.thin(alpha, self._most)
+        stack = stack_weights(
+            x_square=self._rows.sum_of_squares(),
+            y_square=float(np.square(self._values).sum()),
+            beta=beta,
+            alpha=alpha,
+            form=cast(Form, estimator.form),
+            balance=estimator.balance,
+        )
+        metric = alpha if estimator.form == "direct" else 0.0
+        factor = stack.factor(np.zeros((0, self._values.shape[1])))
+        return self._basis.stack(factor, stack.scale, metric, self._most)
+
+
+def _grid(
+    estimator: Any,
+    n_components: Sequence[int] | None,
+    alpha: Sequence[float] | None,
+    beta: Sequence[float] | None,
+) -> list[dict[str, Any]]:
+    """All candidates, each with every parameter it needs."""
+    if not isinstance(estimator, (MLSI, ThinEstimator)):
+        raise InvalidParameter(
+            f"tune: estimator must be MLSI, OPLS, CCA, LDA or HSL, but {estimator!r} was given."
+        )
+    owner = type(estimator).__name__
+    given = {"n_components": n_components, "alpha": alpha, "beta": beta}
+    if beta is not None and not isinstance(estimator, MLSI):
+        raise Mismatch(f"tune: beta is MLSI's, and {owner} has none; leave it out.")
+    for name, values in given.items():
+        if values is not None and len(values) == 0:
+            raise InvalidParameter(f"tune: {name} must have at least one value, but is empty.")
+    if getattr(estimator, "penalty", "l2") == "l1" or not estimator._linear:
+        raise Mismatch(
+            f"tune: {owner} with penalty='l1' or a kernel shares nothing between candidates; "
+            "use scikit-learn's GridSearchCV."
+        )
+    if getattr(estimator, "label_kernel", "linear") != "linear":
+        raise Mismatch("tune: label_kernel must be 'linear'; use scikit-learn's GridSearchCV.")
+    names = ["n_components", "alpha"] + (["beta"] if isinstance(estimator, MLSI) else [])
+    lists = [
+        given[name] if given[name] is not None else [getattr(estimator, name)] for name in names
+    ]
+    grid = [dict(zip(names, values, strict=True)) for values in product(*lists)]  # type: ignore[arg-type]
+    for params in grid:
+        clone(estimator).set_params(**params)._check_params()
+    return grid
+
+
+def _scoring(scoring: Any, labels: Labels) -> Scoring:
+    if scoring is None:
+        return r_squared if labels.kind == "targets" else average_precision
+    if scoring == "average_precision":
+        return average_precision
+    if scoring == "r2":
+        return r_squared
+    if callable(scoring):
+        return cast(Scoring, scoring)
+    raise InvalidParameter(
+        "tune: scoring must be 'average_precision', 'r2' or a function of (Y, scores), "
+        f"but {scoring!r} was given."
+    )
+
+
+def average_precision(truth: Array, scores: Array) -> float:
+    """Mean over labels of the average precision; labels that no row carries are left out."""
+    order = np.argsort(-scores, axis=0, kind="stable")
+    hits = np.take_along_axis(truth > 0, order, axis=0)
+    found = hits.cumsum(axis=0)
+    precision = found / np.arange(1, truth.shape[0] + 1)[:, None]
+    positives = found[-1]
+    carried = positives > 0
+    if not carried.any():
+        return 0.0
+    return float(((precision * hits).sum(axis=0)[carried] / positives[carried]).mean())
+
+
+def r_squared(truth: Array, scores: Array) -> float:
+    """The share of the targets' variance that the scores explain, over all columns."""
+    total = float(np.square(truth - truth.mean(axis=0)).sum())
+    return 1.0 - float(np.square(truth - scores).sum()) / total if total else 0.0

@@ -1,0 +1,136 @@
+"""Tuning: shared work must give the scores that separate fits would give."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import KFold
+from support import classes, features, indicator
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, tune
+from labelspan.display import TuningDisplay
+from labelspan.errors import InvalidParameter, Mismatch
+from labelspan.estimators.tuning import average_precision, r_squared
+from labelspan.solvers import shared
+
+mpl.use("Agg")
+
+GRIDS = [
+    (MLSI(), {"n_components": [2, 5], "alpha": [0.1, 3.0], "beta": [0.0, 0.4, 1.0]}),
+    (MLSI(4, form="inverse"), {"alpha": [0.1, 3.0], "beta": [0.2, 0.7]}),
+    (MLSI(3, form="direct", center=True), {"alpha": [0.1, 3.0], "beta": [0.2, 0.7]}),
+    (OPLS(), {"n_components": [1, 3], "alpha": [0.1, 10.0]}),
+    (CCA(2), {"alpha": [0.1, 10.0]}),
+    (HSL(2, laplacian="star"), {"alpha": [0.1, 10.0]}),
+    (LDA(2), {"alpha": [0.1, 10.0]}),
+]
+
+
+def labels_for(model, rows):
+    return classes(rows, 0) if isinstance(model, LDA) else indicator(rows, 0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", ["tall", "low-rank"])
+@pytest.mark.parametrize(("model", "grid"), GRIDS, ids=lambda value: str(value)[:40])
+def test_scores_are_those_of_separate_fits(model, grid, shape, kind):
+    X = features(shape, 3)
+    rows = X.shape[0]
+    y = labels_for(model, rows)
+    truth = np.eye(4)[y] if y.ndim == 1 else y
+    result = tune(model, sparse.csr_array(X) if kind == "sparse" else X, y, cv=3, **grid)
+    assert len(result.candidates) == np.prod([len(values) for values in grid.values()])
+    for candidate in result.candidates:
+        for fold, (train, test) in enumerate(
+            KFold(3, shuffle=True, random_state=0).split(np.arange(rows))
+        ):
+            params = dict(candidate.params)
+            if params.get("beta") == 1.0:
+                params["n_components"] = min(params["n_components"], 4)
+            single = clone(model).set_params(**params).fit(X[train], y[train])
+            expected = average_precision(truth[test], single.label_scores(X[test]))
+            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+    best = max(result.candidates, key=lambda candidate: candidate.mean)
+    assert result.best_params == best.params
+    assert result.best_score == best.mean
+    assert result.best_estimator.get_params()["alpha"] == best.params["alpha"]
+
+
+def test_a_krylov_space_serves_large_data(monkeypatch):
+    monkeypatch.setattr(shared, "_EXACT_SIDE", 10)
+    monkeypatch.setattr(shared, "_SPACE_TOL", 1e-10)
+    X = features("tall", 4)
+    Y = indicator(60, 4)
+    grid = {"n_components": [2, 4], "alpha": [0.5, 5.0]}
+    for model in (MLSI(), OPLS()):
+        near = tune(model, X, Y, **grid, refit=False)
+        monkeypatch.setattr(shared, "_EXACT_SIDE", 1000)
+        exact = tune(model, X, Y, **grid, refit=False)
+        monkeypatch.setattr(shared, "_EXACT_SIDE", 10)
+        for one, two in zip(near.candidates, exact.candidates, strict=True):
+            assert one.mean == pytest.approx(two.mean, abs=1e-6)
+        assert not hasattr(near.best_estimator, "components_")
+
+
+def test_unlabelled_rows_train_and_are_not_scored():
+    X, Y = features("tall", 5), indicator(60, 5)
+    hidden = Y.copy()
+    hidden[30:] = -1
+    hidden[2, 1] = np.nan
+    with_rows = tune(MLSI(3), X, hidden, alpha=[0.1, 1.0]).candidates
+    without = tune(MLSI(3), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates
+    assert [c.mean for c in with_rows] != [c.mean for c in without]
+    thin = tune(OPLS(2), X, hidden, alpha=[0.1, 1.0]).candidates
+    assert [c.scores for c in thin] == pytest.approx(
+        [c.scores for c in tune(OPLS(2), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates]
+    )
+
+
+def test_measures():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((50, 4)) < 0.3).astype(float)
+    Y[:, 3] = 0
+    scores = rng.standard_normal((50, 4))
+    expected = np.mean([average_precision_score(Y[:, j], scores[:, j]) for j in range(3)])
+    assert average_precision(Y, scores) == pytest.approx(expected)
+    assert average_precision(np.zeros((5, 2)), scores[:5, :2]) == 0.0
+    assert r_squared(Y, Y) == 1.0
+    assert r_squared(Y, np.broadcast_to(Y.mean(axis=0), Y.shape)) == pytest.approx(0.0)
+    X = features("tall", 6)
+    result = tune(OPLS(1), X, X[:, :2] * 2 + 0.3, alpha=[0.1, 100.0])
+    assert result.best_params["alpha"] == 0.1
+    own = tune(OPLS(1), X, indicator(60, 0), alpha=[0.1, 1.0], scoring=lambda y, s: float(-s.std()))
+    assert own.best_params["alpha"] == 1.0
+
+
+def test_the_picture():
+    X, Y = features("tall", 7), indicator(60, 7)
+    result = tune(MLSI(), X, Y, n_components=[2, 3], alpha=[0.1, 1.0, 10.0], beta=[0.2, 0.6])
+    shown = TuningDisplay.from_tuning(result)
+    labels = shown.ax_.get_legend_handles_labels()[1]
+    assert {"beta = 0.2", "beta = 0.6", "chosen"} == set(labels)
+    mpl.pyplot.close(shown.figure_)
+
+
+def test_refusals():
+    X, Y = features("tall", 0), indicator(60, 0)
+    with pytest.raises(InvalidParameter, match="estimator must be MLSI, OPLS"):
+        tune(LSI(), X, Y, n_components=[2])
+    with pytest.raises(Mismatch, match="beta is MLSI's, and OPLS has none"):
+        tune(OPLS(), X, Y, beta=[0.5])
+    with pytest.raises(InvalidParameter, match="alpha must have at least one value"):
+        tune(OPLS(), X, Y, alpha=[])
+    with pytest.raises(InvalidParameter, match="MLSI: beta must be a number from 0 to 1, but 3"):
+        tune(MLSI(), X, Y, beta=[0.5, 3])
+    with pytest.raises(Mismatch, match="shares nothing between candidates.*GridSearchCV"):
+        tune(OPLS(kernel="rbf"), X, Y, alpha=[1.0])
+    with pytest.raises(Mismatch, match="shares nothing between candidates"):
+        tune(OPLS(penalty="l1", alpha=1.0), X, Y, alpha=[1.0])
+    with pytest.raises(Mismatch, match="label_kernel must be 'linear'"):
+        tune(MLSI(label_kernel="rbf"), X, Y, alpha=[1.0])
+    with pytest.raises(InvalidParameter, match="cv must be from 2 to the 60 rows .* but 1 was"):
+        tune(OPLS(), X, Y, alpha=[1.0], cv=1)
+    with pytest.raises(InvalidParameter, match="scoring must be 'average_precision', 'r2'"):
+        tune(OPLS(), X, Y, alpha=[1.0], scoring="f1")
