@@ -17,8 +17,9 @@ __all__ = ["SharedBasis", "shared_basis"]
 
 # Up to this side the basis is exact; beyond, a Krylov space.
 _EXACT_SIDE = 1024
-_SPACE_TOL = 5e-3
-_MOST_BLOCKS = 12
+# A space that ranks candidates need not be the one that the chosen candidate gets.
+_SPACE_TOL = 1e-2
+_MOST_BLOCKS = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def shared_basis(
     """The basis for candidates with penalties of at least ``alpha`` and up to ``count``.
 
     Exact where the smaller side of X is short; otherwise a Krylov space that has seen the
-    labels, good to the share of the objective that the randomized solver aims at.
+    labels, good to about one percent of the objective.
     """
     rows, columns = X.shape
     tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
