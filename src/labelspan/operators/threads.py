@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["map_threads", "n_threads"]
+__all__ = ["map_threads", "n_threads", "single_thread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,6 +35,16 @@ def n_threads() -> int:
         limits.append(int(os.environ["OMP_NUM_THREADS"]))
     limits += [library.num_threads for library in _controller().lib_controllers]
     return max(1, min(limit for limit in limits if limit))
+
+
+def single_thread() -> AbstractContextManager[object]:
+    """One BLAS thread inside, for small matrices.
+
+    An eigenproblem of a few hundred rows is a long row of tiny products: a second thread
+    gains nothing on a quiet machine, and on a busy one each product waits for it.
+    """
+    limiter: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limiter
 
 
 @lru_cache(maxsize=1)

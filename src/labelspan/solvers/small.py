@@ -6,29 +6,45 @@ threads and numpy's would wait for each other inside an iteration.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 from scipy import linalg
 
 from ..factors import RANK_TOLERANCE, Factor
 from ..operators.base import Array
+from ..operators.threads import single_thread
 
 __all__ = ["leading", "leading_values", "psd_basis", "psd_solve", "spectral", "thin_spectrum"]
 
 
+# Up to this side one BLAS thread is as fast as several.
+_SMALL = 768
+
+
+def _eigh(matrix: Array) -> tuple[Array, Array]:
+    symmetric = (matrix + matrix.T) / 2
+    with single_thread() if matrix.shape[0] <= _SMALL else nullcontext():
+        values, vectors = np.linalg.eigh(symmetric)
+    return values, vectors
+
+
 def leading(matrix: Array, count: int) -> tuple[Array, Array]:
     """The largest eigenvalues of a symmetric matrix, falling, and their vectors."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    values, vectors = _eigh(matrix)
     return values[::-1][:count], vectors[:, ::-1][:, :count]
 
 
 def leading_values(matrix: Array, count: int) -> Array:
     """The largest eigenvalues of a symmetric matrix, falling."""
-    return np.linalg.eigvalsh((matrix + matrix.T) / 2)[::-1][:count]
+    with single_thread() if matrix.shape[0] <= _SMALL else nullcontext():
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    return values[::-1][:count]
 
 
 def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
     """Eigenvalues above ``tolerance`` times the largest, falling, and their vectors."""
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    values, vectors = _eigh(gram)
     keep = values > tolerance * max(values[-1], 0.0) if values[-1] > 0 else np.zeros(0, dtype=int)
     return values[keep][::-1], vectors[:, keep][:, ::-1]
 
