@@ -300,3 +300,13 @@ def test_randomized_agrees_with_gram_on_sparse_text_like_data():
     tight = MLSI(10, solver="randomized", tol=1e-12).fit(X, Y)
     np.testing.assert_allclose(tight.transform(X), exact.transform(X), atol=1e-6)
     np.testing.assert_allclose(tight.label_loadings_, exact.label_loadings_, atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_label_scores_of_least_squares_are_the_regression_on_the_space(penalty):
+    X, Y = features("tall", 11), indicator(60, 11)
+    alpha = 2.0 if penalty == "l1" else 0.0
+    model = OPLS(3, penalty=penalty, alpha=alpha, solver="least-squares").fit(X, Y)
+    Z = model.transform(X)
+    expected = Z @ np.linalg.lstsq(Z, Y - Y.mean(axis=0), rcond=None)[0] + Y.mean(axis=0)
+    np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-8)

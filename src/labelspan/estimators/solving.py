@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,9 +12,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
+from ..operators.threads import single_thread
 from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver, refuse_unless_fit
 
 __all__ = ["Solving"]
+
+
+# Up to so many entries of X, waking a second BLAS thread costs more than it brings.
+_SMALL = 2**18
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,10 @@ class Solving:
         """Pick the solver, run it, and see that enough was found."""
         solver = self.pick(problem)
         refuse_unless_fit(solver, problem)
-        return self.accept(solver.solve(problem), problem.n_components)
+        rows, columns = problem.X.shape
+        with single_thread() if rows * columns <= _SMALL else nullcontext():
+            solution = solver.solve(problem)
+        return self.accept(solution, problem.n_components)
 
     def accept(self, solution: Solution, count: int) -> Solution:
         """Warn of an early stop; refuse a solution with less than was asked for."""
@@ -76,5 +86,11 @@ class Solving:
                 )
         chosen: dict[str, Any] = {key: options[key] for key in options.keys() & known}
         if "seed" in known:
-            chosen["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+            whole = isinstance(self.random_state, numbers.Integral)
+            # A whole number is the seed itself; making a RandomState of it costs milliseconds.
+            chosen["seed"] = int(
+                self.random_state  # type: ignore[arg-type]
+                if whole
+                else check_random_state(self.random_state).randint(2**31 - 1)
+            )
         return kind(**chosen)

@@ -15,7 +15,7 @@ from ..operators import Operator, Product, VStack
 from ..operators.base import Array
 from ..operators.incidence import incidence
 from ..penalties import L1, L2
-from ..solvers import Solver, Statistics, solve_statistics
+from ..solvers import Solution, Solver, Statistics, solve_statistics
 from ..validation.params import Choice, Constraint, Real
 from .base import Features, Limit
 from .constraints import SHARED
@@ -132,7 +132,9 @@ class ThinEstimator(LabelledEstimator):
         )
         self.classes_ = ready.labels.names
         values, label_means = self._label_values(ready.labels)
-        images = (solution.weights * signs).T @ ready.rows.rmatmat(values)
+        images = signs[:, None] * _regressed(
+            solution, solution.weights.T @ ready.rows.cross(values)
+        )
         self._set_loadings(images, values.T @ values, label_means, dtype)
         return self
 
@@ -212,6 +214,13 @@ class ThinEstimator(LabelledEstimator):
         images = (solution.weights * signs).T @ cross[:, labels]
         label_means = statistics.b_mean[labels] * self.center
         self._set_loadings(images, square[labels, labels], label_means, stream.dtype)
+
+
+def _regressed(solution: Solution, images: Array) -> Array:
+    """The regression of the labels on the space, from ``W'X'Y``."""
+    if solution.metric is None:
+        return images
+    return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
 
 
 def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:

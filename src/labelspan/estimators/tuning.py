@@ -173,7 +173,7 @@ class _Fold:
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
-        self._coordinates = self._unseen.matmat(self._basis.right).astype(np.float64)
+        self._coordinates = self._basis.coordinates(self._unseen)
         return grid
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
@@ -254,15 +254,16 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring:
 
 def average_precision(truth: Array, scores: Array) -> float:
     """Mean over labels of the average precision; labels that no row carries are left out."""
-    order = np.argsort(-scores, axis=0, kind="stable")
-    hits = np.take_along_axis(truth > 0, order, axis=0)
-    found = hits.cumsum(axis=0)
-    precision = found / np.arange(1, truth.shape[0] + 1)[:, None]
-    positives = found[-1]
+    # A label a row: sorting along memory is twice as fast.
+    order = np.argsort(np.ascontiguousarray(-scores.T), axis=1)
+    hits = np.take_along_axis(np.ascontiguousarray(truth.T) > 0, order, axis=1)
+    found = hits.cumsum(axis=1)
+    precision = found / np.arange(1, truth.shape[0] + 1)
+    positives = found[:, -1]
     carried = positives > 0
     if not carried.any():
         return 0.0
-    return float(((precision * hits).sum(axis=0)[carried] / positives[carried]).mean())
+    return float(((precision * hits).sum(axis=1)[carried] / positives[carried]).mean())
 
 
 def r_squared(truth: Array, scores: Array) -> float:

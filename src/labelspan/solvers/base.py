@@ -56,7 +56,8 @@ class Solution:
     Attributes
     ----------
     weights : array of shape (d, m)
-        W, with ``W'(X'X + alpha I)W = I``; the best direction first.
+        W, with ``W'(X'X + alpha I)W = I`` unless ``metric`` says otherwise; the best
+        direction first.
     eigenvalues : array of shape (m,)
         lambda, falling.
     solver : str
@@ -75,6 +76,8 @@ class Solution:
     images : array of shape (m, s) or None
         ``W'X'L``, what the factor's labels say along each direction, where the solver had
         it at hand.
+    metric : array of shape (m, m) or None
+        ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
         Further numbers, by name.
     """
@@ -88,6 +91,7 @@ class Solution:
     n_iter: int = 1
     residual: float | None = None
     images: Array | None = None
+    metric: Array | None = None
     statistics: Mapping[str, float | str] = field(default_factory=dict)
 
 

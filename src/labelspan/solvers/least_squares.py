@@ -117,10 +117,10 @@ class LeastSquares:
         assert labels is not None
         image = problem.X.matmat(weights).astype(np.float64)
         left_over = np.linalg.norm(image - wanted, axis=0)
-        metric = np.square(image).sum(axis=0)
-        metric += problem.metric_alpha * np.square(weights).sum(axis=0)
+        metric = image.T @ image + problem.metric_alpha * weights.T @ weights
+        lengths = np.diag(metric)
         agreement = np.square(labels.T @ image).sum(axis=0)
-        eigenvalues = np.divide(agreement, metric, out=np.zeros_like(metric), where=metric > 0)
+        eigenvalues = np.divide(agreement, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         equivalent = problem.penalty.alpha == 0 and bool((left_over <= _REPRODUCED).all())
         status = _statement(problem, equivalent)
         if not converged:
@@ -137,6 +137,7 @@ class LeastSquares:
             status=status,
             n_iter=n_iter,
             residual=float(left_over.max()),
+            metric=metric,
             statistics={"equivalent": float(equivalent)},
         )
 

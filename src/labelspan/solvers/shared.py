@@ -24,15 +24,23 @@ _MOST_BLOCKS = 8
 
 @dataclass(frozen=True)
 class SharedBasis:
-    """A basis of (a part of) X's row space: ``X = U diag(values)^1/2 right'`` on it.
+    """A basis V of (a part of) X's row space: ``X = U diag(values)^1/2 V'`` on it.
 
-    ``labels`` holds ``U'Y`` and ``factor`` ``U'H`` for the two label blocks.
+    ``labels`` holds ``U'Y`` and ``factor`` ``U'H`` for the two label blocks. V is kept as it
+    was found: blocks side by side, times ``mixing`` where that is not the identity.
     """
 
     values: Array
-    right: Array
+    blocks: tuple[Array, ...]
+    mixing: Array | None
     labels: Array
     factor: Array
+
+    def coordinates(self, X: Operator) -> Array:
+        """``X V`` for other rows."""
+        image = np.concatenate([X.matmat(block) for block in self.blocks], axis=1)
+        image = image.astype(np.float64)
+        return image if self.mixing is None else image @ self.mixing
 
     def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> Array:
         """MLSI's weights in the basis, for one choice of its parameters."""
@@ -71,7 +79,7 @@ def shared_basis(
             values, left = psd_basis(X.cogram(), tolerance)
             right = X.rmatmat(left / np.sqrt(values))
             seen = left.T @ blocks
-        return SharedBasis(values, right, seen[:, :width], seen[:, width:])
+        return SharedBasis(values, (right,), None, seen[:, :width], seen[:, width:])
     scale = np.linalg.norm(labels) or 1.0
     balanced = Factor(
         labels=labels, share=float(scale**2) / X.sum_of_squares(), regression=Regression(alpha)
@@ -88,4 +96,4 @@ def shared_basis(
     values, vectors = psd_basis(space.gram, 64 * rounding(X.dtype))
     image = np.concatenate([part.T @ blocks for part in space.image]).astype(np.float64)
     seen = (vectors.T @ image) / np.sqrt(values)[:, None]
-    return SharedBasis(values, space.combine(vectors), seen[:, :width], seen[:, width:])
+    return SharedBasis(values, tuple(space.basis), vectors, seen[:, :width], seen[:, width:])

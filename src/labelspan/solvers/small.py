@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from ..factors import RANK_TOLERANCE, Factor
 from ..operators.base import Array
@@ -18,6 +18,8 @@ from ..operators.threads import single_thread
 __all__ = ["leading", "leading_values", "psd_basis", "psd_solve", "spectral", "thin_spectrum"]
 
 
+# Above this reciprocal condition a matrix has no direction that could be rounding.
+_WELL_CONDITIONED = 1e-8
 # Up to this side one BLAS thread is as fast as several.
 _SMALL = 768
 
@@ -52,14 +54,22 @@ def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
 def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
     """``(gram + alpha I)^+ right`` for a positive semi-definite gram.
 
-    Cholesky where the penalty makes the matrix safely definite; otherwise by
-    eigenvalues, leaving out the directions that are null up to rounding.
+    Cholesky where the matrix is safely definite, by its penalty or by its estimated
+    condition; otherwise by eigenvalues, leaving out the directions that are null up to
+    rounding.
     """
-    if alpha > tolerance * np.trace(gram):
-        shifted = gram.copy()
-        shifted[np.diag_indices_from(shifted)] += alpha
-        factor = linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
-        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+    shifted = gram + alpha * np.eye(gram.shape[0]) if alpha else gram
+    diagonal = np.diag(shifted)
+    if diagonal.min(initial=1.0) > 0:
+        # A unit diagonal first: features in different units are no bad condition.
+        scale = 1.0 / np.sqrt(diagonal)
+        scaled = shifted * np.outer(scale, scale)
+        lower, failed = lapack.dpotrf(scaled, lower=1)
+        length = float(np.abs(scaled).sum(axis=0).max())
+        condition = 0.0 if failed else lapack.dpocon(lower, length, uplo="L")[0]
+        if condition > _WELL_CONDITIONED or (alpha > tolerance * np.trace(gram) and not failed):
+            solved = lapack.dpotrs(lower, scale[:, None] * right, lower=1)[0]
+            return np.asarray(scale[:, None] * solved)
     values, vectors = psd_basis(gram, tolerance)
     return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
 
