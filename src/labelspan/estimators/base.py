@@ -72,7 +72,8 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     n_iter_: int | Array
 
     def _check_params(self) -> None:
-        check_params(type(self).__name__, self.get_params(deep=False), self._constraints)
+        given = {name: getattr(self, name) for name in self._constraints}
+        check_params(type(self).__name__, given, self._constraints)
 
     # --- features ---------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ threads and numpy's would wait for each other inside an iteration.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from scipy.linalg import lapack
@@ -20,13 +20,17 @@ __all__ = ["leading", "leading_values", "psd_basis", "psd_solve", "spectral", "t
 
 # Above this reciprocal condition a matrix has no direction that could be rounding.
 _WELL_CONDITIONED = 1e-8
-# Up to this side one BLAS thread is as fast as several.
-_SMALL = 768
+# Between these sides one BLAS thread is as fast as several; below, BLAS takes one itself.
+_TINY, _SMALL = 96, 768
+
+
+def _threads(side: int) -> AbstractContextManager[object]:
+    return single_thread() if _TINY < side <= _SMALL else nullcontext()
 
 
 def _eigh(matrix: Array) -> tuple[Array, Array]:
     symmetric = (matrix + matrix.T) / 2
-    with single_thread() if matrix.shape[0] <= _SMALL else nullcontext():
+    with _threads(matrix.shape[0]):
         values, vectors = np.linalg.eigh(symmetric)
     return values, vectors
 
@@ -39,7 +43,7 @@ def leading(matrix: Array, count: int) -> tuple[Array, Array]:
 
 def leading_values(matrix: Array, count: int) -> Array:
     """The largest eigenvalues of a symmetric matrix, falling."""
-    with single_thread() if matrix.shape[0] <= _SMALL else nullcontext():
+    with _threads(matrix.shape[0]):
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
     return values[::-1][:count]
 
