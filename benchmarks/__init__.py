@@ -1,0 +1,1 @@
+"""Benchmarks of labelspan; see README.md in this folder."""
