@@ -200,3 +200,18 @@ def test_label_kernel_has_a_limit(monkeypatch):
     monkeypatch.setattr(mlsi, "KERNEL_LIMIT", 50)
     with pytest.raises(InvalidParameter, match="label_kernel='rbf' on 60 labelled rows"):
         MLSI(label_kernel="rbf").fit(features("tall", 0), indicator(60, 0))
+
+
+def test_a_refit_of_the_other_kind_leaves_nothing_stale():
+    X, Y = features("tall", 0), indicator(60, 0)
+    model = MLSI(2).fit(X, Y)
+    model.set_params(kernel="rbf").fit(X, Y)
+    assert not hasattr(model, "components_")
+    assert not hasattr(model.set_params(kernel="linear").fit(X, Y), "dual_coef_")
+
+
+def test_label_kernel_params_are_named():
+    with pytest.raises(InvalidParameter, match="may hold gamma, degree and coef0, but has width"):
+        MLSI(label_kernel="rbf", label_kernel_params={"width": 1}).fit(
+            features("tall", 0), indicator(60, 0)
+        )

@@ -159,6 +159,9 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         visible = weights if kernel_map is None else kernel_map.projection @ weights
         largest = np.abs(visible).argmax(axis=0)
         signs = np.where(visible[largest, np.arange(visible.shape[1])] < 0, -1.0, 1.0)
+        for stale in ("components_", "mean_", "dual_coef_", "X_fit_", "_offset"):
+            # An earlier fit may have been of the other kind.
+            self.__dict__.pop(stale, None)
         self._kernel_map = kernel_map
         if kernel_map is None:
             self.components_ = np.ascontiguousarray((weights * signs).T, dtype=dtype)

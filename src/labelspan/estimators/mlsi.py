@@ -171,6 +171,19 @@ class MLSI(Invertible, LabelledEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.form == "inverse" and self.beta == 1:
+            raise InvalidParameter(
+                "MLSI: form='inverse' needs beta below 1, but beta=1 was given; use form='ridge'."
+            )
+        unknown = set(self.label_kernel_params or ()) - {"gamma", "degree", "coef0"}
+        if unknown and not callable(self.label_kernel):
+            raise InvalidParameter(
+                "MLSI: label_kernel_params may hold gamma, degree and coef0, "
+                f"but has {', '.join(sorted(map(str, unknown)))}."
+            )
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the space from features and labels.
 
@@ -186,10 +199,6 @@ class MLSI(Invertible, LabelledEstimator):
         self
         """
         self._check_params()
-        if self.form == "inverse" and self.beta == 1:
-            raise InvalidParameter(
-                "MLSI: form='inverse' needs beta below 1, but beta=1 was given; use form='ridge'."
-            )
         features = self._open(X)
         labels = self._read_labels(y, features.operator.shape[0])
         operator, means = self._center(features.operator)
