@@ -108,6 +108,19 @@ def test_block_cg_merges_dependent_and_zero_right_hand_sides(monkeypatch):
     assert fit.converged
 
 
+def test_regress_tries_to_iterate_before_it_forms_a_middling_gram_matrix(monkeypatch):
+    monkeypatch.setattr(normal, "_SHORT", 5)
+    X = as_operator(features("tall", 1))
+    T = np.random.default_rng(0).standard_normal((60, 3))
+    assert normal.regress(X, T, 50.0).method == "block conjugate gradients"
+    assert normal.regress(X, T, 0.0).method == "primal Gram matrix"
+    monkeypatch.setattr(normal, "_BUDGET", 1)
+    assert normal.regress(X, T, 50.0).method == "primal Gram matrix"
+    # Named alone, a budget ends where the user's own limit does.
+    monkeypatch.setattr(normal, "DIRECT_LIMIT", 0)
+    assert not normal.regress(X, T, 50.0, tol=1e-12, max_iter=2).converged
+
+
 # --- least squares, as printed --------------------------------------------------------
 
 

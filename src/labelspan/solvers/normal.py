@@ -16,6 +16,12 @@ from .small import psd_solve
 __all__ = ["Regressed", "default_tolerance", "regress"]
 
 
+# Up to this side the Gram matrix is always the faster way.
+_SHORT = 1024
+# Beyond, while a Gram matrix would still do, the iteration gets so many tries.
+_BUDGET = 100
+
+
 @dataclass(frozen=True)
 class Regressed:
     """``slopes = (X'X + alpha I)^+ X'targets`` and how they were found."""
@@ -38,23 +44,35 @@ def regress(
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
-    Direct, by the smaller Gram matrix, while its side is at most ``DIRECT_LIMIT``;
-    block conjugate gradients otherwise, whose memory is a few blocks of the targets'
-    width. The minimum-norm solution where ``alpha`` is 0.
+    Direct, by the smaller Gram matrix, while its side is short; block conjugate gradients
+    otherwise, whose memory is a few blocks of the targets' width. In between, with a
+    penalty, the iteration is tried first, and the Gram matrix only where the penalty is too
+    small for it. The minimum-norm solution where ``alpha`` is 0.
     """
+    smaller = min(X.shape)
+    if smaller <= (min(_SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
+        return _direct(X, targets, alpha)
+    budget = max_iter if smaller > DIRECT_LIMIT else min(max_iter, _BUDGET)
+    fit = _iterate(X, targets, alpha, default_tolerance(X.dtype) if tol is None else tol, budget)
+    if fit.converged or smaller > DIRECT_LIMIT:
+        return fit
+    return _direct(X, targets, alpha)
+
+
+def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
+    rows, columns = X.shape
+    tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
+    cross = X.cross(targets)
+    if columns <= rows:
+        slopes = psd_solve(X.gram(), cross, alpha, tolerance)
+        return Regressed(slopes, cross, "primal Gram matrix", 1, 0.0, True)
+    dual = psd_solve(X.cogram(), targets.astype(np.float64), alpha, tolerance)
+    return Regressed(X.rmatmat(dual), cross, "dual Gram matrix", 1, 0.0, True)
+
+
+def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
     rows, columns = X.shape
     cross = X.rmatmat(targets)
-    tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
-    if min(rows, columns) <= DIRECT_LIMIT:
-        if columns <= rows:
-            gram = X.gram()
-            slopes = psd_solve(gram, cross.astype(np.float64), alpha, tolerance)
-            method = "primal Gram matrix"
-        else:
-            dual = psd_solve(X.cogram(), targets.astype(np.float64), alpha, tolerance)
-            slopes, method = X.rmatmat(dual), "dual Gram matrix"
-        return Regressed(slopes, cross, method, 1, 0.0, True)
-    tol = default_tolerance(X.dtype) if tol is None else tol
     if rows < columns and alpha > 0:
         # The dual system lives on the shorter side, and the penalty makes it definite.
         dual, n_iter, residual = _block_cg(

@@ -62,14 +62,17 @@ def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Arra
     condition; otherwise by eigenvalues, leaving out the directions that are null up to
     rounding.
     """
-    shifted = gram + alpha * np.eye(gram.shape[0]) if alpha else gram
-    diagonal = np.diag(shifted)
+    diagonal = np.diag(gram) + alpha
     if diagonal.min(initial=1.0) > 0:
-        # A unit diagonal first: features in different units are no bad condition.
+        # A unit diagonal first: features in different units are no bad condition. One copy
+        # of the matrix, which LAPACK then overwrites.
         scale = 1.0 / np.sqrt(diagonal)
-        scaled = shifted * np.outer(scale, scale)
-        lower, failed = lapack.dpotrf(scaled, lower=1)
-        length = float(np.abs(scaled).sum(axis=0).max())
+        scaled = np.array(gram, order="F")
+        scaled[np.diag_indices_from(scaled)] = diagonal
+        scaled *= scale
+        scaled *= scale[:, None]
+        length = float(lapack.dlange("1", scaled))
+        lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
         condition = 0.0 if failed else lapack.dpocon(lower, length, uplo="L")[0]
         if condition > _WELL_CONDITIONED or (alpha > tolerance * np.trace(gram) and not failed):
             solved = lapack.dpotrs(lower, scale[:, None] * right, lower=1)[0]
