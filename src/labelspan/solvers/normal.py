@@ -35,8 +35,8 @@ class Regressed:
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
-    """Relative residual aimed at; eigenvalues are then right to about its square."""
-    return 1e-6 if dtype == np.float64 else 1e-4
+    """Relative residual aimed at; eigenvalues are then right to more digits than that."""
+    return 1e-8 if dtype == np.float64 else 1e-4
 
 
 def regress(

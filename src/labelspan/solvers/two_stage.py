@@ -30,7 +30,7 @@ class TwoStage:
     Parameters
     ----------
     tol : float or None
-        Relative residual of the regressions where they are iterated on; 1e-6 for float64
+        Relative residual of the regressions where they are iterated on; 1e-8 for float64
         and 1e-4 for float32 by default.
     max_iter : int
         The most iterations of each stage.
