@@ -126,7 +126,8 @@ def tune(
         if left_out.size > most_scored:
             left_out = np.sort(rng.choice(left_out, most_scored, replace=False))
         fold = _Fold(estimator, features.operator, labels, train, left_out)
-        folds.append([fold.score(params, score) for params in fold.share(grid, random_state)])
+        fold.build_basis(grid, random_state)
+        folds.append([fold.score(params, score) for params in grid])
     scores = zip(*folds, strict=True)
     candidates = tuple(Candidate(p, tuple(s)) for p, s in zip(grid, scores, strict=True))
     best = max(candidates, key=lambda candidate: candidate.mean)
@@ -158,7 +159,7 @@ class _Fold:
         self._values, self._means = self._estimator._label_values(self._labels)
         self._found: dict[tuple[float, float], Array] = {}
 
-    def share(self, grid: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
         """Build the basis that serves the whole grid."""
         estimator = self._estimator
         factor = np.zeros((self._values.shape[0], 0))
@@ -174,7 +175,6 @@ class _Fold:
             seed=seed,
         )
         self._coordinates = self._basis.coordinates(self._unseen)
-        return grid
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
