@@ -112,9 +112,9 @@ def test_kinds_of_labels():
     with pytest.raises(InvalidLabels, match="LDA takes one label a row, but y has rows with"):
         LDA().fit(X, Y)
     for kind in (LDA, HSL):
-        with pytest.raises(InvalidLabels, match="y holds real targets; use OPLS, CCA or MLSI"):
+        with pytest.raises(InvalidLabels, match="continuous targets; use OPLS, CCA or MLSI"):
             kind().fit(X, Y + 0.5)
-        with pytest.raises(InvalidLabels, match="real targets"):
+        with pytest.raises(InvalidLabels, match="continuous targets"):
             kind().fit(X, X[:, 0])
     with pytest.raises(InvalidParameter, match=r"directions have an eigenvalue above zero"):
         OPLS(3).fit(np.repeat(X[:, :1], 5, axis=1), Y)

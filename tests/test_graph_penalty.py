@@ -11,7 +11,7 @@ from labelspan import CCA, HSL, OPLS
 from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
 from labelspan.factors import opls_factor, read_labels
 from labelspan.operators import Product, VStack, as_operator, dottest
-from labelspan.operators.incidence import incidence
+from labelspan.operators.graphs import incidence
 from labelspan.solvers import normal
 
 

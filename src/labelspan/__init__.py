@@ -2,11 +2,14 @@
 
 from .estimators import (
     CCA,
+    DLE,
     HSL,
     LDA,
+    LPP,
     LSI,
     MLSI,
     OPLS,
+    DLEClassifier,
     LoadingsPath,
     SupervisedLSI,
     Tuning,
@@ -21,11 +24,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CCA",
+    "DLE",
     "HSL",
     "LDA",
+    "LPP",
     "LSI",
     "MLSI",
     "OPLS",
+    "DLEClassifier",
     "LoadingsPath",
     "SupervisedLSI",
     "Tuning",

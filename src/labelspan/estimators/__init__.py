@@ -1,8 +1,11 @@
 """The estimators, in scikit-learn's manner."""
 
 from .cca import CCA
+from .dle import DLE
+from .dle_classifier import DLEClassifier
 from .hsl import HSL
 from .lda import LDA
+from .lpp import LPP
 from .lsi import LSI
 from .mlsi import MLSI
 from .opls import OPLS
@@ -12,11 +15,14 @@ from .tuning import Tuning, tune
 
 __all__ = [
     "CCA",
+    "DLE",
     "HSL",
     "LDA",
+    "LPP",
     "LSI",
     "MLSI",
     "OPLS",
+    "DLEClassifier",
     "LoadingsPath",
     "SupervisedLSI",
     "Tuning",

@@ -1,15 +1,14 @@
-"""What every estimator of the family shares: reading features, and naming results."""
+"""What every estimator of the one idea shares: kernels, solving, and naming results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..errors import InvalidInput, InvalidParameter
 from ..factors import Factor
@@ -18,12 +17,12 @@ from ..operators.base import Array
 from ..operators.kernels import Kernel, KernelMap, landmark_rows
 from ..penalties import L2, Penalty
 from ..solvers import Problem, Solution, Solver
-from ..validation.params import Constraint, check_params
+from ..validation.params import Constraint
 from .constraints import SHARED
-from .reading import Ends, ends
 from .solving import Solving
+from .space import Space, fixed_signs
 
-__all__ = ["Features", "Invertible", "Limit", "SpaceEstimator"]
+__all__ = ["Features", "Invertible", "SpaceEstimator"]
 
 
 @dataclass(frozen=True)
@@ -35,22 +34,11 @@ class Features:
     kernel_map: KernelMap | None = None
 
 
-@dataclass(frozen=True)
-class Limit:
-    """The most directions a problem has, and what limits them."""
-
-    count: int
-    reason: str
-    default: int
-
-
-class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SpaceEstimator(Space):
     """Base of LSI, MLSI and the thin-factor methods: a map to a small space."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = SHARED
 
-    n_components: int | None
-    center: bool
     kernel: Any
     gamma: float | None
     degree: float
@@ -62,18 +50,9 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     max_iter: int | None
     random_state: int | np.random.RandomState | None
 
-    components_: Array
     dual_coef_: Array
-    eigenvalues_: Array
-    mean_: Array
-    n_components_: int
     solver_: str
-    status_: str
     n_iter_: int | Array
-
-    def _check_params(self) -> None:
-        given = {name: getattr(self, name) for name in self._constraints}
-        check_params(type(self).__name__, given, self._constraints)
 
     # --- features ---------------------------------------------------------------------
 
@@ -82,13 +61,10 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
+        if not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
+            return super()._validate(X, reset=reset, least=least)
         return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=False if self.kernel == "precomputed" else ("csr", "csc", "coo"),
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=least,
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=least
         )
 
     def _open(self, X: Any) -> Features:
@@ -113,20 +89,6 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return X.centered() if self.center else (X, np.zeros(X.shape[1]))
 
     # --- solving ----------------------------------------------------------------------
-
-    def _count(self, limit: Limit) -> int:
-        """The number of components to look for."""
-        owner = type(self).__name__
-        if limit.count == 0:
-            raise InvalidInput(f"{owner}: there is no direction to find, for {limit.reason}.")
-        if self.n_components is None:
-            return min(limit.default, limit.count)
-        if self.n_components > limit.count:
-            raise InvalidParameter(
-                f"{owner}: n_components={self.n_components} is too large; at most {limit.count} "
-                f"can be had, for {limit.reason}."
-            )
-        return int(self.n_components)
 
     @property
     def _solving(self) -> Solving:
@@ -156,30 +118,24 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         kernel_map: KernelMap | None = None,
     ) -> Array:
         """Set what ``fit`` learned, signs fixed, all at once; gives back the signs."""
-        visible = weights if kernel_map is None else kernel_map.projection @ weights
-        largest = np.abs(visible).argmax(axis=0)
-        signs = np.where(visible[largest, np.arange(visible.shape[1])] < 0, -1.0, 1.0)
         for stale in ("components_", "mean_", "dual_coef_", "X_fit_", "_offset"):
             # An earlier fit may have been of the other kind.
             self.__dict__.pop(stale, None)
         self._kernel_map = kernel_map
         if kernel_map is None:
-            self.components_ = np.ascontiguousarray((weights * signs).T, dtype=dtype)
-            self.mean_ = means.astype(dtype)
+            signs = self._set_map(weights, means, solution.eigenvalues, dtype)
         else:
+            visible = kernel_map.projection @ weights
+            signs = fixed_signs(visible)
             self.dual_coef_ = (visible * signs).astype(dtype)
             self.X_fit_ = kernel_map.reference
             self._offset = (means @ (weights * signs)).astype(dtype)
-        self.eigenvalues_ = solution.eigenvalues
-        self.n_components_ = solution.eigenvalues.size
+            self.eigenvalues_ = solution.eigenvalues
+            self.n_components_ = solution.eigenvalues.size
         self.solver_ = solution.solver
         self.status_ = solution.status
         self.n_iter_ = max(1, solution.n_iter)
         return signs
-
-    def _ready(self) -> None:
-        """See that there are results to use."""
-        check_is_fitted(self)
 
     def transform(self, X: Any) -> Array:
         """Map rows to the learned space.
@@ -195,53 +151,26 @@ class SpaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` less
             the mean.
         """
-        self._ready()
-        data = self._validate(X, reset=False)
+        return super().transform(X)
+
+    def _project(self, data: Any) -> Array:
+        if self._kernel_map is None:
+            return super()._project(data)
+        values = self._kernel_map.kernel(data, self.X_fit_).astype(self.dual_coef_.dtype)
+        return np.asarray(values @ self.dual_coef_ - self._offset)
+
+    def _linear_components(self, asked_for: str) -> Array:
         if self._kernel_map is not None:
-            values = self._kernel_map.kernel(data, self.X_fit_).astype(self.dual_coef_.dtype)
-            return np.asarray(values @ self.dual_coef_ - self._offset)
-        operator = as_operator(data)
-        if self.center:
-            operator = operator.shifted(self.mean_)
-        return operator.matmat(self.components_.T)
-
-    def top_features(
-        self, component: int, n: int = 10, *, names: Sequence[Any] | Array | None = None
-    ) -> Ends:
-        """The features at both ends of an axis.
-
-        Parameters
-        ----------
-        component : int
-            The axis, counted from 0.
-        n : int, default=10
-            How many at each end, at most.
-        names : sequence or None, default=None
-            Names of the features, say a vectoriser's ``get_feature_names_out()``; None takes
-            those of ``fit``, or the columns' numbers.
-
-        Returns
-        -------
-        Ends
-            With fields ``high`` and ``low``, lists of ``(name, weight)``.
-        """
-        self._ready()
-        components = linear_components(self, "top_features")
-        if names is None:
-            names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.arange(components.shape[1])
-        return ends(type(self).__name__, components, names, component, n)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+            raise InvalidInput(
+                f"{type(self).__name__}: {asked_for} needs weights on features, and "
+                f"kernel={self.kernel!r} has none; use kernel='linear'."
+            )
+        return super()._linear_components(asked_for)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -262,7 +191,7 @@ class Invertible(SpaceEstimator):
         X : array of shape (n, d)
         """
         self._ready()
-        components = linear_components(self, "inverse_transform")
+        components = self._linear_components("inverse_transform")
         latent = np.asarray(Z)
         m = components.shape[0]
         if latent.ndim != 2 or latent.shape[1] != m:
@@ -273,13 +202,3 @@ class Invertible(SpaceEstimator):
         wide = components.astype(np.float64)
         back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
         return np.asarray(latent @ back + self.mean_)
-
-
-def linear_components(estimator: Any, asked_for: str) -> Array:
-    """``components_``, or one sentence where a kernel leaves none."""
-    if estimator._kernel_map is not None:
-        raise InvalidInput(
-            f"{type(estimator).__name__}: {asked_for} needs weights on features, and "
-            f"kernel={estimator.kernel!r} has none; use kernel='linear'."
-        )
-    return np.asarray(estimator.components_)

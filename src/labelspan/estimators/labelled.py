@@ -1,89 +1,23 @@
-"""What estimators that read labels share: scores for labels from the small space."""
+"""What estimators that read labels share: scores for labels, and learning in parts."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from ..errors import InvalidLabels
-from ..factors import Kind, Labels, read_labels
+from ..factors import Labels
 from ..operators import Operator
 from ..operators.base import Array
-from .reading import Ends, ends
+from .scoring import LabelScores
 from .streaming import Stream, Streaming, when_streaming
 
 __all__ = ["LabelledEstimator"]
 
 
-class LabelledEstimator(Streaming):
-    """An estimator that learns from labels and can score them."""
-
-    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
-
-    classes_: Array
-    label_loadings_: Array
-    label_means_: Array
-
-    def _read_labels(
-        self, y: Any, n_rows: int, *, part: bool = False, targets: bool = False
-    ) -> Labels:
-        owner = type(self).__name__
-        labels = read_labels(y, n_rows, owner, part=part, targets=targets)
-        if labels.kind not in self._takes:
-            raise InvalidLabels(
-                f"{owner} takes classes or a 0/1 indicator, but y holds real targets; "
-                "use OPLS, CCA or MLSI for those."
-            )
-        return labels
-
-    def _label_values(self, labels: Labels) -> tuple[Array, Array]:
-        """Y, centred where X is, with unknown entries at zero; and the means."""
-        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        values = labels.values - means if self.center else labels.values
-        if labels.unknown is not None:
-            values = np.where(labels.unknown, 0.0, values)
-        return values, means
-
-    def label_scores(self, X: Any) -> Array:
-        """Score every label for every row, from the small space alone.
-
-        The least squares estimate of the labels that the components allow: a number
-        around 1 says yes, around 0 no. With all components of OPLS it is ridge
-        regression.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : array of shape (n, k)
-            One column for each entry of ``classes_``.
-        """
-        self._ready()
-        # transform may hand back a data frame where set_output asked for one.
-        latent = np.asarray(self.transform(X))
-        return latent @ self.label_loadings_ + self.label_means_
-
-    def top_labels(self, component: int, n: int = 10) -> Ends:
-        """The labels at both ends of an axis.
-
-        Parameters
-        ----------
-        component : int
-            The axis, counted from 0.
-        n : int, default=10
-            How many at each end, at most.
-
-        Returns
-        -------
-        Ends
-            With fields ``high`` and ``low``, lists of ``(name, weight)``.
-        """
-        self._ready()
-        owner = type(self).__name__
-        return ends(owner, self.label_loadings_, self.classes_, component, n)
+class LabelledEstimator(LabelScores, Streaming):
+    """An estimator that learns from labels, all at once or in parts."""
 
     @when_streaming
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -130,12 +64,6 @@ class LabelledEstimator(Streaming):
     def _stream_rows(self, operator: Operator, labels: Labels) -> tuple[Operator, Array]:
         """The rows that count, and the label block whose products with X are summed."""
         raise NotImplementedError(type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def in_order(labels: Labels, stream: Stream, owner: str) -> Labels:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..factors import Factor
 from ..solvers import Solver, Statistics, solve_statistics
-from .base import Invertible, Limit
+from .base import Invertible
+from .space import Limit
 from .streaming import Stream, Streaming, when_streaming
 
 __all__ = ["LSI"]

@@ -15,9 +15,10 @@ from ..operators.kernels import KERNEL_LIMIT, Kernel, KernelMap
 from ..penalties import L2
 from ..solvers import Solution, Solver, Statistics, solve_statistics
 from ..validation.params import Boolean, Choice, Constraint, Either, Null, Real
-from .base import Invertible, Limit
+from .base import Invertible
 from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
 from .labelled import LabelledEstimator
+from .space import Limit
 from .streaming import Stream
 
 __all__ = ["MLSI"]

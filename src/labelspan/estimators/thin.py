@@ -13,13 +13,14 @@ from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..factors import Factor, Labels, block_rank, square_rank
 from ..operators import Operator, Product, VStack
 from ..operators.base import Array
-from ..operators.incidence import incidence
+from ..operators.graphs import incidence
 from ..penalties import L1, L2
 from ..solvers import Solution, Solver, Statistics, solve_statistics
 from ..validation.params import Choice, Constraint, Real
-from .base import Features, Limit
+from .base import Features
 from .constraints import SHARED
 from .labelled import LabelledEstimator
+from .space import Limit
 from .streaming import Stream
 
 __all__ = ["Prepared", "ThinEstimator"]

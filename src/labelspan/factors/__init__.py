@@ -2,6 +2,7 @@
 
 from .base import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
 from .labels import Kind, Labels, read_labels
+from .scatter import Scatter, class_scatter
 from .stack import Form, Stack, stack_factor, stack_weights
 from .thin import (
     Laplacian,
@@ -22,9 +23,11 @@ __all__ = [
     "Labels",
     "Laplacian",
     "Regression",
+    "Scatter",
     "Stack",
     "block_rank",
     "cca_factor",
+    "class_scatter",
     "edge_weights",
     "hsl_factor",
     "inverse_power",

@@ -1,7 +1,7 @@
 """Matrices known by their products with thin blocks: dense, sparse, and made of others."""
 
 from .base import Operator
-from .compose import Centered, HStack, Product, RowSubset, Scaled, VStack
+from .compose import Centered, HStack, Product, RowSubset, Scaled, Sum, VStack
 from .convert import as_operator, column_names, dense_block
 from .dense import Dense
 from .dottest import dottest
@@ -16,6 +16,7 @@ __all__ = [
     "RowSubset",
     "Scaled",
     "Sparse",
+    "Sum",
     "VStack",
     "as_operator",
     "column_names",

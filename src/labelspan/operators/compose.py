@@ -1,4 +1,4 @@
-"""Operators made of operators: centred, scaled, side by side, on top of each other, multiplied."""
+"""Operators made of operators: centred, scaled, side by side, stacked, multiplied, added."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidInput
 from .base import Array, Operator
 
-__all__ = ["Centered", "HStack", "Product", "RowSubset", "Scaled", "VStack"]
+__all__ = ["Centered", "HStack", "Product", "RowSubset", "Scaled", "Sum", "VStack"]
 
 
 class Centered(Operator):
@@ -198,3 +198,29 @@ class Product(Operator):
 
     def _rmatmat(self, block: Array) -> Array:
         return self.right.rmatmat(self.left.rmatmat(block)).astype(self.dtype, copy=False)
+
+
+class Sum(Operator):
+    """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each."""
+
+    def __init__(self, parts: Sequence[Operator], weights: Sequence[float]) -> None:
+        if len({part.shape for part in parts}) != 1 or len(weights) != len(parts):
+            shapes = [part.shape for part in parts]
+            raise InvalidInput(
+                f"Sum: parts must have one shape and a weight each, "
+                f"but have {shapes} and {len(weights)} weight(s)."
+            )
+        super().__init__(parts[0].shape, np.result_type(*(p.dtype for p in parts)))
+        self.parts, self.weights = tuple(parts), tuple(float(weight) for weight in weights)
+
+    def _matmat(self, block: Array) -> Array:
+        return self._add([part.matmat(block) for part in self.parts])
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self._add([part.rmatmat(block) for part in self.parts])
+
+    def _add(self, products: list[Array]) -> Array:
+        out = np.zeros(products[0].shape, dtype=self.dtype)
+        for weight, product in zip(self.weights, products, strict=True):
+            out += weight * product
+        return out

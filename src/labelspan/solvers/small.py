@@ -15,7 +15,15 @@ from ..factors import RANK_TOLERANCE, Factor
 from ..operators.base import Array
 from ..operators.threads import single_thread
 
-__all__ = ["leading", "leading_values", "psd_basis", "psd_solve", "spectral", "thin_spectrum"]
+__all__ = [
+    "inverse_root",
+    "leading",
+    "leading_values",
+    "psd_basis",
+    "psd_solve",
+    "spectral",
+    "thin_spectrum",
+]
 
 
 # Above this reciprocal condition a matrix has no direction that could be rounding.
@@ -53,6 +61,21 @@ def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
     values, vectors = _eigh(gram)
     keep = values > tolerance * max(values[-1], 0.0) if values[-1] > 0 else np.zeros(0, dtype=int)
     return values[keep][::-1], vectors[:, keep][:, ::-1]
+
+
+def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array:
+    """``(matrix + alpha I)_+^-1/2`` for a positive semi-definite matrix.
+
+    Without a penalty, directions below RANK_TOLERANCE of the longest, or below ``floor``,
+    are null and stay so.
+    """
+    values, vectors = _eigh(matrix)
+    if alpha > 0:
+        keep = np.ones(values.size, dtype=bool)
+    else:
+        keep = values > max(RANK_TOLERANCE * max(values[-1], 0.0), floor, 0.0)
+    kept = vectors[:, keep]
+    return np.asarray((kept / np.sqrt(np.maximum(values[keep], 0.0) + alpha)) @ kept.T)
 
 
 def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:

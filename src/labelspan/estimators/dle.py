@@ -1,0 +1,220 @@
+"""Discriminant Laplacian embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from ..errors import InvalidLabels
+from ..factors import RANK_TOLERANCE, Kind, Labels, class_scatter
+from ..graph import Laplacian, combine, label_graph, metric_form
+from ..graph.neighbors import nearest_row
+from ..operators import Operator
+from ..operators.base import Array
+from ..solvers.small import inverse_root
+from ..validation.params import Choice, Constraint, Either, Real
+from .graphs import Coordinates, GraphSpace
+from .scoring import LabelScores
+from .space import Limit
+
+__all__ = ["DLE"]
+
+# S_w is a difference: below so many roundings of S_t it is nothing.
+_ROUNDINGS = 64
+
+
+class DLE(LabelScores, GraphSpace):
+    """Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
+
+    Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
+    ``A = X'(D - W)X`` sums over all rows, so that those without labels count too; the
+    scatters between and within classes are those of the labelled rows, with a row counted
+    once for each of its labels. For labels of several a row, W gains the similarity of rows
+    by their labels (Eq. 16-19), for which rows without labels borrow those of the nearest
+    labelled row.
+
+    Special cases: with a graph that makes A the identity the ``whitened`` space is that of
+    :class:`LDA`. After ``LSI(kernel=...)`` in a pipeline, with all its components, it is DLE
+    with that kernel.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction: at most one less than there are labels.
+    alpha : float, default=0.0
+        Added to the diagonal of S_w.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
+        the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" insists on a given one.
+    n_neighbors : int, default=10
+        For "nearest_neighbors".
+    gamma : float or None, default=None
+        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
+        of the median squared distance.
+    label_weight : "auto" or float, default="auto"
+        The beta of Eq. 16: how much like labels count beside the graph. "auto" is the
+        paper's choice for an indicator, both sums of weights equal, and 0 for classes.
+    projection : {"printed", "whitened"}, default="printed"
+        The paper projects with U (Eq. 3), though its derivation gives
+        ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+    eigenvalues_ : array of shape (m,)
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        The labels' names.
+    label_loadings_ : array of shape (m, k)
+    label_means_ : array of shape (k,)
+    label_weight_ : float
+        The beta that was used.
+    graph_ : operator of shape (n, n)
+        The whole graph, that by labels included.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import DLE
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[np.arange(150) % 10 > 0] = -1  # a label for one row in ten
+    >>> DLE().fit(X, y).transform(X).shape
+    (150, 2)
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **GraphSpace._constraints,
+        "label_weight": Either((Choice(("auto",)), Real(0.0))),
+        "projection": Choice(("printed", "whitened")),
+    }
+    # Differences alone enter: taking off the mean moves the space, and changes nothing in it.
+    center = True
+
+    label_weight_: float
+    graph_: Operator
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float = 0.0,
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 10,
+        gamma: float | None = None,
+        label_weight: Literal["auto"] | float = "auto",
+        projection: Literal["printed", "whitened"] = "printed",
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.label_weight = label_weight
+        self.projection = projection
+
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
+        """Learn the space from features, labels and a graph.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            One of n and d must be at most 4,096.
+        y : array or sparse matrix of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown; a row of unknowns is
+            unlabelled.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between all rows, in place of those that ``affinity`` would make. A graph
+            that is not symmetric is made so, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, y, graph)
+        return self
+
+    def _learn(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
+        """Fit; gives back the labels and the rows' places in the space."""
+        self._check_params()
+        data = self._validate(X, reset=True, least=2)
+        labels = self._read_labels(y, data.shape[0])
+        self._refuse_few(labels)
+        coordinates, means = self._coordinates(data)
+        weights, beta = self._with_labels(self._graph(data, graph), data, labels)
+        directions, eigenvalues = self._directions(coordinates, labels, weights)
+        self.graph_, self.label_weight_ = weights, beta
+        components = coordinates.to_features(directions)
+        signs = self._set_map(components, means, eigenvalues, data.dtype)
+        self.classes_ = labels.names
+        latent = coordinates.rows.matmat(directions) * signs
+        self._set_scores(latent, labels, data.dtype)
+        return labels, latent
+
+    def _directions(
+        self, coordinates: Coordinates, labels: Labels, graph: Operator
+    ) -> tuple[Array, Array]:
+        rows = coordinates.rows
+        labelled = np.flatnonzero(labels.labelled)
+        scatter = class_scatter(rows.rows(labelled), labels.values[labelled])
+        smooth = inverse_root(metric_form(rows, Laplacian(graph)))
+        floor = _ROUNDINGS * np.finfo(np.float64).eps * float(np.trace(scatter.total))
+        tight = inverse_root(scatter.within, self.alpha, floor)
+        # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
+        left, lengths, _ = np.linalg.svd(smooth @ (tight @ scatter.between), full_matrices=False)
+        useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
+        count = self._count(_limit(useful, labels))
+        directions = left[:, :count]
+        if self.projection == "whitened":
+            directions = tight @ (smooth @ directions)
+        return directions, lengths[:count] ** 2
+
+    def _with_labels(self, graph: Operator, data: Any, labels: Labels) -> tuple[Operator, float]:
+        """W_X + beta W_L, and beta."""
+        auto = self.label_weight == "auto"
+        if self.label_weight == 0 or (auto and labels.kind == "classes"):
+            return graph, 0.0
+        values = labels.values
+        labelled = labels.labelled
+        if not labelled.all():
+            known = np.flatnonzero(labelled)
+            values = values.copy()
+            values[~labelled] = values[known[nearest_row(data[~labelled], data[known])]]
+        both = [graph, label_graph(values)]
+        joined = combine(both) if auto else combine(both, [1.0, float(self.label_weight)])
+        return joined, joined.weights[1]
+
+    def _refuse_few(self, labels: Labels) -> None:
+        owner = type(self).__name__
+        present = int((labels.values.sum(axis=0) > 0).sum())
+        if present < 2:
+            found = f"one class, {labels.names[0]}" if labels.kind == "classes" else "one label"
+            raise InvalidLabels(f"{owner}: y has {found}; at least two are needed.")
+        if int(labels.labelled.sum()) < 2:
+            raise InvalidLabels(f"{owner}: y has labels for one row alone; label at least two.")
+
+    def _set_scores(self, latent: Array, labels: Labels, dtype: Any) -> None:
+        """The labels regressed on the space, over the labelled rows."""
+        labelled = np.flatnonzero(labels.labelled)
+        known = labels.rows(labelled)
+        values, means = self._label_values(known)
+        here = latent[labelled].astype(np.float64)
+        center = here.mean(axis=0)
+        loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values
+        self.label_loadings_ = loadings.astype(dtype)
+        self.label_means_ = (means - center @ loadings).astype(dtype)
+
+
+def _limit(useful: int, labels: Labels) -> Limit:
+    present = int((labels.values.sum(axis=0) > 0).sum())
+    if useful == 0:
+        reason = "no class has two labelled rows that differ, and nothing scatters within classes"
+    else:
+        reason = f"{present} labels are in use, and the labelled rows tell {useful} directions"
+    return Limit(useful, reason, default=useful)

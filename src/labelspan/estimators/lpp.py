@@ -1,0 +1,145 @@
+"""Locality preserving projections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..errors import InvalidLabels
+from ..factors import RANK_TOLERANCE, read_labels
+from ..graph import AFFINITIES, Laplacian, label_graph, metric_form
+from ..operators import Operator, Scaled
+from ..solvers.small import psd_basis
+from ..validation.params import Boolean, Choice, Constraint
+from .graphs import GraphSpace
+from .space import Limit
+
+__all__ = ["LPP"]
+
+
+class LPP(GraphSpace):
+    """Locality preserving projections (He and Niyogi 2003).
+
+    Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in
+    which rows that the graph joins lie close. ``W'(X'D X + alpha I)W = I``.
+
+    Special cases: with as many independent features as rows and no centring, it is the
+    Laplacian eigenmap of the graph. With ``affinity="labels"`` the graph joins the rows of a
+    class, and the space is that of linear discriminant analysis for classes of one size.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction, at most 100.
+    alpha : float, default=0.0
+        The 2-norm penalty.
+    center : bool, default=True
+        Whether to take off the columns' means.
+    affinity : {"nearest_neighbors", "rbf", "labels", "precomputed"}, default="nearest_neighbors"
+        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights;
+        the full Gaussian, up to 5,000 rows; or rows with like labels, which needs ``y``.
+        "precomputed" insists on a given one.
+    n_neighbors : int, default=10
+        For "nearest_neighbors".
+    gamma : float or None, default=None
+        The width of the Gaussian; None takes half the inverse of the median squared distance.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+    eigenvalues_ : array of shape (m,)
+        Rising: how rough the rows are along each component, from 0 to 2.
+    mean_ : array of shape (d,)
+    graph_ : operator of shape (n, n)
+    n_components_, n_features_in_ : int
+    feature_names_in_ : array of shape (d,)
+        Where X is a data frame.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import LPP
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> LPP(2).fit_transform(X).shape
+    (150, 2)
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **GraphSpace._constraints,
+        "center": Boolean(),
+        "affinity": Choice((*AFFINITIES, "labels")),
+    }
+
+    graph_: Operator
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float = 0.0,
+        center: bool = True,
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 10,
+        gamma: float | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.center = center
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+
+    def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
+        """Learn the space from features and a graph.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            One of n and d must be at most 4,096.
+        y : array or None, default=None
+            Labels, for ``affinity="labels"`` alone; rows without are joined to none.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between the rows, in place of those that ``affinity`` would make.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._validate(X, reset=True, least=2)
+        if graph is None and self.affinity == "labels":
+            weights: Operator = _by_labels(y, data.shape[0])
+        else:
+            weights = self._graph(data, graph)
+        coordinates, means = self._coordinates(data)
+        rows = coordinates.rows
+        laplacian = Laplacian(weights)
+        root = np.sqrt(laplacian.degrees)
+        lengths, basis = psd_basis(Scaled(rows, rows=root).gram(), RANK_TOLERANCE)
+        if self.alpha > 0:
+            lengths = lengths + self.alpha
+        count = self._count(
+            Limit(lengths.size, f"X has {lengths.size} independent direction(s)", default=100)
+        )
+        white = basis / np.sqrt(lengths)
+        values, vectors = np.linalg.eigh(white.T @ metric_form(rows, laplacian) @ white)
+        self.graph_ = weights
+        components = coordinates.to_features(white @ vectors[:, :count])
+        self._set_map(components, means, np.maximum(values[:count], 0.0), data.dtype)
+        return self
+
+
+def _by_labels(y: Any, n_rows: int) -> Operator:
+    if y is None:
+        raise InvalidLabels(
+            "LPP: affinity='labels' needs y; give labels, or choose another affinity."
+        )
+    labels = read_labels(y, n_rows, "LPP")
+    if labels.kind == "targets":
+        raise InvalidLabels(
+            "LPP: affinity='labels' takes classes or a 0/1 indicator, "
+            "but y holds continuous targets."
+        )
+    return label_graph(labels.values)

@@ -1,0 +1,25 @@
+"""Graphs over the rows of X, as operators: how alike two rows are, by features or by labels.
+
+Every graph is symmetric, has no negative weight and nothing on its diagonal. None but the
+full Gaussian is an n x n array.
+"""
+
+from .affinity import AFFINITIES, Affinity, WeightKind, gaussian_graph, neighbor_graph
+from .combined import combine
+from .labels import LabelGraph, label_correlation, label_graph
+from .laplacian import Laplacian, degrees, metric_form
+
+__all__ = [
+    "AFFINITIES",
+    "Affinity",
+    "LabelGraph",
+    "Laplacian",
+    "WeightKind",
+    "combine",
+    "degrees",
+    "gaussian_graph",
+    "label_correlation",
+    "label_graph",
+    "metric_form",
+    "neighbor_graph",
+]

@@ -1,0 +1,168 @@
+"""Graphs from features: the full Gaussian, and nearest neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_array
+
+from ..errors import InvalidInput
+from ..operators import Dense, Operator, Sparse
+from ..operators.base import Array
+from ..operators.graphs import graph_of_edges
+from ..operators.kernels import KERNEL_LIMIT
+from ..validation.params import Choice, Either, Integer, Null, Real, check_params
+from .neighbors import Search, find_neighbors, squared_distances
+
+__all__ = ["AFFINITIES", "Affinity", "WeightKind", "gaussian_graph", "neighbor_graph"]
+
+AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
+WeightKind = Literal["binary", "heat", "cosine"]
+
+_GAMMA = Either((Null(), Real(0.0)))
+
+
+def gaussian_graph(X: Any, gamma: float | None = None) -> Dense:
+    """The full Gaussian ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        At most 5,000 rows, for this is an n x n array; use :func:`neighbor_graph` beyond.
+    gamma : float or None, default=None
+        The paper's ``1 / (2 sigma)``. None takes half the inverse of the median squared
+        distance between rows.
+
+    Returns
+    -------
+    Dense
+        An operator of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import gaussian_graph
+    >>> gaussian_graph(np.array([[0.0], [1.0]]), gamma=2.0).toarray().round(3)
+    array([[0.   , 0.135],
+           [0.135, 0.   ]])
+    """
+    check_params("gaussian_graph", {"gamma": gamma}, {"gamma": _GAMMA})
+    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    rows = data.shape[0]
+    if rows > KERNEL_LIMIT:
+        raise InvalidInput(
+            f"gaussian_graph: {rows} rows would make a {rows} x {rows} array, above the limit of "
+            f"{KERNEL_LIMIT}; use neighbor_graph, or affinity='nearest_neighbors'."
+        )
+    squares = euclidean_distances(data.astype(np.float64, copy=False), squared=True)
+    squares = (squares + squares.T) / 2
+    if gamma is None:
+        gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
+    weights = np.exp(-gamma * squares)
+    np.fill_diagonal(weights, 0.0)
+    return Dense(weights)
+
+
+def neighbor_graph(
+    X: Any,
+    n_neighbors: int = 10,
+    *,
+    weight: WeightKind = "heat",
+    gamma: float | None = None,
+    mutual: bool = False,
+    search: Search = "auto",
+) -> Sparse:
+    """The graph of nearest neighbours, symmetric: an edge where either row names the other.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    n_neighbors : int, default=10
+        For each row, itself not counted; at most all others.
+    weight : {"heat", "binary", "cosine"}, default="heat"
+        ``exp(-gamma |x_i - x_j|^2)``; 1; or the cosine between the rows where it is above
+        zero, with neighbours by angle.
+    gamma : float or None, default=None
+        For "heat". None takes half the inverse of the median squared distance of neighbours.
+    mutual : bool, default=False
+        Keep an edge only where both rows name each other.
+    search : {"auto", "exact", "approximate"}, default="auto"
+        Exact search compares all pairs of rows. The approximate one looks into the leaves of
+        a few random trees and then at neighbours of neighbours; its time grows as n log n.
+        "auto" is exact up to 20,000 rows.
+
+    Returns
+    -------
+    Sparse
+        An operator of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import neighbor_graph
+    >>> neighbor_graph(np.array([[0.0], [1.0], [5.0]]), 1, weight="binary").toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    given = {"n_neighbors": n_neighbors, "weight": weight, "gamma": gamma, "search": search}
+    check_params(
+        "neighbor_graph",
+        given,
+        {
+            "n_neighbors": Integer(1),
+            "weight": Choice(("binary", "heat", "cosine")),
+            "gamma": _GAMMA,
+            "search": Choice(("auto", "exact", "approximate")),
+        },
+    )
+    if gamma is not None and weight != "heat":
+        raise InvalidInput(f"neighbor_graph: gamma={gamma} has no meaning for weight={weight!r}.")
+    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    rows = data.shape[0]
+    metric = "cosine" if weight == "cosine" else "euclidean"
+    start, end = find_neighbors(data, min(n_neighbors, rows - 1), metric=metric, search=search)
+    weights = _edge_weights(data, start, end, weight, gamma)
+    return graph_of_edges(start, end, weights, rows, mutual=mutual)
+
+
+def _edge_weights(
+    X: Any, start: Array, end: Array, weight: WeightKind, gamma: float | None
+) -> Array:
+    if weight == "binary":
+        return np.ones(start.size)
+    squares = squared_distances(X, start, end, unit=weight == "cosine")
+    if weight == "cosine":
+        # Between unit vectors the squared distance is 2 - 2 cos.
+        return np.asarray(np.maximum(1.0 - squares / 2, 0.0))
+    if gamma is None:
+        gamma = _half_inverse(np.median(squares) if squares.size else 0.0)
+    return np.asarray(np.exp(-gamma * squares))
+
+
+def _half_inverse(square: Any) -> float:
+    # Where half of the rows are equal, any width will do.
+    return 0.5 / float(square) if square > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """How an estimator makes a graph of its rows."""
+
+    kind: str
+    n_neighbors: int
+    gamma: float | None
+
+    def __call__(self, owner: str, X: Any) -> Operator:
+        """The graph over the rows of X."""
+        if self.kind == "precomputed":
+            raise InvalidInput(
+                f"{owner}: affinity='precomputed' needs a graph over the rows of X; "
+                "give graph= in fit, or choose another affinity."
+            )
+        if self.kind == "rbf":
+            return gaussian_graph(X, self.gamma)
+        return neighbor_graph(X, self.n_neighbors, gamma=self.gamma)

@@ -1,0 +1,87 @@
+"""The Laplacian of a graph, as an operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..operators import Operator
+from ..operators.base import Array
+
+__all__ = ["Laplacian", "degrees", "metric_form"]
+
+# Width of the blocks of columns that pass through a graph together.
+_BLOCK = 256
+
+
+def degrees(graph: Operator) -> Array:
+    """The sum of the weights at each vertex."""
+    return np.asarray(graph.matmat(np.ones((graph.shape[0], 1)))[:, 0], dtype=np.float64)
+
+
+class Laplacian(Operator):
+    """``L = D - W``, or ``I - D^-1/2 W D^-1/2`` where normalised.
+
+    Parameters
+    ----------
+    graph : Operator
+        W; see :func:`neighbor_graph` and its like.
+    normalized : bool, default=False
+        A vertex without neighbours has no place in the normalised one, and is refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import Laplacian
+    >>> from labelspan.operators.graphs import read_graph
+    >>> path = read_graph(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 3.0], [0.0, 3.0, 0.0]]), 3)
+    >>> Laplacian(path).toarray()
+    array([[ 1., -1.,  0.],
+           [-1.,  4., -3.],
+           [ 0., -3.,  3.]])
+    """
+
+    def __init__(self, graph: Operator, *, normalized: bool = False) -> None:
+        super().__init__(graph.shape, np.float64)
+        self.graph, self.normalized = graph, normalized
+        self.degrees = degrees(graph)
+        if normalized:
+            isolated = np.flatnonzero(self.degrees <= 0)
+            if isolated.size:
+                raise InvalidInput(
+                    f"graph has {isolated.size} row(s) without a neighbour, the first is row "
+                    f"{isolated[0]}, and the normalised Laplacian needs one for each; "
+                    "connect them, leave them out, or use more neighbours."
+                )
+            self._root = 1.0 / np.sqrt(self.degrees)[:, None]
+
+    def _matmat(self, block: Array) -> Array:
+        if self.normalized:
+            return np.asarray(block - self._root * self.graph.matmat(self._root * block))
+        return np.asarray(self.degrees[:, None] * block - self.graph.matmat(block))
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self._matmat(block)
+
+
+def metric_form(X: Operator, middle: Operator) -> Array:
+    """``X' M X`` in float64 for a symmetric operator M over the rows, a block at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import Laplacian, metric_form
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.operators.graphs import read_graph
+    >>> pair = Laplacian(read_graph(np.array([[0.0, 2.0], [2.0, 0.0]]), 2))
+    >>> metric_form(as_operator(np.array([[1.0], [4.0]])), pair)
+    array([[18.]])
+    """
+    columns = X.shape[1]
+    out = np.empty((columns, columns))
+    for start in range(0, columns, _BLOCK):
+        stop = min(start + _BLOCK, columns)
+        unit = np.zeros((columns, stop - start), dtype=X.dtype)
+        unit[np.arange(start, stop), np.arange(stop - start)] = 1
+        out[:, start:stop] = X.cross(middle.matmat(X.matmat(unit).astype(np.float64)))
+    return (out + out.T) / 2
