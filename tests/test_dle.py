@@ -15,7 +15,7 @@ from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import graphs
 from labelspan.factors import class_scatter
-from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
+from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
 from labelspan.operators import Dense, as_operator
 
 CLASH = {"check_classifiers_classes": "its labels are -1 and 1, and -1 means unknown here"}
@@ -171,6 +171,13 @@ def test_with_a_neutral_graph_it_is_lda():
     model = DLE(projection="whitened").fit(X, y, graph=complete)
     lda = LDA().fit(X, y)
     assert angle(model.transform(X), lda.transform(X)) < 1e-8
+
+
+def test_with_a_graph_within_classes_it_is_lda():
+    X, y = np.random.default_rng(8).standard_normal((40, 6)), np.arange(40) % 4
+    within = label_graph(np.eye(4)[y])
+    model = DLE(projection="printed").fit(X, y, graph=within)
+    assert angle(model.transform(X), LDA().fit_transform(X, y)) < 1e-8
 
 
 def test_after_a_kernel_space_it_is_kernel_dle():

@@ -18,7 +18,7 @@ from labelspan.graph import (
     metric_form,
     neighbor_graph,
 )
-from labelspan.graph.neighbors import find_neighbors
+from labelspan.graph.neighbors import find_neighbors, nearest_row
 from labelspan.operators import Sum, as_operator, dottest
 from labelspan.operators.graphs import components, read_graph
 
@@ -92,6 +92,20 @@ def test_approximate_search_finds_most_and_nothing_wrong(kind):
     assert recall > 0.95
     again = find_neighbors(kind(X), 10, search="approximate")[1].reshape(-1, 10)
     np.testing.assert_array_equal(found, again)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_nearest_row(kind):
+    rng = np.random.default_rng(1)
+    mix = rng.standard_normal((6, 30))
+    rows, queries = (rng.standard_normal((n, 6)) @ mix for n in (2500, 700))
+    true = euclidean_distances(queries, rows).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_row(kind(queries), kind(rows)), true)
+    found = nearest_row(kind(queries), kind(rows), search="approximate")
+    assert (found == true).mean() > 0.9
+    assert found.min() >= 0
+    few = nearest_row(kind(queries), kind(rows[:40]), search="approximate")
+    np.testing.assert_array_equal(few, euclidean_distances(queries, rows[:40]).argmin(axis=1))
 
 
 @pytest.mark.parametrize("seed", range(3))

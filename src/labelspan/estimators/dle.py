@@ -35,9 +35,14 @@ class DLE(LabelScores, GraphSpace):
     by their labels (Eq. 16-19), for which rows without labels borrow those of the nearest
     labelled row.
 
-    Special cases: with a graph that makes A the identity the ``whitened`` space is that of
-    :class:`LDA`. After ``LSI(kernel=...)`` in a pipeline, with all its components, it is DLE
-    with that kernel.
+    Neighbours are found by comparing all pairs of rows up to 20,000 of them, and beyond by
+    random trees, which find most: see :func:`labelspan.graph.neighbor_graph` for a graph
+    made otherwise.
+
+    Special cases: with a graph that makes A a multiple of the identity, the ``whitened`` space
+    is that of :class:`LDA`; with one that makes A a multiple of S_w, such as a graph within
+    classes of one size, the ``printed`` space is. After ``LSI(kernel=...)`` in a pipeline,
+    with all its components, it is DLE with that kernel.
 
     Parameters
     ----------
@@ -58,7 +63,9 @@ class DLE(LabelScores, GraphSpace):
         paper's choice for an indicator, both sums of weights equal, and 0 for classes.
     projection : {"printed", "whitened"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
-        ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter.
+        ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
+        once, and where A and S_w are alike it is close to the discriminants; "whitened"
+        applies them again, and amplifies directions with little scatter.
 
     Attributes
     ----------
@@ -185,7 +192,8 @@ class DLE(LabelScores, GraphSpace):
         if not labelled.all():
             known = np.flatnonzero(labelled)
             values = values.copy()
-            values[~labelled] = values[known[nearest_row(data[~labelled], data[known])]]
+            nearest = nearest_row(data[~labelled], data[known], search="auto")
+            values[~labelled] = values[known[nearest]]
         both = [graph, label_graph(values)]
         joined = combine(both) if auto else combine(both, [1.0, float(self.label_weight)])
         return joined, joined.weights[1]

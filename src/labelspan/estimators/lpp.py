@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import InvalidLabels
-from ..factors import RANK_TOLERANCE, read_labels
+from ..factors import RANK_TOLERANCE, Labels, read_labels
 from ..graph import AFFINITIES, Laplacian, label_graph, metric_form
 from ..operators import Operator, Scaled
 from ..solvers.small import psd_basis
@@ -32,7 +32,8 @@ class LPP(GraphSpace):
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps every direction, at most 100.
+        None keeps every direction, at most 100; with ``affinity="labels"`` at most one less
+        than there are labels.
     alpha : float, default=0.0
         The 2-norm penalty.
     center : bool, default=True
@@ -109,8 +110,11 @@ class LPP(GraphSpace):
         """
         self._check_params()
         data = self._validate(X, reset=True, least=2)
+        default = 100
         if graph is None and self.affinity == "labels":
-            weights: Operator = _by_labels(y, data.shape[0])
+            labels = _read(y, data.shape[0])
+            default = max(1, labels.values.shape[1] - 1)
+            weights: Operator = label_graph(labels.values)
         else:
             weights = self._graph(data, graph)
         coordinates, means = self._coordinates(data)
@@ -121,7 +125,7 @@ class LPP(GraphSpace):
         if self.alpha > 0:
             lengths = lengths + self.alpha
         count = self._count(
-            Limit(lengths.size, f"X has {lengths.size} independent direction(s)", default=100)
+            Limit(lengths.size, f"X has {lengths.size} independent direction(s)", default)
         )
         white = basis / np.sqrt(lengths)
         values, vectors = np.linalg.eigh(white.T @ metric_form(rows, laplacian) @ white)
@@ -131,7 +135,7 @@ class LPP(GraphSpace):
         return self
 
 
-def _by_labels(y: Any, n_rows: int) -> Operator:
+def _read(y: Any, n_rows: int) -> Labels:
     if y is None:
         raise InvalidLabels(
             "LPP: affinity='labels' needs y; give labels, or choose another affinity."
@@ -142,4 +146,4 @@ def _by_labels(y: Any, n_rows: int) -> Operator:
             "LPP: affinity='labels' takes classes or a 0/1 indicator, "
             "but y holds continuous targets."
         )
-    return label_graph(labels.values)
+    return labels

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 
 from ..errors import InvalidParameter, Mismatch
 from ..factors import Form, Labels, stack_weights
+from ..metrics import average_precision, r_squared
 from ..operators import Operator
 from ..operators.base import Array
 from ..solvers.shared import SharedBasis, shared_basis
@@ -20,7 +21,7 @@ from .labelled import LabelledEstimator
 from .mlsi import MLSI
 from .thin import ThinEstimator
 
-__all__ = ["Candidate", "Tuning", "average_precision", "r_squared", "tune"]
+__all__ = ["Candidate", "Tuning", "tune"]
 
 Scoring = Callable[[Array, Array], float]
 
@@ -239,9 +240,9 @@ def _grid(
 
 def _scoring(scoring: Any, labels: Labels) -> Scoring:
     if scoring is None:
-        return r_squared if labels.kind == "targets" else average_precision
+        return r_squared if labels.kind == "targets" else _precision
     if scoring == "average_precision":
-        return average_precision
+        return _precision
     if scoring == "r2":
         return r_squared
     if callable(scoring):
@@ -252,21 +253,7 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring:
     )
 
 
-def average_precision(truth: Array, scores: Array) -> float:
-    """Mean over labels of the average precision; labels that no row carries are left out."""
-    # A label a row: sorting along memory is twice as fast.
-    order = np.argsort(np.ascontiguousarray(-scores.T), axis=1)
-    hits = np.take_along_axis(np.ascontiguousarray(truth.T) > 0, order, axis=1)
-    found = hits.cumsum(axis=1)
-    precision = found / np.arange(1, truth.shape[0] + 1)
-    positives = found[:, -1]
-    carried = positives > 0
-    if not carried.any():
-        return 0.0
-    return float(((precision * hits).sum(axis=1)[carried] / positives[carried]).mean())
-
-
-def r_squared(truth: Array, scores: Array) -> float:
-    """The share of the targets' variance that the scores explain, over all columns."""
-    total = float(np.square(truth - truth.mean(axis=0)).sum())
-    return 1.0 - float(np.square(truth - scores).sum()) / total if total else 0.0
+def _precision(truth: Array, scores: Array) -> float:
+    """The mean average precision; 0 for rows of which none carries a label."""
+    carried = truth > 0
+    return average_precision(carried, scores).value if carried.any() else 0.0

@@ -27,19 +27,30 @@ def find_neighbors(
 ) -> tuple[Array, Array]:
     """Edges ``(start, end)`` from each row to its nearest others."""
     rows = X.shape[0]
-    if search == "approximate" or (search == "auto" and rows > EXACT_LIMIT):
-        data = normalize(X) if metric == "cosine" else X
-        found = _forest(data.astype(np.float32), count, np.random.default_rng(seed))
+    if _approximate(search, rows, rows):
+        data = (normalize(X) if metric == "cosine" else X).astype(np.float32)
+        best = _forest(data, None, count, np.random.default_rng(seed))
+        best.squares += row_norms(data, squared=True)[:, None]  # which the forest leaves out
+        for _ in range(_ROUNDS):
+            _compare_onward(data, best)
+        found = best.rows
     else:
         model = NearestNeighbors(n_neighbors=count, metric=metric).fit(X)
         found = model.kneighbors(return_distance=False)
     return np.repeat(np.arange(rows), count), found.ravel()
 
 
-def nearest_row(queries: Any, rows: Any) -> Array:
+def nearest_row(queries: Any, rows: Any, *, search: Search = "exact", seed: int = 0) -> Array:
     """For each query, the number of the nearest row."""
+    if _approximate(search, queries.shape[0], rows.shape[0]):
+        data = rows.astype(np.float32), queries.astype(np.float32)
+        return _forest(*data, 1, np.random.default_rng(seed)).rows[:, 0]
     model = NearestNeighbors(n_neighbors=1).fit(rows)
     return np.asarray(model.kneighbors(queries, return_distance=False)[:, 0])
+
+
+def _approximate(search: Search, queries: int, rows: int) -> bool:
+    return search == "approximate" or (search == "auto" and queries * rows > EXACT_LIMIT**2)
 
 
 def squared_distances(X: Any, start: Array, end: Array, *, unit: bool = False) -> Array:
@@ -55,38 +66,53 @@ def squared_distances(X: Any, start: Array, end: Array, *, unit: bool = False) -
     return out
 
 
-def _forest(X: Any, count: int, rng: np.random.Generator) -> Array:
-    """Neighbours from the leaves of balanced random trees, then from neighbours' neighbours.
+def _forest(rows: Any, queries: Any | None, count: int, rng: np.random.Generator) -> _Best:
+    """Near rows of each query from the leaves of random trees; None asks for the rows' own.
 
     A tree halves the rows at the median of their products with the difference of two
     random rows, one such direction a level, until leaves are small enough to compare all
-    pairs in them.
+    pairs in them. Queries go where they belong.
     """
-    rows = X.shape[0]
+    asked = rows if queries is None else queries
     leaf = max(_LEAF, 4 * count)
-    levels = max(0, int(np.ceil(np.log2(rows / leaf))))
-    norms = row_norms(X, squared=True)
-    best = _Best(rows, count)
+    levels = max(0, int(np.ceil(np.log2(rows.shape[0] / leaf))))
+    norms = row_norms(rows, squared=True)
+    best = _Best(asked.shape[0], count)
     for _ in range(_TREES):
-        ends = rng.integers(rows, size=(2, max(1, levels)))
-        directions = X[ends[0]] - X[ends[1]]
-        heights = safe_sparse_dot(X, directions.T, dense_output=True)
-        order = [np.arange(rows)]
+        ends = rng.integers(rows.shape[0], size=(2, max(1, levels)))
+        directions = (rows[ends[0]] - rows[ends[1]]).T
+        heights = safe_sparse_dot(rows, directions, dense_output=True)
+        query_heights = (
+            heights if queries is None else safe_sparse_dot(queries, directions, dense_output=True)
+        )
+        nodes = [(np.arange(rows.shape[0]), np.arange(asked.shape[0]))]
         for level in range(levels):
-            order = [half for node in order for half in _halves(node, heights[:, level])]
-        for node in order:
-            _compare_all(X, norms, node, best)
-    for _ in range(_ROUNDS):
-        _compare_onward(X, best)
-    return best.rows
+            columns = heights[:, level], query_heights[:, level]
+            nodes = [half for node in nodes for half in _halves(*node, *columns)]
+        for inside, asking in nodes:
+            if asking.size:
+                block = rows[inside]
+                inner = safe_sparse_dot(asked[asking], block.T, dense_output=True)
+                # |q|^2 is the same for all rows, and left out.
+                squares = norms[inside] - 2.0 * inner
+                if queries is None:
+                    squares[asking[:, None] == inside] = np.inf
+                best.offer_nearest(asking, inside, squares)
+    return best
 
 
 class _Best:
     """The nearest rows found so far, and how far they are."""
 
-    def __init__(self, rows: int, count: int) -> None:
-        self.rows = np.full((rows, count), -1)
-        self.squares = np.full((rows, count), np.inf, dtype=np.float32)
+    def __init__(self, queries: int, count: int) -> None:
+        self.rows = np.full((queries, count), -1)
+        self.squares = np.full((queries, count), np.inf, dtype=np.float32)
+
+    def offer_nearest(self, at: Array, rows: Array, squares: Array) -> None:
+        """The best of many rows, the same for all queries."""
+        count = self.rows.shape[1]
+        near = np.argpartition(squares, count - 1, axis=1)[:, :count]
+        self.offer(at, rows[near], np.take_along_axis(squares, near, axis=1))
 
     def offer(self, at: Array, others: Array, squares: Array) -> None:
         """Rows that may be nearer; a row is never offered to itself."""
@@ -103,20 +129,13 @@ class _Best:
         self.squares[at] = np.take_along_axis(far, keep, axis=1)
 
 
-def _halves(node: Array, heights: Array) -> tuple[Array, Array]:
-    middle = node.size // 2
-    order = np.argpartition(heights[node], middle)
-    return node[order[:middle]], node[order[middle:]]
-
-
-def _compare_all(X: Any, norms: Array, node: Array, best: _Best) -> None:
-    block = X[node]
-    inner = safe_sparse_dot(block, block.T, dense_output=True)
-    squares = norms[node][:, None] + norms[node][None, :] - 2.0 * inner
-    np.fill_diagonal(squares, np.inf)
-    count = min(best.rows.shape[1], node.size - 1)
-    near = np.argpartition(squares, count - 1, axis=1)[:, :count]
-    best.offer(node, node[near], np.take_along_axis(squares, near, axis=1))
+def _halves(
+    rows: Array, queries: Array, heights: Array, query_heights: Array
+) -> list[tuple[Array, Array]]:
+    middle = rows.size // 2
+    order = np.argpartition(heights[rows], middle)
+    low = query_heights[queries] < heights[rows[order[middle]]]
+    return [(rows[order[:middle]], queries[low]), (rows[order[middle:]], queries[~low])]
 
 
 def _compare_onward(X: Any, best: _Best) -> None:

@@ -1,0 +1,119 @@
+"""Reading what the measures are given: indicators, scores and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, check_array
+
+from ..errors import InvalidInput, InvalidLabels, Mismatch
+
+__all__ = [
+    "Array",
+    "read_indicator",
+    "read_label_table",
+    "read_numbers",
+    "read_predictions",
+    "read_scores",
+    "read_vectors",
+]
+
+Array = NDArray[Any]
+
+
+def read_indicator(values: Any, what: str, owner: str) -> Array:
+    """An indicator as a dense block of booleans."""
+    return np.asarray(_dense(read_label_table(values, what, owner)) != 0)
+
+
+def read_label_table(values: Any, what: str, owner: str) -> Any:
+    """An indicator in float32, dense or in compressed rows, as it came."""
+    table = _table(values, what, owner)
+    rule = f"{owner}: {what} must hold 0 and 1 alone, but has"
+    unknown = "leave out rows whose labels are unknown"
+    if table.dtype.kind not in "fiub":
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidLabels(f"{rule} entries that are no numbers; {unknown}.") from None
+    if isinstance(table, np.ndarray):
+        entries = table
+    else:
+        table = table.copy()
+        table.sum_duplicates()
+        entries = table.data
+    strange = entries[(entries != 0) & (entries != 1)]
+    if strange.size:
+        found = strange[0]
+        words = "write 1 for a label that a row has and 0 for one that it has not"
+        remedy = unknown if found == -1 or np.isnan(found) else words
+        raise InvalidLabels(f"{rule} {found}; {remedy}.")
+    return table.astype(np.float32)
+
+
+def read_scores(values: Any, truth: Array, owner: str) -> Array:
+    """Finite numbers, dense, in the shape of the labels they belong to."""
+    scores = read_numbers(values, "scores", owner)
+    _require_shape(scores, truth, "scores", owner)
+    return scores
+
+
+def read_predictions(values: Any, truth: Array, owner: str) -> Array:
+    """An indicator in the shape of the labels that it guesses, as booleans."""
+    predictions = read_indicator(values, "predictions", owner)
+    _require_shape(predictions, truth, "predictions", owner)
+    return predictions
+
+
+def read_numbers(values: Any, what: str, owner: str) -> Array:
+    """Finite numbers as a dense block."""
+    return _dense(read_vectors(values, what, owner))
+
+
+def read_vectors(values: Any, what: str, owner: str) -> Any:
+    """Finite numbers in float64 or float32, dense or in compressed rows, as they came."""
+    table = _table(values, what, owner, dtype=[np.float64, np.float32])
+    try:
+        assert_all_finite(table)
+    except ValueError:
+        raise InvalidInput(
+            f"{owner}: {what} must be finite, but has NaN or infinity; "
+            "leave out or fill in such rows."
+        ) from None
+    return table
+
+
+def _table(values: Any, what: str, owner: str, dtype: Any = None) -> Any:
+    expected = f"{owner}: {what} must be a two-dimensional array or sparse matrix of numbers"
+    try:
+        table = check_array(
+            values,
+            accept_sparse="csr",
+            dtype=dtype,
+            ensure_all_finite=False,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{expected}, but what came, {type(values).__name__}, cannot be read as one."
+        ) from None
+    if table.ndim != 2 or 0 in table.shape:
+        raise InvalidInput(f"{expected}, at least one by one, but has shape {table.shape}.")
+    return table
+
+
+def _dense(table: Any) -> Array:
+    return table if isinstance(table, np.ndarray) else np.asarray(table.toarray())
+
+
+def _require_shape(values: Array, truth: Array, what: str, owner: str) -> None:
+    if values.shape != truth.shape:
+        raise Mismatch(
+            f"{owner}: {what} must have a row for each row and a column for each column of Y, "
+            f"whose shape is {truth.shape}, but has shape {values.shape}."
+        )

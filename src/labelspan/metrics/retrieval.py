@@ -1,0 +1,267 @@
+"""Retrieval: whether the nearest items carry the labels of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import safe_sparse_dot
+
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..validation.params import Boolean, Choice, Constraint, Integer, check_params
+from .inputs import Array, read_label_table, read_vectors
+
+__all__ = ["RetrievalScores", "ranked_at_k", "retrieval_at_k"]
+
+# The most entries of a block of queries against all items: 16 MB in float64.
+_BLOCK = 2_000_000
+
+_CHOICES: dict[str, Constraint] = {
+    "k": Integer(1),
+    "metric": Choice(("cosine", "dot", "euclidean")),
+    "exclude_self": Boolean(),
+}
+
+
+@dataclass(frozen=True)
+class RetrievalScores:
+    """Means over the queries that have labels; see :func:`retrieval_at_k`.
+
+    ``left_out`` counts the queries without labels. ``unmatched`` counts those, among the
+    others, with which no item at all shares a label: all three measures are 0 for them.
+    """
+
+    precision: float
+    ndcg: float
+    jaccard: float
+    n_queries: int
+    left_out: int
+    unmatched: int
+
+
+def retrieval_at_k(
+    query_vectors: Any,
+    query_labels: Any,
+    item_vectors: Any,
+    item_labels: Any,
+    k: int = 10,
+    *,
+    metric: Literal["cosine", "dot", "euclidean"] = "cosine",
+    exclude_self: bool = False,
+) -> RetrievalScores:
+    """Precision, nDCG and label Jaccard of the ``k`` nearest items of each query.
+
+    With ``J(q, i)``, the labels that query and item share over the labels that either has:
+
+    - precision: the share of the k nearest with at least one label of the query;
+    - jaccard: the mean of ``J`` over the k nearest;
+    - ndcg: ``DCG / IDCG``, where DCG is the sum of ``J / log2(1 + rank)`` over the k nearest,
+      rank from 1, and IDCG the same for the k items of all with the largest ``J``; 0 where
+      that is 0.
+
+    Queries without labels are left out and counted. Items that are equally near come in
+    their own order. Queries are taken in blocks: no array of queries against items has
+    more than two million entries, or one query's if that is more.
+
+    Parameters
+    ----------
+    query_vectors, item_vectors : arrays or sparse matrices of shape (n, d) and (N, d)
+    query_labels, item_labels : arrays or sparse matrices of shape (n, q) and (N, q)
+        The labels, 0 and 1.
+    k : int, default=10
+        How many items are looked at.
+    metric : {"cosine", "dot", "euclidean"}, default="cosine"
+        The nearest item has the largest cosine or inner product, or the least distance. A
+        vector of zeros has the cosine 0 with all others.
+    exclude_self : bool, default=False
+        Whether queries and items are the same rows, so that item i is no answer to query i.
+
+    Returns
+    -------
+    RetrievalScores
+
+    Examples
+    --------
+    >>> from labelspan.metrics import retrieval_at_k
+    >>> items, labels = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], [[1, 0], [1, 1], [0, 1]]
+    >>> found = retrieval_at_k([[1.0, 0.05]], [[1, 0]], items, labels, k=2)
+    >>> found.precision, found.jaccard, found.ndcg
+    (1.0, 0.75, 1.0)
+    """
+    owner = "retrieval_at_k"
+    check_params(owner, {"k": k, "metric": metric, "exclude_self": exclude_self}, _CHOICES)
+    queries = read_vectors(query_vectors, "query_vectors", owner)
+    items = read_vectors(item_vectors, "item_vectors", owner)
+    if queries.shape[1] != items.shape[1]:
+        raise Mismatch(
+            f"{owner}: query_vectors and item_vectors must have as many columns, "
+            f"but have {queries.shape[1]} and {items.shape[1]}."
+        )
+    labels = _Labels(query_labels, item_labels, owner, exclude_self=exclude_self)
+    labels.require("query_vectors", queries.shape[0], "query_labels")
+    labels.require("item_vectors", items.shape[0], "item_labels")
+    labels.require_depth(k)
+    if metric == "cosine":
+        queries, items = normalize(queries), normalize(items)
+
+    def nearest(rows: Array) -> Array:
+        if metric == "euclidean":
+            near = -euclidean_distances(queries[rows], items, squared=True)
+        else:
+            near = np.asarray(safe_sparse_dot(queries[rows], items.T, dense_output=True))
+        if exclude_self:
+            near[np.arange(rows.size), rows] = -np.inf
+        return _largest(near, k)
+
+    return labels.measure(nearest, k)
+
+
+def ranked_at_k(
+    ranked: Any,
+    query_labels: Any,
+    item_labels: Any,
+    k: int = 10,
+    *,
+    exclude_self: bool = False,
+) -> RetrievalScores:
+    """The measures of :func:`retrieval_at_k` for lists of items that are ranked already.
+
+    Parameters
+    ----------
+    ranked : array of int, of shape (n, k) or wider
+        For each query the numbers of items, from 0, the best first. From similarities it is
+        ``np.argsort(-similarities, axis=1)``.
+    query_labels, item_labels : arrays or sparse matrices of shape (n, q) and (N, q)
+        The labels, 0 and 1.
+    k : int, default=10
+        How many items are looked at.
+    exclude_self : bool, default=False
+        Whether queries and items are the same rows: item i then must not be in list i, and is
+        not in the ideal list either.
+
+    Returns
+    -------
+    RetrievalScores
+
+    Examples
+    --------
+    >>> from labelspan.metrics import ranked_at_k
+    >>> found = ranked_at_k([[2, 0]], [[1, 0]], [[1, 0], [1, 1], [0, 1]], k=2)
+    >>> found.precision, found.jaccard, round(found.ndcg, 4)
+    (0.5, 0.5, 0.4796)
+    """
+    owner = "ranked_at_k"
+    check_params(
+        owner,
+        {"k": k, "exclude_self": exclude_self},
+        {name: _CHOICES[name] for name in ("k", "exclude_self")},
+    )
+    lists = np.asarray(ranked)
+    if lists.ndim != 2 or lists.dtype.kind not in "iu" or lists.shape[1] < k:
+        raise InvalidInput(
+            f"{owner}: ranked must be a two-dimensional array of whole numbers with at least "
+            f"k = {k} columns, but has shape {lists.shape} and type {lists.dtype}."
+        )
+    labels = _Labels(query_labels, item_labels, owner, exclude_self=exclude_self)
+    labels.require("ranked", lists.shape[0], "query_labels")
+    labels.require_depth(k)
+    lists = lists[:, :k]
+    if lists.min() < 0 or lists.max() >= labels.n_items:
+        raise InvalidInput(
+            f"{owner}: ranked must hold item numbers from 0 to {labels.n_items - 1}, "
+            f"but has {lists.min()} to {lists.max()}."
+        )
+    ordered = np.sort(lists, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise InvalidInput(f"{owner}: ranked names an item twice in one list; name each once.")
+    if exclude_self and (lists == np.arange(lists.shape[0])[:, None]).any():
+        raise Mismatch(
+            f"{owner}: ranked has item i in list i, which exclude_self=True rules out; "
+            "take it from the list."
+        )
+    return labels.measure(lambda rows: lists[rows], k)
+
+
+class _Labels:
+    """The labels of queries and items, and what they say of lists of items."""
+
+    def __init__(
+        self, query_labels: Any, item_labels: Any, owner: str, *, exclude_self: bool
+    ) -> None:
+        self._queries = read_label_table(query_labels, "query_labels", owner)
+        self._items = read_label_table(item_labels, "item_labels", owner)
+        self._owner, self._exclude_self = owner, exclude_self
+        self.n_items = self._items.shape[0]
+        if self._queries.shape[1] != self._items.shape[1]:
+            raise Mismatch(
+                f"{owner}: query_labels and item_labels must have the same labels as columns, "
+                f"but have {self._queries.shape[1]} and {self._items.shape[1]}."
+            )
+        if exclude_self and self._queries.shape[0] != self.n_items:
+            raise Mismatch(
+                f"{owner}: exclude_self=True needs queries and items that are the same rows, "
+                f"but there are {self._queries.shape[0]} queries and {self.n_items} items."
+            )
+
+    def require(self, what: str, count: int, side: str) -> None:
+        """Raise :class:`Mismatch` where labels and what they belong to differ in length."""
+        found = (self._queries if side == "query_labels" else self._items).shape[0]
+        if count != found:
+            raise Mismatch(
+                f"{self._owner}: {side} must have a row for each row of {what}, "
+                f"which has {count}, but has {found}."
+            )
+
+    def require_depth(self, k: int) -> None:
+        """Raise :class:`InvalidParameter` where a query has fewer than ``k`` items to find."""
+        most = self.n_items - self._exclude_self
+        if k > most:
+            raise InvalidParameter(
+                f"{self._owner}: k must be at most the {most} items that a query can find, "
+                f"but {k} was given."
+            )
+
+    def measure(self, nearest: Callable[[Array], Array], k: int) -> RetrievalScores:
+        """Means over queries; ``nearest`` gives, for some of them, k items in order."""
+        sizes, item_sizes = (
+            np.asarray(side.sum(axis=1, dtype=np.float64)).ravel()
+            for side in (self._queries, self._items)
+        )
+        known = np.flatnonzero(sizes)
+        if not known.size:
+            raise InvalidLabels(f"{self._owner}: no query has a label; give at least one that has.")
+        discount = 1 / np.log2(np.arange(2, k + 2))
+        sums, unmatched = np.zeros(3), 0
+        step = max(1, _BLOCK // self.n_items)
+        for start in range(0, known.size, step):
+            rows = known[start : start + step]
+            shared = safe_sparse_dot(self._queries[rows], self._items.T, dense_output=True)
+            gains = shared / (sizes[rows, None] + item_sizes - shared)
+            if self._exclude_self:
+                gains[np.arange(rows.size), rows] = 0.0
+            found = np.take_along_axis(gains, nearest(rows), axis=1)
+            best = np.sort(np.partition(gains, -k, axis=1)[:, -k:], axis=1)[:, ::-1]
+            ideal = best @ discount
+            matched = ideal > 0
+            ndcg = (found @ discount)[matched] / ideal[matched]
+            sums += (found > 0).mean(axis=1).sum(), ndcg.sum(), found.mean(axis=1).sum()
+            unmatched += int((~matched).sum())
+        precision, ndcg_mean, jaccard = (float(one) for one in sums / known.size)
+        left_out = sizes.size - known.size
+        return RetrievalScores(precision, ndcg_mean, jaccard, known.size, left_out, unmatched)
+
+
+def _largest(values: Array, k: int) -> Array:
+    """Where the ``k`` largest of each row stand, largest first, ties from the left."""
+    cut = np.partition(values, -k, axis=1)[:, -k, None]
+    chosen = values > cut
+    ties = values == cut
+    room = k - chosen.sum(axis=1, keepdims=True)
+    chosen |= ties & (ties.cumsum(axis=1) <= room)
+    places = np.nonzero(chosen)[1].reshape(-1, k)
+    order = np.argsort(-np.take_along_axis(values, places, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)

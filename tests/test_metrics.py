@@ -1,0 +1,514 @@
+"""Metrics: closed forms, brute force, scikit-learn where it has the measure, invariances."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+from sklearn import metrics as sk
+
+from labelspan import metrics
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from labelspan.metrics import (
+    average_precision,
+    coverage,
+    f1_scores,
+    label_ranking_average_precision,
+    macro_precision,
+    mean_auc,
+    one_error,
+    principal_angles,
+    r_squared,
+    ranked_at_k,
+    ranking_loss,
+    retrieval_at_k,
+    threshold_by_share,
+)
+from labelspan.metrics import retrieval as module
+
+SEEDS = range(3)
+BY_LABEL = [mean_auc, average_precision]
+BY_ROW = [one_error, coverage, ranking_loss, label_ranking_average_precision]
+HARD = [f1_scores, macro_precision]
+
+
+def problem(seed, rows=40, labels=5, ties=False):
+    """Labels of which the last is empty, a row without labels and one with all, and scores."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((rows, labels)) < 0.35).astype(int)
+    Y[0], Y[1] = 0, 1
+    Y[:, -1] = 0
+    scores = rng.standard_normal((rows, labels)) + Y
+    return Y, np.round(scores) if ties else scores
+
+
+def first(result):
+    return result.macro if hasattr(result, "macro") else result.value
+
+
+# --- label by label ---
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_f1_is_that_of_scikit_learn(seed):
+    Y, scores = problem(seed)
+    said = (scores > 0.5).astype(int)
+    found = f1_scores(Y, said)
+    per_label = sk.f1_score(Y, said, average=None, zero_division=0)
+    np.testing.assert_allclose(found.per_label[:-1], per_label[:-1])
+    assert np.isnan(found.per_label[-1])
+    assert found.left_out == 1
+    assert found.macro == pytest.approx(sk.f1_score(Y[:, :-1], said[:, :-1], average="macro"))
+    assert found.micro == pytest.approx(sk.f1_score(Y, said, average="micro"))
+    everywhere = sk.f1_score(Y, said, average="macro", zero_division=0)
+    assert np.nan_to_num(found.per_label).mean() == pytest.approx(everywhere)
+    alone = f1_scores(Y[:, :1], said[:, :1])
+    assert alone.macro == alone.micro == pytest.approx(sk.f1_score(Y[:, 0], said[:, 0]))
+
+
+def test_f1_by_hand():
+    found = f1_scores([[1, 1], [1, 0], [0, 0]], [[1, 0], [0, 0], [1, 0]])
+    # The first label: one hit, one miss, one false alarm. The second: one miss.
+    np.testing.assert_allclose(found.per_label, [0.5, 0.0])
+    assert (found.macro, found.micro, found.left_out) == (0.25, 0.4, 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_macro_precision_is_that_of_scikit_learn(seed):
+    Y, scores = problem(seed)
+    said = (scores > 0.5).astype(int)
+    said[:, 1] = 0
+    found = macro_precision(Y, said)
+    assert found.never_predicted == 1
+    assert found.per_label[1] == 0.0
+    expected = sk.precision_score(Y, said, average="macro", zero_division=0)
+    assert found.value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_auc_and_average_precision_are_those_of_scikit_learn(seed, ties):
+    Y, scores = problem(seed, ties=ties)
+    for measure, reference in (
+        (mean_auc, sk.roc_auc_score),
+        (average_precision, sk.average_precision_score),
+    ):
+        found = measure(Y, scores)
+        expected = [reference(Y[:, j], scores[:, j]) for j in range(4)]
+        np.testing.assert_allclose(found.per_label[:-1], expected)
+        assert np.isnan(found.per_label[-1])
+        assert found.value == pytest.approx(np.mean(expected))
+        assert found.left_out == 1
+
+
+def test_auc_leaves_out_full_labels_and_average_precision_does_not():
+    Y, scores = problem(0)
+    Y[:, 2] = 1
+    assert mean_auc(Y, scores).left_out == 2
+    found = average_precision(Y, scores)
+    assert (found.left_out, found.per_label[2]) == (1, 1.0)
+
+
+def test_average_precision_by_hand():
+    scores = [[0.9], [0.8], [0.7], [0.6]]
+    assert average_precision([[0], [1], [0], [1]], scores).value == 0.5
+    assert average_precision([[1], [1], [0], [0]], scores).value == 1.0
+    # Constant scores know nothing, whatever the order of the rows.
+    assert average_precision([[1], [0], [0], [0]], np.ones((4, 1))).value == 0.25
+
+
+# --- row by row ---
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_label_ranking_is_that_of_scikit_learn(seed, ties):
+    Y, scores = problem(seed, labels=4, ties=ties)
+    Y[:, -1] = np.random.default_rng(seed).integers(2, size=40)
+    Y[1] = 1
+    some = Y.any(axis=1)
+    mixed = some & ~Y.all(axis=1)
+    for measure, reference, kept in (
+        (coverage, sk.coverage_error, some),
+        (label_ranking_average_precision, sk.label_ranking_average_precision_score, some),
+        (ranking_loss, sk.label_ranking_loss, mixed),
+    ):
+        found = measure(Y, scores)
+        assert found.value == pytest.approx(reference(Y[kept], scores[kept]))
+        assert found.left_out == (~kept).sum() > 0
+
+
+def test_label_ranking_by_hand():
+    Y = [[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]]
+    scores = [[0.9, 0.8, 0.7, 0.1], [1, 2, 3, 4], [4, 3, 2, 1], [0.5, 0.2, 0.4, 0.3]]
+    assert one_error(Y, scores) == metrics.RowMean(1 / 3, 1)
+    assert coverage(Y, scores) == metrics.RowMean((3 + 4 + 4) / 3, 1)
+    assert ranking_loss(Y, scores) == metrics.RowMean((1 / 4 + 1) / 2, 2)
+    found = label_ranking_average_precision(Y, scores)
+    assert found.value == pytest.approx(((1 + 2 / 3) / 2 + 1 + 1 / 4) / 3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_error_by_brute_force(seed):
+    Y, scores = problem(seed, ties=True)
+    wrong = []
+    for truth, row in zip(Y, scores, strict=True):
+        top = [j for j in range(len(row)) if row[j] == max(row)]
+        if truth.any():
+            wrong.append(any(truth[j] == 0 for j in top))
+    assert one_error(Y, scores).value == pytest.approx(np.mean(wrong))
+
+
+# --- what must not matter ---
+
+
+@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW, *HARD], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_order_of_rows_and_labels_does_not_matter(measure, ties):
+    rng = np.random.default_rng(0)
+    Y, scores = problem(1, ties=ties)
+    given = (scores > 0.5).astype(int) if measure in HARD else scores
+    rows, columns = rng.permutation(40), rng.permutation(5)
+    expected = first(measure(Y, given))
+    assert first(measure(Y[rows], given[rows])) == pytest.approx(expected)
+    assert first(measure(Y[:, columns], given[:, columns])) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW], ids=lambda f: f.__name__)
+def test_monotone_transforms_do_not_matter(measure):
+    Y, scores = problem(2, ties=True)
+    assert measure(Y, np.exp(scores) * 3 - 7).value == pytest.approx(measure(Y, scores).value)
+    if measure in BY_LABEL:
+        shifted = scores * [1.0, 2.0, 3.0, 4.0, 5.0] + [5.0, 4.0, 3.0, 2.0, 1.0]
+    else:
+        shifted = scores + np.arange(40)[:, None]
+    assert measure(Y, shifted).value == pytest.approx(measure(Y, scores).value)
+    assert measure(Y, -scores).value != pytest.approx(measure(Y, scores).value)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW, *HARD], ids=lambda f: f.__name__)
+def test_sparse_labels_are_dense_labels_and_stay_as_they_are(measure, kind):
+    Y, scores = problem(3)
+    given = (scores > 0.5).astype(int) if measure in HARD else scores
+    held, before = kind(Y), (Y.copy(), given.copy())
+    assert first(measure(held, given)) == first(measure(Y, given))
+    assert first(measure(Y.astype(bool), kind(given))) == first(measure(Y, given))
+    np.testing.assert_array_equal(held.toarray(), before[0])
+    np.testing.assert_array_equal(Y, before[0])
+    np.testing.assert_array_equal(given, before[1])
+
+
+# --- thresholds and targets ---
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_threshold_leaves_the_share_above(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.standard_normal((101, 4)) * [1, 10, 100, 1e-8]
+    shares = np.array([0.0, 0.13, 0.5, 1.0])
+    above = (scores > threshold_by_share(scores, shares)).sum(axis=0)
+    np.testing.assert_array_equal(above, [0, 13, 50, 101])
+    assert ((scores - threshold_by_share(scores, shares) > 0).sum(axis=0) == above).all()
+    # Of any number of rows it is the share to within one row.
+    for rows in (2, 7, 60):
+        said = scores[:rows] > threshold_by_share(scores[:rows], 0.3)
+        assert (np.abs(said.sum(axis=0) - 0.3 * rows) < 1).all()
+    narrow = scores.astype(np.float32)
+    assert threshold_by_share(narrow, 1.0).dtype == np.float32
+    assert (narrow > threshold_by_share(narrow, 1.0)).all()
+
+
+def test_r_squared():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((30, 3)) * [1, 2, 3]
+    scores = Y + rng.standard_normal((30, 3))
+    assert r_squared(Y, scores) == pytest.approx(
+        sk.r2_score(Y, scores, multioutput="variance_weighted")
+    )
+    assert r_squared(Y, Y) == 1.0
+    assert r_squared(Y, np.broadcast_to(Y.mean(axis=0), Y.shape)) == pytest.approx(0.0)
+    assert r_squared(np.ones((4, 2)), np.zeros((4, 2))) == 0.0
+
+
+# --- retrieval ---
+
+
+def corpus(seed, queries=23, items=31, labels=6):
+    rng = np.random.default_rng(seed)
+    vectors = [rng.standard_normal((n, 4)) for n in (queries, items)]
+    for side in vectors:
+        side[rng.random(side.shape) < 0.3] = 0.0
+    tags = [(rng.random((n, labels)) < 0.3).astype(int) for n in (queries, items)]
+    tags[0][3] = 0
+    tags[0][:, -1] = tags[1][:, -1] = 0
+    # This query's only label is on no item.
+    tags[0][4] = np.eye(labels, dtype=int)[-1]
+    return vectors[0], tags[0], vectors[1], tags[1]
+
+
+def nearness(one, two, metric):
+    if metric == "euclidean":
+        return -np.linalg.norm(one - two)
+    length = np.linalg.norm(one) * np.linalg.norm(two)
+    return one @ two / (length or 1.0) if metric == "cosine" else one @ two
+
+
+def brute_force(lists, query_labels, item_labels, k, left=()):
+    """Precision, nDCG (scikit-learn's) and Jaccard, query by query, from ranked lists."""
+    rows = []
+    for query, (order, own) in enumerate(zip(lists, query_labels, strict=True)):
+        if not own.any():
+            continue
+        pool = [item for item in range(len(item_labels)) if (query, item) not in left]
+        gain = {i: (own & item_labels[i]).sum() / (own | item_labels[i]).sum() for i in pool}
+        found = [gain[item] for item in order[:k]]
+        place = {item: -rank for rank, item in enumerate(order)}
+        scores = [place.get(item, -len(pool) - 1.0) for item in pool]
+        ndcg = sk.ndcg_score([[gain[item] for item in pool]], [scores], k=k, ignore_ties=True)
+        rows.append((np.mean(np.array(found) > 0), ndcg, np.mean(found)))
+    return np.mean(rows, axis=0)
+
+
+def three(found):
+    return found.precision, found.ndcg, found.jaccard
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_retrieval_by_brute_force(seed, metric):
+    queries, query_labels, items, item_labels = given = corpus(seed)
+    near = np.array([[nearness(q, i, metric) for i in items] for q in queries])
+    lists = np.argsort(-near, axis=1, kind="stable")
+    for k in (1, 5, 31):
+        found = retrieval_at_k(*given, k=k, metric=metric)
+        expected = brute_force(lists, query_labels, item_labels, k)
+        np.testing.assert_allclose(three(found), expected)
+        assert found.n_queries == query_labels.any(axis=1).sum()
+        assert found.left_out == 23 - found.n_queries > 0
+        shared = query_labels @ item_labels.T
+        assert found.unmatched == (~shared.any(axis=1)).sum() - found.left_out > 0
+        assert ranked_at_k(lists, query_labels, item_labels, k) == found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_query_does_not_find_itself(seed):
+    _, _, items, labels = corpus(seed)
+    near = np.array([[nearness(q, i, "cosine") for i in items] for q in items])
+    np.fill_diagonal(near, -2)
+    lists = np.argsort(-near, axis=1, kind="stable")[:, :-1]
+    left = {(row, row) for row in range(31)}
+    found = retrieval_at_k(items, labels, items, labels, k=5, exclude_self=True)
+    np.testing.assert_allclose(three(found), brute_force(lists, labels, labels, 5, left))
+    assert ranked_at_k(lists, labels, labels, 5, exclude_self=True) == found
+    assert retrieval_at_k(items, labels, items, labels, k=5).jaccard > found.jaccard
+
+
+def test_retrieval_by_hand():
+    items = [[3.0, 0.0], [2.0, 0.1], [0.0, 1.0], [-1.0, 0.0]]
+    item_labels = [[0, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 1]]
+    found = retrieval_at_k([[5.0, 0.0]], [[1, 0, 0]], items, item_labels, k=3)
+    # In order, the Jaccard indices are 0, 1/2 and 1; the best three of all are 1, 1/2, 1/2.
+    weights = 1 / np.log2([2, 3, 4])
+    assert found.precision == pytest.approx(2 / 3)
+    assert found.jaccard == pytest.approx(1 / 2)
+    assert found.ndcg == pytest.approx(([0, 0.5, 1] @ weights) / ([1, 0.5, 0.5] @ weights))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_vectors_and_labels_are_dense_ones(metric, kind):
+    given = corpus(0)
+    expected = three(retrieval_at_k(*given, k=4, metric=metric))
+    for pattern in ((1, 1, 1, 1), (1, 0, 0, 0), (0, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1)):
+        held = [kind(part) if yes else part for part, yes in zip(given, pattern, strict=True)]
+        found = retrieval_at_k(*held, k=4, metric=metric)
+        np.testing.assert_allclose(three(found), expected)
+        for one, two in zip(held, corpus(0), strict=True):
+            np.testing.assert_array_equal(one.toarray() if sparse.issparse(one) else one, two)
+
+
+def test_blocks_bound_every_array_of_queries_and_items(monkeypatch):
+    given = corpus(1)
+    whole = retrieval_at_k(*given, k=4)
+    sizes = []
+    plain = module._largest
+    monkeypatch.setattr(
+        module, "_largest", lambda near, k: sizes.append(near.size) or plain(near, k)
+    )
+    for block, most in ((100, 93), (31, 31), (5, 31)):
+        monkeypatch.setattr(module, "_BLOCK", block)
+        sizes.clear()
+        np.testing.assert_allclose(three(retrieval_at_k(*given, k=4)), three(whole))
+        assert max(sizes) == most
+        assert len(sizes) > 1
+
+
+def test_retrieval_does_not_depend_on_order_scale_or_rotation():
+    queries, query_labels, items, item_labels = given = corpus(2)
+    rng = np.random.default_rng(0)
+    expected = three(retrieval_at_k(*given, k=6))
+    one, two, tags = rng.permutation(23), rng.permutation(31), rng.permutation(6)
+    moved = (queries[one], query_labels[one][:, tags], items[two], item_labels[two][:, tags])
+    np.testing.assert_allclose(three(retrieval_at_k(*moved, k=6)), expected)
+    turn = linalg.qr(rng.standard_normal((4, 4)))[0]
+    scale = rng.uniform(1, 9, (31, 1))
+    turned = (queries @ turn, query_labels, items @ turn * scale, item_labels)
+    np.testing.assert_allclose(three(retrieval_at_k(*turned, k=6)), expected)
+
+
+def test_perfect_and_hopeless_retrieval():
+    labels = np.repeat(np.eye(3, dtype=int), 4, axis=0)
+    vectors = labels.astype(np.float32)
+    perfect = retrieval_at_k(vectors, labels, vectors, labels, k=3, exclude_self=True)
+    assert three(perfect) == pytest.approx((1, 1, 1))
+    hopeless = retrieval_at_k(vectors, labels, -vectors, labels, k=3)
+    assert three(hopeless) == (0, 0, 0)
+
+
+def test_equally_near_items_come_in_their_own_order():
+    near = np.array([[1.0, 3.0, 1.0, 3.0, 1.0, 0.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(module._largest(near, 3), [[1, 3, 0], [0, 1, 2]])
+    for seed in SEEDS:
+        values = np.random.default_rng(seed).integers(4, size=(20, 15)).astype(float)
+        for k in (1, 7, 15):
+            expected = np.argsort(-values, axis=1, kind="stable")[:, :k]
+            np.testing.assert_array_equal(module._largest(values, k), expected)
+
+
+# --- subspaces ---
+
+
+@pytest.mark.parametrize("angles", [[0.3], [1.2, 0.4, 1e-9], [np.pi / 2, 0.0]])
+def test_principal_angles_that_were_put_in(angles):
+    rng = np.random.default_rng(0)
+    p = len(angles)
+    basis = linalg.qr(rng.standard_normal((9, 9)))[0]
+    one = basis[:, :p]
+    two = one * np.cos(angles) + basis[:, p : 2 * p] * np.sin(angles)
+    mixed = [side @ rng.standard_normal((p, p)) for side in (one, two)]
+    np.testing.assert_allclose(principal_angles(*mixed), angles, atol=1e-13)
+    np.testing.assert_allclose(principal_angles(*mixed[::-1]), angles, atol=1e-13)
+    # Columns that depend on others change nothing.
+    doubled = np.column_stack([mixed[0], mixed[0] @ rng.standard_normal((p, 2)), np.zeros(9)])
+    np.testing.assert_allclose(principal_angles(doubled, mixed[1]), angles, atol=1e-13)
+    narrow = principal_angles(doubled.astype(np.float32), mixed[1].astype(np.float32))
+    np.testing.assert_allclose(narrow, angles, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_principal_angles_are_those_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    A, B = rng.standard_normal((12, 5)), rng.standard_normal((12, 3))
+    B[:, 0] = A @ [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(principal_angles(A, B), linalg.subspace_angles(A, B), atol=1e-7)
+    np.testing.assert_allclose(principal_angles(A, B)[-1], 0, atol=1e-14)
+
+
+# --- bad input ---
+
+GOOD = np.array([[1, 0], [0, 1], [1, 1]])
+
+BAD = [
+    (f1_scores, ([1, 0, 1], GOOD), InvalidInput, r"f1_scores: Y must be a two-dim.*shape \(3,\)"),
+    (
+        f1_scores,
+        (GOOD, [["a", "b"]] * 3),
+        InvalidLabels,
+        "0 and 1 alone, but has entries that are no num",
+    ),
+    (f1_scores, (GOOD, GOOD * 0.5), InvalidLabels, "predictions must .* has 0.5; write 1 for"),
+    (f1_scores, (GOOD, GOOD[:2]), Mismatch, r"predictions must have .*\(3, 2\), but .*\(2, 2\)"),
+    (f1_scores, (GOOD * 0, GOOD), InvalidLabels, "f1_scores: no row of Y carries a label; give"),
+    (f1_scores, (GOOD[:0], GOOD[:0]), InvalidInput, r"Y must be .* but has shape \(0, 2\)"),
+    (macro_precision, (GOOD - 1, GOOD), InvalidLabels, "Y must .* has -1; leave out rows whose"),
+    (mean_auc, (np.where(GOOD, np.nan, 0), GOOD), InvalidLabels, "Y must .* has nan; leave out"),
+    (mean_auc, (GOOD, GOOD[:, :1]), Mismatch, r"mean_auc: scores must have a row for each row"),
+    (mean_auc, (GOOD, GOOD * np.nan), InvalidInput, "mean_auc: scores must be finite, but has"),
+    (mean_auc, (GOOD[2:], GOOD[2:]), InvalidLabels, "every label of Y is carried by all rows or"),
+    (mean_auc, (GOOD, [["x", "y"]] * 3), InvalidInput, "scores must be .* of numbers, but what"),
+    (average_precision, (GOOD * 0, GOOD), InvalidLabels, "no row of Y carries a label"),
+    (average_precision, ([[1], [1, 0]], GOOD), InvalidInput, "Y must be .*, list, cannot be read"),
+    (one_error, (GOOD[:, :1], GOOD[:, :1]), InvalidLabels, "Y must have at least two labels to"),
+    (coverage, (GOOD * 0, GOOD), InvalidLabels, "coverage: no row of Y has a label; give at"),
+    (ranking_loss, (GOOD[2:], GOOD[2:]), InvalidLabels, "no row of Y has a label, and lacks one"),
+    (threshold_by_share, (GOOD, 1.5), InvalidParameter, "share must be a number from 0 to 1, or"),
+    (threshold_by_share, (GOOD, [0.1] * 3), InvalidParameter, "one for each of the 2 labels, but"),
+    (threshold_by_share, (GOOD, np.nan), InvalidParameter, "share must be .* but nan was given"),
+    (r_squared, (GOOD, GOOD[:1]), Mismatch, "r_squared: scores must have a row for each row"),
+    (principal_angles, (GOOD, GOOD[:2]), Mismatch, "A and B must have as many rows.*3 and 2; to"),
+    (principal_angles, (GOOD, GOOD * 0), InvalidInput, "B holds only zeros and spans no space"),
+    (principal_angles, (GOOD * np.nan, GOOD), InvalidInput, "principal_angles: A must be finite"),
+]
+
+
+@pytest.mark.parametrize(("measure", "given", "error", "sentence"), BAD)
+def test_bad_input_gets_one_sentence(measure, given, error, sentence):
+    with pytest.raises(error, match=sentence) as caught:
+        measure(*given)
+    assert str(caught.value).startswith(f"{measure.__name__}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_data_frames_are_read_and_their_missing_entries_named():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1, 0, 1], "b": [False, True, True]})
+    assert f1_scores(frame, GOOD).macro == 1.0
+    for missing in (None, np.nan, pd.NA):
+        frame = pd.DataFrame({"a": [1, missing, 1], "b": [0, 1, 1]}, dtype=object)
+        with pytest.raises(InvalidLabels, match=r"0 and 1 alone.*rows whose labels are unknown\."):
+            f1_scores(frame, GOOD)
+
+
+def test_a_sparse_indicator_with_double_entries_is_seen():
+    twice = sparse.csr_array((np.ones(2), [1, 1], [0, 2, 2, 2]), shape=(3, 2))
+    with pytest.raises(InvalidLabels, match=r"Y must hold 0 and 1 alone, but has 2\.0"):
+        f1_scores(twice, GOOD)
+    assert twice.nnz == 2
+
+
+RETRIEVAL = [
+    ({"k": 0}, InvalidParameter, "k must be a whole number of at least 1, but 0 was given"),
+    ({"k": 4}, InvalidParameter, "k must be at most the 3 items that a query can find, but 4"),
+    ({"k": 3, "exclude_self": True}, InvalidParameter, "at most the 2 items"),
+    ({"exclude_self": 1}, InvalidParameter, "exclude_self must be True or False, but 1"),
+    ({"query_labels": GOOD * 0}, InvalidLabels, "no query has a label; give at least one"),
+    ({"query_labels": GOOD[:2]}, Mismatch, "query_labels must have a row for each row of"),
+    ({"item_labels": GOOD[:, :1]}, Mismatch, "must have the same labels as columns, but have 2"),
+    ({"item_labels": GOOD + 1}, InvalidLabels, "item_labels must hold 0 and 1 alone, but has 2"),
+]
+VECTORS = [
+    ({"metric": "l1"}, InvalidParameter, "metric must be one of 'cosine', 'dot', 'euclidean'"),
+    ({"item_vectors": GOOD[:, :1]}, Mismatch, "must have as many columns, but have 2 and 1"),
+    ({"item_vectors": GOOD[:2]}, Mismatch, "item_labels must have a row for each row of item_v"),
+    ({"query_vectors": GOOD * np.nan}, InvalidInput, "query_vectors must be finite"),
+    (
+        {"query_vectors": GOOD[:2], "query_labels": GOOD[:2], "exclude_self": True},
+        Mismatch,
+        "exclude_self=True needs queries and items that are the same rows, but there are 2",
+    ),
+]
+LISTS = [
+    ({"ranked": [[0, 1]] * 2}, Mismatch, "query_labels must have a row for each row of ranked"),
+    ({"ranked": [[0]] * 3}, InvalidInput, r"at least k = 2 columns, but has shape \(3, 1\)"),
+    ({"ranked": GOOD * 0.5}, InvalidInput, "ranked must be .* of whole numbers .* type float64"),
+    ({"ranked": [[0, 3]] * 3}, InvalidInput, "item numbers from 0 to 2, but has 0 to 3"),
+    ({"ranked": [[1, 1]] * 3}, InvalidInput, "ranked names an item twice in one list"),
+    ({"exclude_self": True}, Mismatch, "item i in list i, which exclude_self=True rules out"),
+]
+
+
+@pytest.mark.parametrize(
+    ("measure", "change", "error", "sentence"),
+    [
+        *((retrieval_at_k, *case) for case in RETRIEVAL + VECTORS),
+        *((ranked_at_k, *case) for case in RETRIEVAL[4:] + LISTS),
+    ],
+)
+def test_retrieval_refuses_with_one_sentence(measure, change, error, sentence):
+    given = {"query_labels": GOOD, "item_labels": GOOD, "k": 2}
+    if measure is ranked_at_k:
+        given["ranked"] = [[0, 1]] * 3
+    else:
+        given |= {"query_vectors": GOOD, "item_vectors": GOOD}
+    with pytest.raises(error, match=sentence) as caught:
+        measure(**given | change)
+    assert str(caught.value).startswith(f"{measure.__name__}: ")
