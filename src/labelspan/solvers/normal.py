@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ..operators import Operator
 from ..operators.base import Array
 from .base import DIRECT_LIMIT, rounding
-from .blocks import orthonormalize
+from .conjugate import block_cg
 from .small import psd_solve
 
 __all__ = ["Regressed", "default_tolerance", "regress"]
@@ -75,46 +74,13 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     cross = X.rmatmat(targets)
     if rows < columns and alpha > 0:
         # The dual system lives on the shorter side, and the penalty makes it definite.
-        dual, n_iter, residual = _block_cg(
+        dual, n_iter, residual = block_cg(
             lambda block: X.matmat(X.rmatmat(block)), targets.astype(X.dtype), alpha, tol, max_iter
         )
         slopes, method = X.rmatmat(dual), "block conjugate gradients, dual"
     else:
-        slopes, n_iter, residual = _block_cg(
+        slopes, n_iter, residual = block_cg(
             lambda block: X.rmatmat(X.matmat(block)), cross, alpha, tol, max_iter
         )
         method = "block conjugate gradients"
     return Regressed(slopes, cross, method, n_iter, residual, residual <= tol)
-
-
-def _block_cg(
-    apply: Callable[[Array], Array],
-    right: Array,
-    alpha: float,
-    tol: float,
-    max_iter: int,
-) -> tuple[Array, int, float]:
-    """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
-
-    Right-hand sides that depend on each other are merged at the start, and a residual
-    that loses rank on the way only narrows the block: nothing divides by zero.
-    """
-    dtype = right.dtype
-    scale = np.linalg.norm(right, axis=0)
-    scale[scale == 0] = 1.0
-    residual_basis, factor = orthonormalize(right / scale)
-    solution = np.zeros_like(right)
-    direction = residual_basis
-    coefficients = factor
-    worst, n_iter = float(residual_basis.shape[1] > 0), 0
-    while worst > tol and n_iter < max_iter and residual_basis.shape[1]:
-        n_iter += 1
-        image = apply(direction) + alpha * direction
-        inner = (direction.T @ image).astype(np.float64)
-        inverse = np.linalg.pinv((inner + inner.T) / 2, rcond=rounding(dtype), hermitian=True)
-        solution += direction @ (inverse @ coefficients).astype(dtype)
-        residual_basis, factor = orthonormalize(residual_basis - image @ inverse.astype(dtype))
-        coefficients = factor @ coefficients
-        worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
-        direction = residual_basis + direction @ factor.T.astype(dtype)
-    return solution * scale, n_iter, worst
