@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..errors import InvalidInput, InvalidParameter
+from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..factors import Factor
 from ..operators import Operator, as_operator
-from ..operators.base import Array
+from ..operators.arrays import Array, is_tensor, like, on_host
 from ..operators.kernels import Kernel, KernelMap, landmark_rows
 from ..penalties import L2, Penalty
 from ..solvers import Problem, Solution, Solver
@@ -61,11 +61,29 @@ class SpaceEstimator(Space):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
+        if isinstance(X, Operator) or is_tensor(X):
+            return self._validate_operator(as_operator(X), reset=reset, least=least)
         if not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
             return super()._validate(X, reset=reset, least=least)
         return validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=least
         )
+
+    def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> Operator:
+        owner = type(self).__name__
+        rows, columns = X.shape
+        if rows < least:
+            raise InvalidInput(f"{owner}: X has {rows} row(s); at least {least} are needed.")
+        if reset:
+            self.n_features_in_ = columns
+            self.__dict__.pop("feature_names_in_", None)
+        elif columns != self.n_features_in_:
+            raise InvalidInput(
+                f"{owner}: X has {columns} features, but {self.n_features_in_} were learned from."
+            )
+        if not np.isfinite(X.sum_of_squares()):
+            raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
+        return X
 
     def _open(self, X: Any) -> Features:
         """Validate X; with a kernel, map it to coordinates."""
@@ -77,6 +95,11 @@ class SpaceEstimator(Space):
                     "kernel='linear'; leave it at None, or choose another kernel."
                 )
             return Features(as_operator(data), data.dtype)
+        if isinstance(data, Operator):
+            raise Mismatch(
+                f"{type(self).__name__}: kernel={self.kernel!r} takes arrays and sparse matrices, "
+                "but X is a tensor or an operator; use kernel='linear'."
+            )
         kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         rng = check_random_state(self.random_state)
         reference = landmark_rows(type(self).__name__, kernel, data, self.landmarks, rng)
@@ -116,6 +139,7 @@ class SpaceEstimator(Space):
         *,
         dtype: Any,
         kernel_map: KernelMap | None = None,
+        home: Operator | None = None,
     ) -> Array:
         """Set what ``fit`` learned, signs fixed, all at once; gives back the signs."""
         for stale in ("components_", "mean_", "dual_coef_", "X_fit_", "_offset"):
@@ -123,7 +147,7 @@ class SpaceEstimator(Space):
             self.__dict__.pop(stale, None)
         self._kernel_map = kernel_map
         if kernel_map is None:
-            signs = self._set_map(weights, means, solution.eigenvalues, dtype)
+            signs = self._set_map(weights, means, solution.eigenvalues, dtype, home)
         else:
             visible = kernel_map.projection @ weights
             signs = fixed_signs(visible)
@@ -192,13 +216,14 @@ class Invertible(SpaceEstimator):
         """
         self._ready()
         components = self._linear_components("inverse_transform")
-        latent = np.asarray(Z)
+        latent = Z if is_tensor(Z) else np.asarray(Z)
         m = components.shape[0]
         if latent.ndim != 2 or latent.shape[1] != m:
             raise InvalidInput(
                 f"{type(self).__name__}: inverse_transform takes points of the space, "
-                f"with {m} columns, but an array of shape {latent.shape} was given."
+                f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
             )
         wide = components.astype(np.float64)
         back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
-        return np.asarray(latent @ back + self.mean_)
+        found: Array = latent @ like(back, latent) + like(on_host(self.mean_), latent)
+        return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InvalidLabels
 from ..factors import Labels, cca_factor, read_labels, whitening
+from ..operators import Operator
 from ..operators.base import Array
 from .thin import ThinEstimator
 
@@ -91,8 +92,15 @@ class CCA(ThinEstimator):
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return whitening(square)
 
-    def _set_loadings(self, images: Array, square: Array, means: Array, dtype: Any) -> None:
-        super()._set_loadings(images, square, means, dtype)
+    def _set_loadings(
+        self,
+        images: Array,
+        square: Array,
+        means: Array,
+        dtype: Any,
+        home: Operator | None = None,
+    ) -> None:
+        super()._set_loadings(images, square, means, dtype, home)
         # One count a component, as scikit-learn's CCA has it.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))

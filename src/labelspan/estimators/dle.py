@@ -215,8 +215,7 @@ class DLE(LabelScores, GraphSpace):
         here = latent[labelled].astype(np.float64)
         center = here.mean(axis=0)
         loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values
-        self.label_loadings_ = loadings.astype(dtype)
-        self.label_means_ = (means - center @ loadings).astype(dtype)
+        self._set_label_map(loadings, means - center @ loadings, dtype)
 
 
 def _limit(useful: int, labels: Labels) -> Limit:

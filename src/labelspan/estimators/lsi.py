@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..factors import Factor
+from ..operators.arrays import like
 from ..solvers import Solver, Statistics, solve_statistics
 from .base import Invertible
 from .space import Limit
@@ -121,10 +122,15 @@ class LSI(Invertible, Streaming):
         count = self._count(self._limit(*operator.shape))
         solution = self._solve(operator, Factor(share=1.0), count)
         # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.
-        weights = solution.weights * np.sqrt(solution.eigenvalues)
+        weights = solution.weights * like(np.sqrt(solution.eigenvalues), solution.weights)
         self._end_stream()
         self._publish(
-            means, solution, weights, dtype=features.dtype, kernel_map=features.kernel_map
+            means,
+            solution,
+            weights,
+            dtype=features.dtype,
+            kernel_map=features.kernel_map,
+            home=features.operator,
         )
         return self
 

@@ -8,9 +8,17 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from ..errors import InvalidParameter, Mismatch
-from ..factors import Form, Labels, block_rank, square_rank, stack_factor, stack_weights
+from ..factors import (
+    Form,
+    Labels,
+    block_rank,
+    indicator_in_place,
+    square_rank,
+    stack_factor,
+    stack_weights,
+)
 from ..operators import Operator
-from ..operators.base import Array
+from ..operators.arrays import Array, inner, is_tensor, like, sum_of_squares
 from ..operators.kernels import KERNEL_LIMIT, Kernel, KernelMap
 from ..penalties import L2
 from ..solvers import Solution, Solver, Statistics, solve_statistics
@@ -201,7 +209,7 @@ class MLSI(Invertible, LabelledEstimator):
         """
         self._check_params()
         features = self._open(X)
-        labels = self._read_labels(y, features.operator.shape[0])
+        labels = self._labels_in_place(y, features.operator)
         operator, means = self._center(features.operator)
         values, label_means = self._label_values(labels)
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
@@ -223,14 +231,23 @@ class MLSI(Invertible, LabelledEstimator):
         signs = self._publish(
             means,
             solution,
-            solution.weights * roots,
+            solution.weights * like(roots, solution.weights),
             dtype=features.dtype,
             kernel_map=features.kernel_map,
+            home=features.operator,
         )
         self.classes_ = labels.names
-        self.label_loadings_ = ((signs / roots)[:, None] * images).astype(features.dtype)
-        self.label_means_ = label_means.astype(features.dtype)
+        loadings = (signs / roots)[:, None] * images
+        self._set_label_map(loadings, label_means, features.dtype, features.operator)
         return self
+
+    def _labels_in_place(self, y: Any, X: Operator) -> Labels:
+        """Read the labels; an indicator on a device is not brought to the host for that."""
+        if is_tensor(y) and not self.center and self.label_kernel == "linear":
+            found = indicator_in_place(y, X, type(self).__name__)
+            if found is not None:
+                return found
+        return self._read_labels(y, X.shape[0])
 
     def _label_features(self, labels: Labels) -> Array:
         """Coordinates of the labels under their kernel; zeros for unlabelled rows."""
@@ -264,9 +281,9 @@ class MLSI(Invertible, LabelledEstimator):
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
         """``V'Y``; from the solver where it had it, else by one more product."""
         if solution.images is not None and self.beta > 0 and self.label_kernel == "linear":
-            square = float(np.square(values).sum()) if self.balance else 1.0
+            square = sum_of_squares(values) if self.balance else 1.0
             return np.asarray(solution.images * np.sqrt(square / self.beta))
-        return np.asarray(solution.weights.T @ X.rmatmat(values))
+        return inner(solution.weights, X.rmatmat(values))
 
     # --- streaming --------------------------------------------------------------------
 
@@ -310,5 +327,4 @@ class MLSI(Invertible, LabelledEstimator):
         signs = self._publish(means, solution, weights, dtype=stream.dtype)
         self.classes_ = stream.names
         images = (signs / roots)[:, None] * (solution.weights.T @ cross)
-        self.label_loadings_ = images.astype(stream.dtype)
-        self.label_means_ = (statistics.b_mean * self.center).astype(stream.dtype)
+        self._set_label_map(images, statistics.b_mean * self.center, stream.dtype)

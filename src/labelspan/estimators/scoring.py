@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import InvalidLabels
 from ..factors import Kind, Labels, read_labels
-from ..operators.base import Array
+from ..operators import Operator
+from ..operators.arrays import Array, is_tensor, like, on_host
 from .reading import Ends, ends
 from .space import Space
 
@@ -61,9 +62,20 @@ class LabelScores(Space):
             One column for each entry of ``classes_``.
         """
         self._ready()
-        # transform may hand back a data frame where set_output asked for one.
-        latent = np.asarray(self.transform(X))
-        return latent @ self.label_loadings_ + self.label_means_
+        latent = self.transform(X)
+        if not is_tensor(latent):
+            # transform may hand back a data frame where set_output asked for one.
+            latent = np.asarray(latent)
+        return latent @ like(self.label_loadings_, latent) + like(self.label_means_, latent)
+
+    def _set_label_map(
+        self, loadings: Array, means: Array, dtype: Any, home: Operator | None = None
+    ) -> None:
+        """Set the way from the space to labels; it lives where ``home`` does."""
+        if home is None or home.device is None:
+            self.label_loadings_, self.label_means_ = loadings.astype(dtype), means.astype(dtype)
+        else:
+            self.label_loadings_, self.label_means_ = home.place(loadings), home.place(means)
 
     def top_labels(self, component: int, n: int = 10) -> Ends:
         """The labels at both ends of an axis.
@@ -82,7 +94,7 @@ class LabelScores(Space):
         """
         self._ready()
         owner = type(self).__name__
-        return ends(owner, self.label_loadings_, self.classes_, component, n)
+        return ends(owner, on_host(self.label_loadings_), self.classes_, component, n)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

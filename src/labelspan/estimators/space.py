@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import InvalidInput, InvalidParameter
-from ..operators import as_operator
-from ..operators.base import Array
+from ..operators import Operator, as_operator
+from ..operators.arrays import Array, host, largest_entries, like, on_host
 from ..validation.params import Constraint, check_params
 from .reading import Ends, ends
 
@@ -70,11 +70,25 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return int(self.n_components)
 
-    def _set_map(self, weights: Array, means: Array, eigenvalues: Array, dtype: Any) -> Array:
-        """Set the map, signs fixed; gives back the signs."""
+    def _set_map(
+        self,
+        weights: Array,
+        means: Array,
+        eigenvalues: Array,
+        dtype: Any,
+        home: Operator | None = None,
+    ) -> Array:
+        """Set the map, signs fixed; gives back the signs.
+
+        It lives where ``home`` does, which holds the data: on a device, or on the host.
+        """
         signs = fixed_signs(weights)
-        self.components_ = np.ascontiguousarray((weights * signs).T, dtype=dtype)
-        self.mean_ = means.astype(dtype)
+        components = (weights * like(signs, weights)).T
+        if home is None or home.device is None:
+            self.components_ = np.ascontiguousarray(on_host(components), dtype=dtype)
+            self.mean_ = means.astype(dtype)
+        else:
+            self.components_, self.mean_ = home.place(components), home.place(means)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         return signs
@@ -101,12 +115,12 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _project(self, data: Any) -> Array:
         operator = as_operator(data)
         if self.center:
-            operator = operator.shifted(self.mean_)
+            operator = operator.shifted(host(self.mean_))
         return operator.matmat(self.components_.T)
 
     def _linear_components(self, asked_for: str) -> Array:
         """``components_``, for what needs weights on features."""
-        return np.asarray(self.components_)
+        return on_host(self.components_)
 
     def top_features(
         self, component: int, n: int = 10, *, names: Sequence[Any] | Array | None = None
@@ -149,5 +163,4 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def fixed_signs(weights: Array) -> Array:
     """The sign that makes the largest entry of each column positive."""
-    largest = np.abs(weights).argmax(axis=0)
-    return np.where(weights[largest, np.arange(weights.shape[1])] < 0, -1.0, 1.0)
+    return np.where(largest_entries(weights) < 0, -1.0, 1.0)

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..factors import Factor, Labels, block_rank, square_rank
 from ..operators import Operator, Product, VStack
-from ..operators.base import Array
+from ..operators.arrays import Array, inner
 from ..operators.graphs import incidence
 from ..penalties import L1, L2
 from ..solvers import Solution, Solver, Statistics, solve_statistics
@@ -130,13 +130,15 @@ class ThinEstimator(LabelledEstimator):
             solution.weights,
             dtype=dtype,
             kernel_map=ready.features.kernel_map,
+            home=ready.features.operator,
         )
         self.classes_ = ready.labels.names
         values, label_means = self._label_values(ready.labels)
         images = signs[:, None] * _regressed(
-            solution, solution.weights.T @ ready.rows.cross(values)
+            solution, inner(solution.weights, ready.rows.cross(values))
         )
-        self._set_loadings(images, values.T @ values, label_means, dtype)
+        square = values.T @ values
+        self._set_loadings(images, square, label_means, dtype, ready.features.operator)
         return self
 
     def _prepare(self, X: Any, y: Any) -> Prepared:
@@ -177,10 +179,16 @@ class ThinEstimator(LabelledEstimator):
                 "at least two are needed."
             )
 
-    def _set_loadings(self, images: Array, square: Array, means: Array, dtype: Any) -> None:
+    def _set_loadings(
+        self,
+        images: Array,
+        square: Array,
+        means: Array,
+        dtype: Any,
+        home: Operator | None = None,
+    ) -> None:
         """From ``V'Y`` and ``Y'Y``, about the labels' means."""
-        self.label_loadings_ = images.astype(dtype)
-        self.label_means_ = means.astype(dtype)
+        self._set_label_map(images, means, dtype, home)
 
     # --- streaming --------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Label factors: what makes one method differ from another."""
 
 from .base import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
-from .labels import Kind, Labels, read_labels
+from .labels import Kind, Labels, indicator_in_place, read_labels
 from .scatter import Scatter, class_scatter
 from .stack import Form, Stack, stack_factor, stack_weights
 from .thin import (
@@ -30,6 +30,7 @@ __all__ = [
     "class_scatter",
     "edge_weights",
     "hsl_factor",
+    "indicator_in_place",
     "inverse_power",
     "lda_factor",
     "opls_factor",

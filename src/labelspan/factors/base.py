@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.base import Array
+from ..operators.arrays import Array, inner
 
 __all__ = ["RANK_TOLERANCE", "Factor", "Regression", "block_rank", "square_rank"]
 
@@ -53,7 +53,7 @@ class Factor:
 
 def block_rank(block: Array) -> int:
     """The number of independent columns of a thin block, whatever their scales."""
-    return square_rank(block.T @ block)
+    return square_rank(inner(block, block))
 
 
 def square_rank(square: Array) -> int:

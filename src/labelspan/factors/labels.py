@@ -20,10 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import InvalidInput, InvalidLabels
-from ..operators import column_names, dense_block
+from ..operators import Operator, column_names, dense_block
 from ..operators.base import Array
 
-__all__ = ["Kind", "Labels", "read_labels"]
+__all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
 
 Kind = Literal["classes", "indicator", "targets"]
 
@@ -102,6 +102,18 @@ def read_labels(
             f"{owner}: every label in y is unknown; label some rows, or use LSI, which needs none."
         )
     return labels
+
+
+def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
+    """A tensor of 0 and 1, all known, as labels on the device of X; None for anything else."""
+    if y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
+        return None
+    if y.shape[0] != X.shape[0]:
+        raise InvalidLabels(
+            f"{owner}: y must have one row for each row of X; X has {X.shape[0]} rows, "
+            f"y has {y.shape[0]} rows."
+        )
+    return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
 
 
 def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels:

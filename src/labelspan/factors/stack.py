@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..operators.base import Array
+from ..operators.arrays import Array, sum_of_squares
 from .base import Factor, Regression
 
 __all__ = ["Form", "Stack", "stack_factor", "stack_weights"]
@@ -83,7 +83,7 @@ def stack_factor(
     """MLSI's factor for labels at hand; see :func:`stack_weights`."""
     return stack_weights(
         x_square=features_square,
-        y_square=float(np.square(labels).sum()),
+        y_square=sum_of_squares(labels),
         beta=beta,
         alpha=alpha,
         form=form,

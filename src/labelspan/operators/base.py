@@ -12,13 +12,11 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from .arrays import Array, host, on_host, sum_of_squares
 
 __all__ = ["Array", "Operator"]
-
-Array = NDArray[Any]
 
 # Width of the identity blocks from which the default Gram matrix is put together.
 _GRAM_BLOCK = 256
@@ -26,6 +24,9 @@ _GRAM_BLOCK = 256
 
 class Operator(ABC):
     """An n x d matrix known by its products with thin blocks."""
+
+    # Where the blocks live; None is the host.
+    device: Any = None
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -41,6 +42,14 @@ class Operator(ABC):
         """``X @ block`` for a block with d rows."""
         return self._matmat(self._block(block, self.shape[1], "matmat"))
 
+    def place(self, block: Array) -> Array:
+        """The block where, and in the width in which, the products take it."""
+        return np.ascontiguousarray(on_host(block), dtype=self.dtype)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        """Normal random numbers, placed."""
+        return self.place(rng.standard_normal((rows, width)))
+
     def rmatmat(self, block: Array) -> Array:
         """``X.T @ block`` for a block with n rows."""
         return self._rmatmat(self._block(block, self.shape[0], "rmatmat"))
@@ -51,7 +60,7 @@ class Operator(ABC):
                 f"{what} of an operator of shape {self.shape} takes a block with {rows} rows, "
                 f"but one of shape {block.shape} was given."
             )
-        return np.ascontiguousarray(block, dtype=self.dtype)
+        return self.place(block)
 
     @property
     def T(self) -> Operator:
@@ -66,12 +75,12 @@ class Operator(ABC):
             stop = min(start + _GRAM_BLOCK, columns)
             unit = np.zeros((columns, stop - start), dtype=self.dtype)
             unit[np.arange(start, stop), np.arange(stop - start)] = 1
-            out[:, start:stop] = self.rmatmat(self.matmat(unit))
+            out[:, start:stop] = host(self.rmatmat(self.matmat(unit)))
         return (out + out.T) / 2
 
     def cross(self, block: Array) -> Array:
         """``X.T @ block`` summed in float64, where a rounded sum would show."""
-        return np.asarray(self.rmatmat(block), dtype=np.float64)
+        return host(self.rmatmat(block))
 
     def cogram(self) -> Array:
         """``X @ X.T`` in float64; only for a moderate number of rows."""
@@ -80,7 +89,7 @@ class Operator(ABC):
     def column_means(self) -> Array:
         """The mean of every column, in float64."""
         ones = np.ones((self.shape[0], 1), dtype=self.dtype)
-        return np.asarray(self.rmatmat(ones)[:, 0], dtype=np.float64) / self.shape[0]
+        return host(self.rmatmat(ones)[:, 0]) / self.shape[0]
 
     def sum_of_squares(self) -> float:
         """The squared Frobenius norm."""
@@ -89,7 +98,7 @@ class Operator(ABC):
             stop = min(start + _GRAM_BLOCK, columns)
             unit = np.zeros((columns, stop - start), dtype=self.dtype)
             unit[np.arange(start, stop), np.arange(stop - start)] = 1
-            total += float(np.square(self.matmat(unit), dtype=np.float64).sum())
+            total += sum_of_squares(self.matmat(unit))
         return total
 
     def shifted(self, offset: Array) -> Operator:
@@ -118,19 +127,27 @@ class Operator(ABC):
 
     def toarray(self) -> Array:
         """The dense twin; for tests and small problems."""
-        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+        eye = self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+        return host(eye).astype(self.dtype, copy=False)
 
 
 class _Transposed(Operator):
     def __init__(self, base: Operator) -> None:
         super().__init__((base.shape[1], base.shape[0]), base.dtype)
         self.base = base
+        self.device = base.device
 
     def _matmat(self, block: Array) -> Array:
         return self.base.rmatmat(block)
 
     def _rmatmat(self, block: Array) -> Array:
         return self.base.matmat(block)
+
+    def place(self, block: Array) -> Array:
+        return self.base.place(block)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        return self.base.random_block(rows, width, rng)
 
     @property
     def T(self) -> Operator:

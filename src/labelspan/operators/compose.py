@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidInput
-from .base import Array, Operator
+from .arrays import Array, concatenate, host, on_host
+from .base import Operator
 
 __all__ = ["Centered", "HStack", "Product", "RowSubset", "Scaled", "Sum", "VStack"]
 
 
-class Centered(Operator):
+class Composite(Operator):
+    """An operator made of others: its blocks are where theirs are, on a device if any is."""
+
+    def __init__(self, shape: tuple[int, int], parts: Sequence[Operator]) -> None:
+        super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
+        self._leader = next((part for part in parts if part.device is not None), parts[0])
+        self.device = self._leader.device
+
+    def place(self, block: Array) -> Array:
+        if self.device is None:
+            return super().place(block)
+        return self._leader.place(block)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        return self._leader.random_block(rows, width, rng)
+
+    def _added(self, products: Sequence[Array]) -> Array:
+        out = self.place(products[0])
+        for product in products[1:]:
+            out = out + self.place(product)
+        return out
+
+    def _joined(self, products: Sequence[Array]) -> Array:
+        return concatenate([self.place(product) for product in products])
+
+
+class Centered(Composite):
     """``X - 1 offset'`` without forming it: a rank-one correction of each product."""
 
     def __init__(self, base: Operator, offset: Array) -> None:
-        super().__init__(base.shape, base.dtype)
+        super().__init__(base.shape, [base])
         self.base = base
         self.offset = np.asarray(offset, dtype=np.float64)
         if self.offset.shape != (base.shape[1],):
@@ -25,13 +53,15 @@ class Centered(Operator):
                 f"Centered: offset must hold {base.shape[1]} numbers, "
                 f"but has shape {self.offset.shape}."
             )
-        self._row = self.offset.astype(self.dtype)[None, :]
+        self._row = base.place(self.offset[None, :])
 
     def _matmat(self, block: Array) -> Array:
-        return np.asarray(self.base.matmat(block) - self._row @ block)
+        product: Array = self.base.matmat(block) - self._row @ block
+        return product
 
     def _rmatmat(self, block: Array) -> Array:
-        return np.asarray(self.base.rmatmat(block) - self._row.T * block.sum(axis=0))
+        product: Array = self.base.rmatmat(block) - self._row.T * block.sum(axis=0)
+        return product
 
     def gram(self) -> Array:
         sums = self.base.column_means() * self.shape[0]
@@ -40,10 +70,11 @@ class Centered(Operator):
         return self.base.gram() - cross - cross.T + square
 
     def cross(self, block: Array) -> Array:
-        return self.base.cross(block) - np.outer(self.offset, block.sum(axis=0))
+        sums = host(block.sum(axis=0))
+        return np.asarray(self.base.cross(block) - np.outer(self.offset, sums))
 
     def cogram(self) -> Array:
-        wide = self.base.matmat(self._row.T).astype(np.float64)
+        wide = host(self.base.matmat(self._row.T))
         return self.base.cogram() - wide - wide.T + float(self.offset @ self.offset)
 
     def column_means(self) -> Array:
@@ -63,13 +94,13 @@ class Centered(Operator):
         return matrix, self.offset if offset is None else self.offset + offset
 
 
-class Scaled(Operator):
+class Scaled(Composite):
     """``diag(rows) X diag(columns)``; either side may be left out."""
 
     def __init__(
         self, base: Operator, rows: Array | None = None, columns: Array | None = None
     ) -> None:
-        super().__init__(base.shape, base.dtype)
+        super().__init__(base.shape, [base])
         self.base = base
         self._rows = self._side(rows, base.shape[0], "rows")
         self._columns = self._side(columns, base.shape[1], "columns")
@@ -82,7 +113,7 @@ class Scaled(Operator):
             raise InvalidInput(
                 f"Scaled: {name} must hold {length} numbers, but has shape {scale.shape}."
             )
-        return scale[:, None]
+        return self.place(scale[:, None])
 
     def _matmat(self, block: Array) -> Array:
         out = self.base.matmat(block if self._columns is None else self._columns * block)
@@ -93,7 +124,7 @@ class Scaled(Operator):
         return out if self._columns is None else self._columns * out
 
 
-class HStack(Operator):
+class HStack(Composite):
     """``[X_1, X_2, ...]``, operators over the same rows side by side."""
 
     def __init__(self, parts: Sequence[Operator]) -> None:
@@ -101,25 +132,20 @@ class HStack(Operator):
             shapes = [part.shape for part in parts]
             raise InvalidInput(f"HStack: parts must have the same number of rows, got {shapes}.")
         width = sum(part.shape[1] for part in parts)
-        super().__init__((parts[0].shape[0], width), np.result_type(*(p.dtype for p in parts)))
+        super().__init__((parts[0].shape[0], width), parts)
         self.parts = tuple(parts)
-        self._edges = np.cumsum([part.shape[1] for part in parts])[:-1]
+        self._slices = _consecutive([part.shape[1] for part in parts])
 
     def split(self, block: Array) -> list[Array]:
         """The rows of a block that belong to each part."""
-        return np.split(block, self._edges, axis=0)
+        return [block[rows] for rows in self._slices]
 
     def _matmat(self, block: Array) -> Array:
         pieces = zip(self.parts, self.split(block), strict=True)
-        products = [part.matmat(piece) for part, piece in pieces]
-        out = products[0].astype(self.dtype)
-        for product in products[1:]:
-            out += product
-        return out
+        return self._added([part.matmat(piece) for part, piece in pieces])
 
     def _rmatmat(self, block: Array) -> Array:
-        products = [part.rmatmat(block) for part in self.parts]
-        return np.concatenate(products, axis=0).astype(self.dtype, copy=False)
+        return self._joined([part.rmatmat(block) for part in self.parts])
 
     def cogram(self) -> Array:
         return sum((part.cogram() for part in self.parts[1:]), self.parts[0].cogram())
@@ -128,7 +154,7 @@ class HStack(Operator):
         return sum(part.sum_of_squares() for part in self.parts)
 
 
-class RowSubset(Operator):
+class RowSubset(Composite):
     """Some rows of an operator, by number; none of its data is copied."""
 
     def __init__(self, base: Operator, index: Array) -> None:
@@ -138,7 +164,7 @@ class RowSubset(Operator):
                 "RowSubset: index must be a vector of row numbers, "
                 f"but has shape {index.shape} and type {index.dtype}."
             )
-        super().__init__((index.size, base.shape[1]), base.dtype)
+        super().__init__((index.size, base.shape[1]), [base])
         self.base = base
         self.index = index
 
@@ -146,12 +172,13 @@ class RowSubset(Operator):
         return self.base.matmat(block)[self.index]
 
     def _rmatmat(self, block: Array) -> Array:
+        # A row may be there more than once.
         full = np.zeros((self.base.shape[0], block.shape[1]), dtype=self.dtype)
-        np.add.at(full, self.index, block)
+        np.add.at(full, self.index, on_host(block))
         return self.base.rmatmat(full)
 
 
-class VStack(Operator):
+class VStack(Composite):
     """``[X_1; X_2; ...]``, operators over the same columns on top of each other."""
 
     def __init__(self, parts: Sequence[Operator]) -> None:
@@ -159,21 +186,16 @@ class VStack(Operator):
             shapes = [part.shape for part in parts]
             raise InvalidInput(f"VStack: parts must have the same number of columns, got {shapes}.")
         height = sum(part.shape[0] for part in parts)
-        super().__init__((height, parts[0].shape[1]), np.result_type(*(p.dtype for p in parts)))
+        super().__init__((height, parts[0].shape[1]), parts)
         self.parts = tuple(parts)
-        self._edges = np.cumsum([part.shape[0] for part in parts])[:-1]
+        self._slices = _consecutive([part.shape[0] for part in parts])
 
     def _matmat(self, block: Array) -> Array:
-        products = [part.matmat(block) for part in self.parts]
-        return np.concatenate(products, axis=0).astype(self.dtype, copy=False)
+        return self._joined([part.matmat(block) for part in self.parts])
 
     def _rmatmat(self, block: Array) -> Array:
-        pieces = zip(self.parts, np.split(block, self._edges, axis=0), strict=True)
-        products = [part.rmatmat(piece) for part, piece in pieces]
-        out = products[0].astype(self.dtype)
-        for product in products[1:]:
-            out += product
-        return out
+        pieces = zip(self.parts, self._slices, strict=True)
+        return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
 
     def gram(self) -> Array:
         return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())
@@ -182,7 +204,7 @@ class VStack(Operator):
         return sum(part.sum_of_squares() for part in self.parts)
 
 
-class Product(Operator):
+class Product(Composite):
     """``A X``, one operator after another, never multiplied out."""
 
     def __init__(self, left: Operator, right: Operator) -> None:
@@ -190,17 +212,17 @@ class Product(Operator):
             raise InvalidInput(
                 f"Product: shapes {left.shape} and {right.shape} cannot be multiplied."
             )
-        super().__init__((left.shape[0], right.shape[1]), np.result_type(left.dtype, right.dtype))
+        super().__init__((left.shape[0], right.shape[1]), [left, right])
         self.left, self.right = left, right
 
     def _matmat(self, block: Array) -> Array:
-        return self.left.matmat(self.right.matmat(block)).astype(self.dtype, copy=False)
+        return self.place(self.left.matmat(self.right.matmat(block)))
 
     def _rmatmat(self, block: Array) -> Array:
-        return self.right.rmatmat(self.left.rmatmat(block)).astype(self.dtype, copy=False)
+        return self.place(self.right.rmatmat(self.left.rmatmat(block)))
 
 
-class Sum(Operator):
+class Sum(Composite):
     """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each."""
 
     def __init__(self, parts: Sequence[Operator], weights: Sequence[float]) -> None:
@@ -210,17 +232,20 @@ class Sum(Operator):
                 f"Sum: parts must have one shape and a weight each, "
                 f"but have {shapes} and {len(weights)} weight(s)."
             )
-        super().__init__(parts[0].shape, np.result_type(*(p.dtype for p in parts)))
+        super().__init__(parts[0].shape, parts)
         self.parts, self.weights = tuple(parts), tuple(float(weight) for weight in weights)
 
     def _matmat(self, block: Array) -> Array:
-        return self._add([part.matmat(block) for part in self.parts])
+        return self._weighted([part.matmat(block) for part in self.parts])
 
     def _rmatmat(self, block: Array) -> Array:
-        return self._add([part.rmatmat(block) for part in self.parts])
+        return self._weighted([part.rmatmat(block) for part in self.parts])
 
-    def _add(self, products: list[Array]) -> Array:
-        out = np.zeros(products[0].shape, dtype=self.dtype)
-        for weight, product in zip(self.weights, products, strict=True):
-            out += weight * product
-        return out
+    def _weighted(self, products: list[Array]) -> Array:
+        pairs = zip(self.weights, products, strict=True)
+        return self._added([weight * product for weight, product in pairs])
+
+
+def _consecutive(lengths: Sequence[int]) -> list[slice]:
+    ends = np.cumsum([0, *lengths]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(ends)]

@@ -8,19 +8,30 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidInput
-from .base import Array, Operator
+from .arrays import Array, is_tensor, on_host
+from .base import Operator
 from .dense import Dense
 from .sparse import Sparse
 
 __all__ = ["as_operator", "column_names", "dense_block"]
 
 
-def as_operator(X: Any) -> Operator:
+def as_operator(X: Any, *, device: Any = None) -> Operator:
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
-    Takes a two-dimensional array, or any scipy sparse matrix or array. Floats keep
-    their width; integers and booleans become float64. The data is not copied where
-    its layout can be used, and never changed.
+    Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
+    which stays on its device. Floats keep their width; integers and booleans become
+    float64. The data is not copied where its layout can be used, and never changed.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, tensor or Operator
+    device : str, torch device or None, default=None
+        Where to move the data, say "cuda"; needs torch. None leaves it where it is.
+
+    Returns
+    -------
+    Operator
 
     Examples
     --------
@@ -32,7 +43,18 @@ def as_operator(X: Any) -> Operator:
            [9.]])
     """
     if isinstance(X, Operator):
-        return X
+        operator = X
+    elif is_tensor(X):
+        operator = _tensors().tensor_operator(X)
+    else:
+        operator = _of_host(X)
+    if device is None or operator.device == device:
+        return operator
+    moved: Operator = _tensors().to_device(operator, device)
+    return moved
+
+
+def _of_host(X: Any) -> Operator:
     if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
         return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
     array = X if sparse.issparse(X) else np.asarray(X)
@@ -44,8 +66,18 @@ def as_operator(X: Any) -> Operator:
     return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
 
 
+def _tensors() -> Any:
+    try:
+        from . import tensors  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput("device= needs torch; pip install 'labelspan[gpu]'.") from None
+    return tensors
+
+
 def dense_block(values: Any, what: str) -> Array:
     """A thin n x k block as a dense array, from an array or a sparse matrix."""
+    if is_tensor(values):
+        values = on_host(values.to_dense())
     if sparse.issparse(values):
         return np.asarray(values.toarray())
     array = np.asarray(values)

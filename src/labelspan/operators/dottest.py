@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arrays import host
 from .base import Operator
 
 __all__ = ["dottest"]
@@ -25,8 +26,8 @@ def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
     rows, columns = operator.shape
     right = rng.standard_normal((columns, width)).astype(operator.dtype)
     left = rng.standard_normal((rows, width)).astype(operator.dtype)
-    forward = operator.matmat(right)
+    forward = host(operator.matmat(right))
     one = float(np.vdot(forward, left))
-    two = float(np.vdot(right, operator.rmatmat(left)))
+    two = float(np.vdot(right, host(operator.rmatmat(left))))
     scale = float(np.linalg.norm(forward) * np.linalg.norm(left))
     return abs(one - two) / scale if scale else abs(one - two)

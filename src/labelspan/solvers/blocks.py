@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..operators.base import Array
+from ..operators.arrays import Array, cast, column_norms, inner, like
 
 __all__ = ["orthonormalize", "remove"]
 
@@ -24,13 +24,13 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
     """
     basis, total = block, np.eye(block.shape[1])
     for _ in range(3):
-        wide = basis.astype(np.float64, copy=False)
-        values, vectors = np.linalg.eigh(wide.T @ wide)
+        wide = cast(basis, np.float64)
+        values, vectors = np.linalg.eigh(inner(wide, wide))
         if values.size == 0 or not values[-1] > 0:
             return block[:, :0], total[:0]
         keep = values > _TOLERANCE * values[-1]
         root, vectors = np.sqrt(values[keep]), vectors[:, keep]
-        basis = basis @ (vectors / root).astype(block.dtype)
+        basis = basis @ like(vectors / root, block)
         total = (root[:, None] * vectors.T) @ total
         if root[0] > 0.1 * root[-1]:
             break
@@ -41,11 +41,11 @@ def remove(block: Array, against: Sequence[Array]) -> Array:
     """Take off, in place, what lies along orthonormal blocks; twice where that is much."""
     if not against:
         return block
-    before = np.linalg.norm(block, axis=0)
+    before = column_norms(block)
     for _ in range(2):
         for basis in against:
             block -= basis @ (basis.T @ block)
-        after = np.linalg.norm(block, axis=0)
+        after = column_norms(block)
         if (after > 0.1 * before).all():
             break
         before = after

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.base import Array
+from ..operators.arrays import Array, column_norms, inner, like, width_of
 from .base import rounding
 from .blocks import orthonormalize
 
@@ -26,24 +26,26 @@ def block_cg(
     Right-hand sides that depend on each other are merged at the start, and a residual
     that loses rank on the way only narrows the block: nothing divides by zero.
     """
-    dtype = right.dtype
-    scale = np.linalg.norm(right, axis=0)
-    scale[scale == 0] = 1.0
+    lengths = column_norms(right)
+    lengths[lengths == 0] = 1.0
+    scale = like(lengths, right)
     residual_basis, factor = orthonormalize(right / scale)
-    solution = np.zeros_like(right)
+    solution = 0 * right
     direction = residual_basis
     coefficients = factor
     worst, n_iter = float(residual_basis.shape[1] > 0), 0
     while worst > tol and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
         image = apply(direction) + alpha * direction
-        inner = (direction.T @ image).astype(np.float64)
-        inverse = np.linalg.pinv((inner + inner.T) / 2, rcond=rounding(dtype), hermitian=True)
-        solution += direction @ (inverse @ coefficients).astype(dtype)
-        residual_basis, factor = orthonormalize(residual_basis - image @ inverse.astype(dtype))
+        square = inner(direction, image)
+        inverse = np.linalg.pinv(
+            (square + square.T) / 2, rcond=rounding(width_of(right)), hermitian=True
+        )
+        solution += direction @ like(inverse @ coefficients, right)
+        residual_basis, factor = orthonormalize(residual_basis - image @ like(inverse, right))
         coefficients = factor @ coefficients
         worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
-        direction = residual_basis + direction @ factor.T.astype(dtype)
+        direction = residual_basis + direction @ like(factor.T, right)
     return solution * scale, n_iter, worst
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.base import Array
+from ..operators.arrays import Array, host
 from ..penalties import L1
 from .base import Problem, Solution, rounding
 from .small import psd_basis, spectral
@@ -53,8 +53,8 @@ class Eigen:
             coordinates = _primal_coordinates(problem, values, right)
         else:
             values, left = psd_basis(X.cogram(), tolerance)
-            right = X.rmatmat(left / np.sqrt(values))
-            coordinates = None if labels is None else left.T @ labels
+            right = host(X.rmatmat(left / np.sqrt(values)))
+            coordinates = None if labels is None else left.T @ host(labels)
         eigenvalues, inside = spectral(
             values, coordinates, problem.factor, problem.metric_alpha, problem.n_components
         )

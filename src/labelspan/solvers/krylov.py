@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..operators import Operator
-from ..operators.base import Array
+from ..operators.arrays import Array, column_norms, inner, like, width_of
+from .base import rounding
 from .blocks import orthonormalize, remove
 from .small import leading, leading_values
 
@@ -52,7 +53,7 @@ class KrylovSpace:
 
     def project(self, block: Array) -> Array:
         """``P' @ block``, in float64."""
-        return np.concatenate([part.T @ block for part in self.basis]).astype(np.float64)
+        return np.concatenate([inner(part, block) for part in self.basis])
 
     def compress(self, count: int) -> None:
         """Keep the leading directions of all blocks but the newest: a thick restart."""
@@ -66,10 +67,10 @@ class KrylovSpace:
         self.gram = np.block([[np.diag(values), side], [side.T, corner]])
 
     def _append(self, block: Array) -> bool:
-        length = np.linalg.norm(block)
+        length = np.linalg.norm(column_norms(block))
         block = remove(block, self.basis)
         # What is left of a block inside the space is rounding, not a direction.
-        if not np.linalg.norm(block) > 100 * np.finfo(block.dtype).eps * length:
+        if not np.linalg.norm(column_norms(block)) > 100 * rounding(width_of(block)) * length:
             return False
         block, factor = orthonormalize(block)
         room = self.X.shape[1] - self.size
@@ -80,10 +81,10 @@ class KrylovSpace:
             # Short directions were stretched, and their slips along the basis with them.
             block, _ = orthonormalize(remove(block, self.basis))
         image = self.X.matmat(block)
-        side = [part.T @ image for part in self.image]
-        corner = (image.T @ image).astype(np.float64)
+        side = [inner(part, image) for part in self.image]
+        corner = inner(image, image)
         if side:
-            wide = np.concatenate(side).astype(np.float64)
+            wide = np.concatenate(side)
             self.gram = np.block([[self.gram, wide], [wide.T, corner]])
         else:
             self.gram = corner
@@ -93,12 +94,15 @@ class KrylovSpace:
 
 
 def _combine(parts: list[Array], coefficients: Array) -> Array:
-    coefficients = coefficients.astype(parts[0].dtype)
+    coefficients = like(coefficients, parts[0])
     out, start = None, 0
     for part in parts:
         stop = start + part.shape[1]
         term = part @ coefficients[start:stop]
-        out = term if out is None else np.add(out, term, out=out)
+        if out is None:
+            out = term
+        else:
+            out += term
         start = stop
     assert out is not None
     return out
@@ -151,7 +155,7 @@ def truncated_svd(
     flipped = rows < columns
     side = X.T if flipped else X
     width = min(max(8, -(-count // 3)), side.shape[1])
-    start = side.rmatmat(rng.standard_normal((side.shape[0], width)).astype(X.dtype))
+    start = side.rmatmat(side.random_block(side.shape[0], width, rng))
     space = KrylovSpace(side, start)
     most = max(4 * count, count + 4 * width)
     tail, rest, n_iter = Tail(), np.inf, 1
@@ -169,7 +173,7 @@ def truncated_svd(
             # Gains across a restart do not fall as those inside a cycle do.
             tail = Tail()
     values, vectors = leading(space.gram, count)
-    keep = values > 64 * np.finfo(X.dtype).eps * max(values[0], 0.0)
+    keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
     values, vectors = values[keep], vectors[:, keep]
     right = space.combine_image(vectors / np.sqrt(values)) if flipped else space.combine(vectors)
     return TruncatedSVD(values, right, n_iter, float(rest), bool(rest <= tol))

@@ -14,7 +14,7 @@ from sklearn.linear_model import Lasso
 
 from ..factors import RANK_TOLERANCE
 from ..operators import Centered, Operator
-from ..operators.base import Array
+from ..operators.arrays import Array, host
 from ..penalties import L1
 from .base import Problem, Solution
 
@@ -115,7 +115,7 @@ class LeastSquares:
     ) -> Solution:
         labels = problem.factor.labels
         assert labels is not None
-        image = problem.X.matmat(weights).astype(np.float64)
+        image = host(problem.X.matmat(weights))
         left_over = np.linalg.norm(image - wanted, axis=0)
         metric = image.T @ image + problem.metric_alpha * weights.T @ weights
         lengths = np.diag(metric)
@@ -198,7 +198,7 @@ class _Bordered:
         vector = vector.reshape(-1)
         weights = vector[: self._base.shape[1]]
         out = np.zeros(self.operator.shape[0])
-        out[: self._rows] = self._base.matmat(weights[:, None])[:, 0]
+        out[: self._rows] = host(self._base.matmat(weights[:, None]))[:, 0]
         if self._bias:
             out[: self._rows] += vector[-1]
         if self._root:
@@ -209,7 +209,7 @@ class _Bordered:
         vector = vector.reshape(-1)
         columns = self._base.shape[1]
         out = np.zeros(self.operator.shape[1])
-        out[:columns] = self._base.rmatmat(vector[: self._rows, None])[:, 0]
+        out[:columns] = host(self._base.rmatmat(vector[: self._rows, None]))[:, 0]
         if self._root:
             out[:columns] += self._root * vector[self._rows :]
         if self._bias:

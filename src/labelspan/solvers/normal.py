@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..operators import Operator
-from ..operators.base import Array
+from ..operators.arrays import Array, host
 from .base import DIRECT_LIMIT, rounding
 from .conjugate import block_cg
 from .small import psd_solve
@@ -65,7 +65,7 @@ def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     if columns <= rows:
         slopes = psd_solve(X.gram(), cross, alpha, tolerance)
         return Regressed(slopes, cross, "primal Gram matrix", 1, 0.0, True)
-    dual = psd_solve(X.cogram(), targets.astype(np.float64), alpha, tolerance)
+    dual = psd_solve(X.cogram(), host(targets), alpha, tolerance)
     return Regressed(X.rmatmat(dual), cross, "dual Gram matrix", 1, 0.0, True)
 
 
@@ -75,7 +75,7 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     if rows < columns and alpha > 0:
         # The dual system lives on the shorter side, and the penalty makes it definite.
         dual, n_iter, residual = block_cg(
-            lambda block: X.matmat(X.rmatmat(block)), targets.astype(X.dtype), alpha, tol, max_iter
+            lambda block: X.matmat(X.rmatmat(block)), X.place(targets), alpha, tol, max_iter
         )
         slopes, method = X.rmatmat(dual), "block conjugate gradients, dual"
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..factors import Factor
 from ..operators import Operator
-from ..operators.base import Array
+from ..operators.arrays import Array, column_norms, concatenate, inner, like
 from ..penalties import L1
 from .base import Problem, Solution
 from .krylov import KrylovSpace, Tail, truncated_svd
@@ -84,7 +84,7 @@ class Randomized:
         svd = truncated_svd(
             problem.X, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng
         )
-        weights = svd.right / np.sqrt(svd.values).astype(svd.right.dtype)
+        weights = svd.right / like(np.sqrt(svd.values), svd.right)
         values = problem.factor.share * svd.values
         return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol)
 
@@ -144,8 +144,8 @@ def grow(
     ``P'X'L`` grows with the space: that costs less than X'L, and serves the regression, the
     objective and the label loadings.
     """
-    labels = labels.astype(X.dtype, copy=False)
-    space = KrylovSpace(X, X.rmatmat(_start(labels, count, rng)))
+    labels = X.place(labels)
+    space = KrylovSpace(X, X.rmatmat(_start(X, labels, count, rng)))
     seen = _see(space, labels, np.zeros((0, labels.shape[1])))
     tail, rest = Tail(), np.inf
     while rest > tol and (len(space.basis) < max_iter or space.size < count):
@@ -157,7 +157,7 @@ def grow(
     return space, seen, float(rest)
 
 
-def _start(labels: Array, count: int, rng: np.random.Generator) -> Array:
+def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> Array:
     """The leading directions of the labels, and a few random ones for the features.
 
     A rotation of the labels changes nothing in MLSI, so the directions that hold most of
@@ -166,20 +166,20 @@ def _start(labels: Array, count: int, rng: np.random.Generator) -> Array:
     many deeper blocks.
     """
     width = labels.shape[1]
-    energy, axes = leading((labels.T @ labels).astype(np.float64), width)
+    energy, axes = leading(inner(labels, labels), width)
     share = np.cumsum(energy) / max(float(energy.sum()), np.finfo(float).tiny)
     most = int(np.searchsorted(share, _LABEL_ENERGY)) + 1
     few = min(width, max(most, _FEW_LABELS), max(count, 2 * _FEW_LABELS))
-    wanted = labels @ axes[:, :few].astype(labels.dtype)
+    wanted = labels @ like(axes[:, :few], labels)
     extra = max(4, count // 10, count // 3 - few)
-    random = rng.standard_normal((labels.shape[0], extra)).astype(labels.dtype)
-    both = np.concatenate([wanted, random], axis=1)
-    lengths = np.linalg.norm(both, axis=0)
-    return np.asarray(both[:, lengths > 0] / lengths[lengths > 0])
+    both = concatenate([wanted, X.random_block(labels.shape[0], extra, rng)], axis=1)
+    lengths = column_norms(both)
+    alive = np.flatnonzero(lengths > 0)
+    return both[:, alive] / like(lengths[alive], both)
 
 
 def _see(space: KrylovSpace, labels: Array, seen: Array) -> Array:
-    return np.concatenate([seen, (space.image[-1].T @ labels).astype(np.float64)])
+    return np.concatenate([seen, inner(space.image[-1], labels)])
 
 
 def _objective(gram: Array, seen: Array, factor: Factor, count: int) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..operators import HStack, Scaled, as_operator
+from ..operators.arrays import inner, like
 from ..penalties import L1
 from .base import Problem, Solution
 from .krylov import truncated_svd
@@ -72,18 +73,17 @@ class TwoStage:
         return self._thin(problem, fit) if regression is None else self._stack(problem, fit)
 
     def _thin(self, problem: Problem, fit: Regressed) -> Solution:
-        inner = (fit.cross.T @ fit.slopes).astype(np.float64)
-        values, axes = thin_spectrum(inner, problem.n_components)
-        weights = fit.slopes @ (axes / np.sqrt(values)).astype(fit.slopes.dtype)
+        slopes = fit.slopes
+        values, axes = thin_spectrum(inner(fit.cross, slopes), problem.n_components)
+        weights = slopes @ like(axes / np.sqrt(values), slopes)
         return self._solution(weights, values, fit, fit.converged)
 
     def _stack(self, problem: Problem, fit: Regressed) -> Solution:
         factor = problem.factor
         assert factor.regression is not None
-        slopes = fit.slopes.astype(problem.X.dtype)
+        slopes = problem.X.place(fit.slopes)
         if factor.regression.mix is not None:
-            square = (slopes.T @ slopes).astype(np.float64)
-            slopes = slopes @ factor.regression.mix(square).astype(slopes.dtype)
+            slopes = slopes @ like(factor.regression.mix(inner(slopes, slopes)), slopes)
         share = np.sqrt(factor.share)
         scaled = Scaled(problem.X, columns=np.full(problem.X.shape[1], share))
         both = HStack([scaled, as_operator(problem.X.matmat(slopes))])
@@ -94,7 +94,7 @@ class TwoStage:
             max_iter=self.max_iter,
             rng=np.random.default_rng(self.seed),
         )
-        from_features, from_labels = both.split(svd.right / np.sqrt(svd.values))
+        from_features, from_labels = both.split(svd.right / like(np.sqrt(svd.values), svd.right))
         weights = share * from_features + slopes @ from_labels
         return self._solution(weights, svd.values, fit, fit.converged and svd.converged)
 
