@@ -38,7 +38,9 @@ class Solving:
         solver = self.pick(problem)
         refuse_unless_fit(solver, problem)
         rows, columns = problem.X.shape
-        with single_thread() if rows * columns <= _SMALL else nullcontext():
+        # Beside a device the host does small algebra alone, and many threads wait more than work.
+        alone = rows * columns <= _SMALL or problem.X.device is not None
+        with single_thread() if alone else nullcontext():
             solution = solver.solve(problem)
         return self.accept(solution, problem.n_components)
 

@@ -34,7 +34,7 @@ class Composite(Operator):
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])
         for product in products[1:]:
-            out = out + self.place(product)
+            out += self.place(product)
         return out
 
     def _joined(self, products: Sequence[Array]) -> Array:

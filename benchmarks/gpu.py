@@ -1,0 +1,131 @@
+"""MLSI on one GPU, with data of RCV1's full size resident: time, quality, and the ceilings.
+
+The data is drawn on the device: 804,414 x 47,236 with 60 M nonzeros whose columns follow a
+power law, and 103 labels that depend on them. Rounds are timed whole, with the device
+idle before and after. The peer knows no labels: ``torch.svd_lowrank`` of the same data.
+``products`` are what the fit must at least do: one pair of sparse products for each block
+that its space grew by. Without a device that torch can use the script says so and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from labelspan import MLSI, as_operator
+from labelspan.metrics import principal_angles
+
+from .harness import Report, Row, make_parser
+
+LABELS = 103
+
+
+def make(shape: tuple[int, int, int], device: str, seed: int) -> Any:
+    """A CSR tensor with rows of length 1, and a 0/1 tensor of labels."""
+    rows, columns, nonzeros = shape
+    generator = torch.Generator(device=device).manual_seed(seed)
+
+    def uniform(*shape: int) -> Any:
+        return torch.rand(shape, generator=generator, device=device)
+
+    each = nonzeros // rows
+    topics = 200
+    topic = (uniform(rows) * topics).long()
+    # Half of a row's words come from its topic's own part of the vocabulary.
+    common = (uniform(rows, each) ** 3 * columns).long()
+    start = (uniform(topics) * (columns - 400)).long()
+    own = start[topic][:, None] + (uniform(rows, each) ** 2 * 400).long()
+    words = torch.where(uniform(rows, each) < 0.5, own, common).sort(dim=1).values
+    values = uniform(rows, each) + 0.1
+    values[:, 1:][words[:, 1:] == words[:, :-1]] = 0.0
+    values = values / values.norm(dim=1, keepdim=True)
+    starts = torch.arange(rows + 1, device=device) * each
+    X = torch.sparse_csr_tensor(
+        starts.int(), words.reshape(-1).int(), values.reshape(-1), (rows, columns)
+    )
+    of_topic = uniform(topics, LABELS) < 3.0 / LABELS
+    Y = of_topic[topic] ^ (uniform(rows, LABELS) < 0.002)
+    return X, Y.float()
+
+
+def timed(run: Callable[[], Any], repeats: int, device: str) -> tuple[list[float], Any]:
+    """Seconds of each round after two untimed ones, and the last answer."""
+    seconds, value = [], None
+    for number in range(repeats + 2):
+        if device != "cpu":
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        value = run()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        if number > 1:
+            seconds.append(time.perf_counter() - start)
+    return seconds, value
+
+
+def main(args: argparse.Namespace) -> None:
+    """Times of the fit and its parts; angles to the answer of the CPU in float64."""
+    if args.device != "cpu" and not torch.cuda.is_available():
+        raise SystemExit(f"torch finds no device {args.device!r} here; try --device cpu --quick.")
+    report = Report("gpu", args)
+    shape = (20_000, 5_000, 1_500_000) if args.quick else (804_414, 47_236, 60_331_050)
+    X, Y = make(shape, args.device, args.seed)
+    seconds, operator = timed(lambda: as_operator(X), 3, args.device)
+    rows = [Row("as_operator, with the stored transpose", tuple(seconds))]
+    K = 20 if args.quick else 100
+
+    def fit(**options: Any) -> Any:
+        return MLSI(K, **options).fit(operator, Y)
+
+    seconds, model = timed(fit, args.repeats, args.device)
+    blocks = int(model.n_iter_)
+    notes = {"blocks": blocks, "status": model.status_}
+    rows.append(Row("MLSI.fit", tuple(seconds), notes=notes))
+    width = 110
+    U, V = (operator.random_block(side, width, np.random.default_rng(0)) for side in operator.shape)
+    forward, _ = timed(lambda: operator.matmat(V), args.repeats, args.device)
+    backward, _ = timed(lambda: operator.rmatmat(U), args.repeats, args.device)
+    rows.append(Row(f"X V, {width} columns", tuple(forward)))
+    rows.append(Row(f"X' U, {width} columns", tuple(backward)))
+    square, _ = timed(lambda: U.double().T @ U.double(), args.repeats, args.device)
+    rows.append(Row("U'U in float64", tuple(square)))
+    share = blocks * (median(forward) + median(backward)) / median(seconds)
+    rows[1].notes["share of the products"] = f"{share:.2f}"
+    lowrank, _ = timed(lambda: torch.svd_lowrank(X, q=K + 10, niter=2), 3, args.device)
+    rows.append(Row("torch.svd_lowrank", tuple(lowrank), notes={"labels": "not known to it"}))
+    if args.device != "cpu":
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        rows[1].notes["device GiB"] = f"{peak:.1f}"
+    report.add(
+        f"{shape[0]:,} x {shape[1]:,}, {shape[2]:,} nonzeros, {LABELS} labels, K = {K}", rows
+    )
+    report.add("against the CPU in float64", [agreement(args, K)])
+    report.write()
+
+
+def agreement(args: argparse.Namespace, K: int) -> Row:
+    """Principal angles between the spaces of device and CPU, on a part of the data."""
+    X, Y = make((20_000, 5_000, 1_500_000), args.device, args.seed)
+    model = MLSI(K, solver="two-stage", tol=1e-7).fit(X, Y)
+    wide = torch.sparse_csr_tensor(
+        X.crow_indices().cpu(), X.col_indices().cpu(), X.values().double().cpu(), X.shape
+    )
+    exact = MLSI(K, solver="two-stage", tol=1e-10).fit(wide, Y.double().cpu())
+    angles = principal_angles(
+        model.components_.double().cpu().numpy().T, exact.components_.numpy().T
+    )
+    gap = float(np.max(np.abs(model.eigenvalues_ / exact.eigenvalues_ - 1)))
+    notes = {"largest angle": f"{angles.max():.1e}", "eigenvalues differ by": f"{gap:.1e}"}
+    return Row("MLSI, two-stage, float32 on the device", notes=notes)
+
+
+if __name__ == "__main__":
+    parser = make_parser(__doc__, repeats=10)
+    parser.add_argument("--device", default="cuda")
+    main(parser.parse_args())
