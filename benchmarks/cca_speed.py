@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> None:
     report = Report("cca_speed", args)
     for name in args.sets:
         data = load(name, args.data)
-        X, Y = data.X.toarray().astype(np.float64), data.Y.astype(np.float64)
+        X, Y = data.X.astype(np.float64), data.Y.astype(np.float64)
         if args.quick:
             some = np.random.default_rng(args.seed).permutation(X.shape[0])[:300]
             X, Y = X[some], Y[some]

@@ -1,4 +1,4 @@
-"""Linear SVMs over labels, and the measures of what they and the neighbours say."""
+"""Linear SVMs over labels, and the measures of what they say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
-__all__ = ["PENALTIES", "choose_penalty", "classify", "neighbour_jaccard", "score"]
+from labelspan.metrics import f1_scores, mean_auc
+
+__all__ = ["PENALTIES", "choose_penalty", "classify", "score"]
 
 # Of 0.3 to 100, all that was chosen lay within 0.3 and 30.
 PENALTIES = (0.1, 0.3, 1.0, 10.0, 30.0)
@@ -67,34 +68,10 @@ def choose_penalty(
 
 
 def score(truth: np.ndarray, decisions: np.ndarray) -> dict[str, float]:
-    """Macro and micro F1 and the mean area under the ROC curve, over labels that occur."""
-    occur = truth.any(axis=0) & ~truth.all(axis=0)
-    truth, decisions = truth[:, occur], decisions[:, occur]
-    said = (decisions > 0).astype(truth.dtype)
+    """Macro and micro F1 and the mean area under the ROC curve."""
+    f1 = f1_scores(truth, decisions > 0)
     return {
-        "macro F1": float(f1_score(truth, said, average="macro", zero_division=0)),
-        "micro F1": float(f1_score(truth, said, average="micro", zero_division=0)),
-        "AUC": float(roc_auc_score(truth, decisions, average="macro")),
+        "macro F1": f1.macro,
+        "micro F1": f1.micro,
+        "AUC": mean_auc(truth, decisions).value,
     }
-
-
-def neighbour_jaccard(
-    train: Any, Y: np.ndarray, test: Any, truth: np.ndarray, *, neighbours: int = 10
-) -> float:
-    """The mean Jaccard index of the labels of a test row and its nearest training rows.
-
-    Rows come at length one, so that the inner product is the cosine. Test rows without
-    labels are left out.
-    """
-    labels, sizes = Y.astype(np.int32), Y.sum(axis=1, dtype=np.int64)
-    known = np.flatnonzero(truth.any(axis=1))
-    total = 0.0
-    for rows in np.array_split(known, max(1, known.size // 500)):
-        cosines = test[rows] @ train.T
-        cosines = cosines.toarray() if sparse.issparse(cosines) else cosines
-        nearest = np.argpartition(-cosines, neighbours, axis=1)[:, :neighbours]
-        own = truth[rows].astype(np.int32)
-        shared = np.einsum("ik,ijk->ij", own, labels[nearest])
-        union = own.sum(axis=1)[:, None] + sizes[nearest] - shared
-        total += float((shared / union).mean(axis=1).sum())
-    return total / known.size

@@ -30,9 +30,10 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid, kneighbors_
 from sklearn.preprocessing import StandardScaler, normalize
 
 from labelspan import CCA, LDA, OPLS
+from labelspan.metrics import threshold_by_share
 
 from .classify import score
-from .data import load, load_network
+from .data import load
 from .harness import Report, Row, make_parser
 
 MUS = (0.0, 0.03, 0.3, 3.0, 30.0)
@@ -79,27 +80,24 @@ def judge_classes(model: Any, task: Task, known: np.ndarray, asked: np.ndarray) 
 def judge_labels(model: Any, task: Task, known: np.ndarray, asked: np.ndarray) -> dict[str, float]:
     """AUC and F1 of the labels' scores, each label as frequent as among the known rows."""
     scores = model.label_scores(task.X[asked])
-    shares = task.y[known].mean(axis=0)
-    cuts = [np.quantile(scores[:, label], 1 - share) for label, share in enumerate(shares)]
-    return score(task.y[asked], scores - np.array(cuts))
+    return score(task.y[asked], scores - threshold_by_share(scores, task.y[known].mean(axis=0)))
 
 
 def load_task(name: str, folder: str | None, near: int) -> Task:
     """One of the two data sets."""
+    data = load(name, folder)
     if name == "emotions":
-        data = load(name, folder)
-        X = StandardScaler().fit_transform(data.X.toarray().astype(np.float64))
+        X = StandardScaler().fit_transform(data.X.astype(np.float64))
         graphs = {"neighbours": unit_degree(neighbours(X, near))}
         models = {"CCA, 3": CCA(3), "OPLS, 3": OPLS(3), "OPLS, all": OPLS()}
         alphas = (10.0, 100.0, 1000.0, 10000.0)
         y = data.Y.astype(np.int64)
         return Task(name, X, y, graphs, models, alphas, judge_labels, "AUC")
-    network = load_network(name, folder)
-    X = normalize(network.X.astype(np.float64))
-    graphs = {"links": unit_degree(network.links), "words": unit_degree(neighbours(X, near))}
+    X = normalize(data.X)
+    graphs = {"links": unit_degree(data.links), "words": unit_degree(neighbours(X, near))}
     models = {"LDA, all": LDA(), "OPLS, 3": OPLS(3)}
     alphas = (0.1, 1.0, 10.0, 100.0)
-    return Task(name, X, network.y, graphs, models, alphas, judge_classes, "nearest mean")
+    return Task(name, X, data.y, graphs, models, alphas, judge_classes, "nearest mean")
 
 
 def attempt(

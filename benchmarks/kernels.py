@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from labelspan import CCA, MLSI
+from labelspan.metrics import mean_auc, threshold_by_share
 
 from .classify import classify, score
 from .data import DataSet, load
@@ -110,13 +110,6 @@ def fitted(method: Method, setting: dict[str, Any], fold: Fold) -> Any:
     return clone(method.model).set_params(**setting).fit(fold.train.X, fold.train.Y)
 
 
-def cut(decisions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Decisions shifted so that each label is above zero as often as in given labels."""
-    shares = labels.mean(axis=0)
-    cuts = [np.quantile(decisions[:, label], 1 - share) for label, share in enumerate(shares)]
-    return decisions - np.array(cuts)
-
-
 def choose(
     method: Method, inner: Sequence[Fold], penalties: Sequence[float]
 ) -> tuple[dict[str, Any], float]:
@@ -140,8 +133,9 @@ def judge(
     model = fitted(method, setting, fold)
     train, test = embed(model, fold)
     decisions = classify(train, fold.train.Y, test, penalty=penalty)
-    found: dict[str, float | None] = dict(score(fold.test.Y, cut(decisions, fold.train.Y)))
-    own = model and float(roc_auc_score(fold.test.Y, model.label_scores(fold.test.X)))
+    cuts = threshold_by_share(decisions, fold.train.Y.mean(axis=0))
+    found: dict[str, float | None] = dict(score(fold.test.Y, decisions - cuts))
+    own = model and mean_auc(fold.test.Y, model.label_scores(fold.test.X)).value
     return found | {"AUC of label_scores": own}
 
 
@@ -165,8 +159,7 @@ def described(setting: dict[str, Any], penalty: float, columns: int) -> str:
 def main(args: argparse.Namespace) -> None:
     """One table."""
     report = Report("kernels", args)
-    sparse = load("emotions", args.data)
-    data = DataSet(sparse.name, sparse.X.toarray().astype(np.float64), sparse.Y)
+    data = load("emotions", args.data).astype(np.float64)
     outer, inner = (2, 2) if args.quick else (args.folds, args.inner)
     ways = methods(data.X.shape[1], args.components, quick=args.quick)
     found: dict[str, list[dict[str, float | None]]] = {name: [] for name in ways}

@@ -29,9 +29,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from labelspan import LSI, MLSI, OPLS
+from labelspan.metrics import retrieval_at_k
 
 from . import reference
-from .classify import PENALTIES, choose_penalty, classify, neighbour_jaccard, score
+from .classify import PENALTIES, choose_penalty, classify, score
 from .data import DataSet, load
 from .harness import Report, Row, make_parser, measure, summarise
 
@@ -120,8 +121,8 @@ def judge(fit: Fit, embed: Embedding, parts: Split, jobs: int) -> dict[str, Any]
     penalty = choose(fit, parts.train, jobs)[1]
     train, test = (normalize(embed(side.X)) for side in (parts.train, parts.test))
     decisions = classify(train, parts.train.Y, test, penalty=penalty, jobs=jobs)
-    jaccard = neighbour_jaccard(train, parts.train.Y, test, parts.test.Y)
-    return {**score(parts.test.Y, decisions), "Jaccard at 10": jaccard, "C": f"{penalty:g}"}
+    near = retrieval_at_k(test, parts.test.Y, train, parts.train.Y, k=10)
+    return {**score(parts.test.Y, decisions), "Jaccard at 10": near.jaccard, "C": f"{penalty:g}"}
 
 
 def run_split(data: DataSet, seed: int, args: argparse.Namespace) -> list[Row]:

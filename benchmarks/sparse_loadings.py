@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from labelspan import OPLS
 from labelspan.errors import NotConverged
 
 from .classify import choose_penalty, classify, score
-from .data import DataSet, Texts, load_reuters
+from .data import DataSet, load
 from .harness import Report, Row, make_parser, measure
 
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
@@ -47,7 +48,7 @@ def sparse_model(count: int, alpha: float, tol: float) -> OPLS:
     return OPLS(count, penalty="l1", alpha=alpha, tol=tol)
 
 
-def show_axes(report: Report, data: Texts, args: argparse.Namespace) -> None:
+def show_axes(report: Report, data: DataSet, args: argparse.Namespace) -> None:
     """The heaviest words of the first axes, with signs, and the topics they speak of."""
     words = vectorizer()
     X = words.fit_transform(data.texts)
@@ -63,7 +64,7 @@ def show_axes(report: Report, data: Texts, args: argparse.Namespace) -> None:
             notes = {
                 "nonzeros": int(np.count_nonzero(weights)),
                 "topics": " ".join(
-                    f"{'-' if value < 0 else '+'}{data.names[t]}" for t, value in signed
+                    f"{'-' if value < 0 else '+'}{data.label_names[t]}" for t, value in signed
                 ),
                 "words": " ".join(f"{names[w]} {weights[w]:+.2f}" for w in heaviest),
             }
@@ -91,7 +92,7 @@ def judge(model: Any, train: DataSet, test: DataSet, jobs: int) -> dict[str, flo
     return score(test.Y, decisions) | {"C": penalty}
 
 
-def walk(report: Report, data: Texts, args: argparse.Namespace) -> None:
+def walk(report: Report, data: DataSet, args: argparse.Namespace) -> None:
     """Nonzeros and classification along alpha, beside the dense loadings."""
     order = np.random.default_rng(args.seed).permutation(len(data.texts))
     cut = round(0.7 * order.size)
@@ -128,13 +129,12 @@ def walk(report: Report, data: Texts, args: argparse.Namespace) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """The axes, then the path."""
-    data = load_reuters(args.data)
+    data = load("reuters21578", args.data)
     if args.quick:
-        rows = np.random.default_rng(args.seed).permutation(len(data.texts))[:600]
-        Y = data.Y[rows]
-        keep = Y.sum(axis=0) >= 10
-        names = [name for name, kept in zip(data.names, keep, strict=True) if kept]
-        data = Texts([data.texts[row] for row in rows], Y[:, keep], names)
+        data = data.take(np.random.default_rng(args.seed).permutation(len(data))[:600])
+        keep = data.Y.sum(axis=0) >= 10
+        names = [name for name, kept in zip(data.label_names, keep, strict=True) if kept]
+        data = replace(data, Y=data.Y[:, keep], label_names=names)
         args.path, args.show, args.components = (0.3, 0.03), (0.1,), min(args.components, 8)
     report = Report("sparse_loadings", args)
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import Ridge
 
-from labelspan import CCA, HSL, LSI, MLSI
+from labelspan import CCA, HSL, LSI, MLSI, datasets
 
 FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
 pytestmark = pytest.mark.skipif(
@@ -22,14 +22,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def load(name):
-    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as data:
-        return tuple(
-            sparse.csr_array(
-                (data[f"{part}_data"], data[f"{part}_indices"], data[f"{part}_indptr"]),
-                shape=tuple(data[f"{part}_shape"]),
-            )
-            for part in "XY"
-        )
+    data = datasets.load(name, FOLDER, download=False)
+    return data.X, data.Y
 
 
 def energy(X, components):
@@ -39,7 +33,7 @@ def energy(X, components):
 
 @pytest.mark.parametrize("name", ["yeast", "emotions"])
 def test_cca_has_scikit_learns_correlations(name):
-    X, Y = (part.toarray().astype(float) for part in load(name))
+    X, Y = (part.astype(float) for part in load(name))
     ours = CCA(3).fit(X, Y)
     twin = SklearnCCA(3, max_iter=20_000, tol=1e-9).fit(X, Y)
     a, b = twin.transform(X, Y)

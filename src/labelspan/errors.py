@@ -4,8 +4,11 @@
      +-- InvalidInput (ValueError)        what came in cannot be used
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
+     |    +-- InvalidFile                 a file is damaged, or not of its format
      |    +-- Mismatch                    two choices that do not fit each other
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
+     +-- MissingData (FileNotFoundError)  a data set is neither here nor to be had
+     +-- Locked                           another writer has the index open
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
 
@@ -15,12 +18,15 @@ Every message is one sentence or two: the parameter, what came, what to do.
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "InvalidFile",
     "InvalidInput",
     "InvalidLabels",
     "InvalidParameter",
     "LabelspanError",
     "LabelspanWarning",
+    "Locked",
     "Mismatch",
+    "MissingData",
     "NotConverged",
     "NotStreaming",
 ]
@@ -42,12 +48,24 @@ class InvalidLabels(InvalidInput):
     """The labels cannot be read, or carry nothing to learn from."""
 
 
+class InvalidFile(InvalidInput):
+    """A file is damaged, or does not hold what its format asks for."""
+
+
 class Mismatch(InvalidInput):
     """Two choices, say a solver and a form of MLSI, that do not go together."""
 
 
 class NotStreaming(Mismatch, AttributeError):
     """``partial_fit`` is not there for these parameters, which need all rows at once."""
+
+
+class MissingData(LabelspanError, FileNotFoundError):
+    """A data set is not in its folder, and no public source gave it."""
+
+
+class Locked(LabelspanError):
+    """Another writer has the index open."""
 
 
 class LabelspanWarning(UserWarning):

@@ -1,0 +1,107 @@
+"""``labelspan data``: which data sets there are, what they are, and getting them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .refusal import one_sentence
+
+if TYPE_CHECKING:
+    from ..datasets import Card
+
+__all__ = ["data"]
+
+data = typer.Typer(name="data", help="Data sets: list, describe, get.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="A name from `labelspan data list`.")]
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-home",
+        help="Folder of the data sets (default: $LABELSPAN_DATA, or the user's cache).",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+# The functions below import late, so that --help does not wait for scikit-learn.
+
+
+@data.command("list")
+def list_sets(data_home: Home = None, as_json: AsJson = False) -> None:
+    """Name all data sets, with their sizes and where they can be had."""
+    from ..datasets import card, names  # noqa: PLC0415
+
+    cards = [card(name) for name in names()]
+    if as_json:
+        typer.echo(json.dumps([_described(one, data_home) for one in cards], indent=2))
+        return
+    table = Table(title="Data sets")
+    table.add_column("name", no_wrap=True)
+    for column in ("rows", "features", "labels"):
+        table.add_column(column, justify="right")
+    table.add_column("what")
+    table.add_column("from")
+    for one in cards:
+        size = ["-" if number is None else f"{number:,}" for number in (one.n, one.d, one.k)]
+        table.add_row(one.name, *size, one.title, _state(one, data_home))
+    Console().print(table)
+
+
+@data.command()
+def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
+    """Show the card of a data set: its size, origin, terms and citation."""
+    from ..datasets import card  # noqa: PLC0415
+
+    with one_sentence():
+        described = _described(card(name), data_home)
+    if as_json:
+        typer.echo(json.dumps(described, indent=2))
+        return
+    table = Table(show_header=False, box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in described.items():
+        shown = ", ".join(value) if isinstance(value, list | tuple) else value
+        table.add_row(key, f"{shown:,}" if isinstance(shown, int) else str(shown or "-"))
+    Console().print(table)
+
+
+@data.command()
+def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
+    """Get a data set into the folder, from a public source if need be, and check it."""
+    from ..datasets import card, load  # noqa: PLC0415
+    from ..datasets.obtain import find  # noqa: PLC0415
+
+    with one_sentence():
+        one = card(name)
+        with Console(stderr=True).status(f"getting {name} ..."):
+            loaded = load(name, data_home)
+    found = find(one, data_home)
+    path = None if found is None else str(found[0])
+    verified = found is not None and found[1] is not None
+    if as_json:
+        answer = {"name": name, "path": path, "source": loaded.source, "verified": verified}
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    typer.echo(f"{loaded!r} from {loaded.source}" + (", sha256 verified" if verified else ""))
+
+
+def _described(one: Card, data_home: Path | None) -> dict[str, Any]:
+    return asdict(one) | {"state": _state(one, data_home)}
+
+
+def _state(one: Card, data_home: Path | None) -> str:
+    """Whether a set is here, or how it can come here."""
+    from ..datasets.obtain import find  # noqa: PLC0415
+
+    found = find(one, data_home)
+    if found is not None:
+        return "here" if found[1] else "here, unpinned"
+    return "by hand" if one.public is None else one.public
