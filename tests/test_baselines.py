@@ -8,7 +8,6 @@ import pytest
 from graphs import Narrow, known, laplacian, weights
 from scipy import linalg, sparse
 from sklearn.datasets import make_blobs
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -25,7 +24,6 @@ from labelspan.baselines import (
     SpectralGraphTransducer,
     transducer,
 )
-from labelspan.baselines.outside import kernel_width
 from labelspan.baselines.transducer import smallest_eigenvectors, sphere_minimum
 from labelspan.errors import (
     InvalidLabels,
@@ -34,7 +32,7 @@ from labelspan.errors import (
     Mismatch,
     NotConverged,
 )
-from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
+from labelspan.graph import Affinity, Laplacian, gaussian_graph, neighbor_graph
 from labelspan.operators.graphs import read_graph
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
@@ -457,14 +455,13 @@ def test_new_rows_far_from_all_get_the_nearest():
     assert model.predict(far[None])[0] == classes(60, 0)[nearest]
 
 
-@pytest.mark.parametrize("gamma", [1e-3, 0.2, 30.0])
-def test_the_width_is_read_back_from_the_graph(gamma):
+@pytest.mark.parametrize("kind", ["rbf", "nearest_neighbors"])
+def test_the_width_is_that_of_the_graph(kind):
     X = features("tall", 0)
-    assert kernel_width(gaussian_graph(X, gamma), X) == pytest.approx(gamma, rel=1e-10)
-    np.testing.assert_allclose(
-        rbf_kernel(X, gamma=gamma)[0, 1], gaussian_graph(X, gamma).toarray()[0, 1]
-    )
-    assert kernel_width(neighbor_graph(np.ones((5, 2)), 2), np.ones((5, 2))) == 1.0
+    made = Affinity(kind, 5, None)("test", X)
+    again = Affinity(kind, 5, made.gamma)("test", X)
+    np.testing.assert_array_equal(made.graph.toarray(), again.graph.toarray())
+    assert Affinity(kind, 5, None)("test", np.ones((5, 2))).gamma == 1.0
 
 
 @pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)

@@ -13,7 +13,7 @@ from support import angle, classes, indicator
 from labelspan import DLE, LDA, LPP, LSI, DLEClassifier
 from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
-from labelspan.estimators import graphs
+from labelspan.estimators import coordinates
 from labelspan.factors import class_scatter
 from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
 from labelspan.operators import Dense, as_operator
@@ -266,10 +266,10 @@ def test_refusals(monkeypatch):
         LPP(affinity="labels").fit(X)
     with pytest.raises(InvalidLabels, match="y holds continuous targets"):
         LPP(affinity="labels").fit(X, np.linspace(0, 1, 20))
-    monkeypatch.setattr(graphs, "DIRECT_LIMIT", 2)
+    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 2)
     with pytest.raises(InvalidInput, match=r"reduce X first, say make_pipeline\(LSI\(500\), DLE"):
         DLE().fit(X, y)
-    monkeypatch.setattr(graphs, "DIRECT_LIMIT", 4096)
+    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 4096)
     with pytest.raises(InvalidInput, match="all rows of X are equal"):
         LPP().fit(np.ones((3, 9)), graph=np.ones((3, 3)))
 

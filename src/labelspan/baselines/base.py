@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import InvalidLabels, Mismatch
 from ..factors import Kind, Labels, read_labels
-from ..graph import AFFINITIES, Affinity
+from ..graph import AFFINITIES, Affinity, Made
 from ..metrics import threshold_by_share
 from ..operators import Operator
 from ..operators.base import Array
 from ..operators.graphs import read_graph
 from ..validation.params import Choice, Constraint, Either, Integer, Null, Real, check_params
-from .outside import Outside, kernel_width
+from .outside import Outside
 
 __all__ = ["Baseline", "GraphClassifier"]
 
@@ -166,9 +166,9 @@ class GraphClassifier(Baseline):
         data = self._validate(X, reset=True)
         labels = self._read_labels(y, data.shape[0])
         made = self._graph(data, graph)
-        weights = self._prepare(made)
+        weights = self._prepare(made.graph)
         scores = self._propagate(data, labels, weights)
-        self._outside = None if graph is not None else self._affinity_to(data, made)
+        self._outside = self._affinity_to(data, made.gamma)
         self.graph_, self.scores_ = weights, scores
         self._keep_labels(scores, labels)
         self.transduction_ = self._complete(self._decide(scores), labels)
@@ -197,14 +197,16 @@ class GraphClassifier(Baseline):
         """The graph that the method works on."""
         return graph
 
-    def _graph(self, data: Any, graph: Any) -> Operator:
+    def _graph(self, data: Any, graph: Any) -> Made:
         if graph is not None:
-            return read_graph(graph, data.shape[0])
+            return Made(read_graph(graph, data.shape[0]), None)
         affinity = Affinity(self.affinity, self.n_neighbors, self.gamma)
         return affinity(type(self).__name__, data)
 
-    def _affinity_to(self, data: Any, graph: Operator) -> Outside:
-        gamma = kernel_width(graph, data) if self.gamma is None else float(self.gamma)
+    def _affinity_to(self, data: Any, gamma: float | None) -> Outside | None:
+        """The way to new rows; None where the graph was given, and says nothing of them."""
+        if gamma is None:
+            return None
         return Outside(data, None if self.affinity == "rbf" else self.n_neighbors, gamma)
 
     def _complete(self, found: Array, labels: Labels) -> Array:

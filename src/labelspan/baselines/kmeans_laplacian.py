@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
+from ..estimators.coordinates import coordinates
 from ..factors import RANK_TOLERANCE, Labels
 from ..graph import metric_form
 from ..graph.neighbors import nearest_row
@@ -15,7 +16,6 @@ from ..operators import Operator
 from ..operators.base import Array
 from ..solvers.small import psd_basis
 from ..validation.params import Constraint, Either, Integer, Null
-from .coordinates import centred
 from .green import GreenFunction, joined
 from .solving import Solves, SolvingClassifier
 
@@ -121,7 +121,7 @@ class KMeansLaplacian(SolvingClassifier):
         return joined(type(self).__name__, graph)
 
     def _solve(self, data: Any, labels: Labels, graph: Operator, solves: Solves) -> Array:
-        rows = centred(type(self).__name__, data)[0].rows
+        rows = coordinates(type(self).__name__, data)[0].rows
         green = GreenFunction(graph, solves)
         quotients, directions = psd_basis(metric_form(rows, green), RANK_TOLERANCE)
         count = self._count(quotients.size, labels)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import InvalidParameter
+from ..estimators.coordinates import coordinates
 from ..factors import RANK_TOLERANCE
 from ..operators import as_operator
 from ..operators.base import Array
 from ..solvers.small import psd_basis
 from ..validation.params import Constraint, Either, Integer, Null, Real
 from .base import Baseline
-from .coordinates import centred
 
 __all__ = ["MLLS"]
 
@@ -113,15 +113,15 @@ class MLLS(Baseline):
         labels = self._read_labels(y, data.shape[0])
         known = np.flatnonzero(labels.labelled)
         data, labels = data[known], labels.rows(known)
-        coordinates, means = centred(type(self).__name__, data)
+        inside, means = coordinates(type(self).__name__, data)
         label_means = labels.means()
-        rows = coordinates.rows.shape[0]
-        squares, axes = psd_basis(coordinates.rows.gram() / rows, RANK_TOLERANCE)
-        cross = axes.T @ coordinates.rows.cross(labels.values - label_means) / rows
+        rows = inside.rows.shape[0]
+        squares, axes = psd_basis(inside.rows.gram() / rows, RANK_TOLERANCE)
+        cross = axes.T @ inside.rows.cross(labels.values - label_means) / rows
         shared = _Shared(squares, cross, self.alpha, self.beta)
         theta = shared.subspace(self._count(shared.rank))
-        self.components_ = coordinates.to_features(axes @ theta).T
-        self.coef_ = coordinates.to_features(axes @ shared.slopes(theta)).T
+        self.components_ = inside.to_features(axes @ theta).T
+        self.coef_ = inside.to_features(axes @ shared.slopes(theta)).T
         self.intercept_ = label_means - self.coef_ @ means
         self._keep_labels(self._new_scores(data), labels)
         return self

@@ -9,14 +9,12 @@ import numpy as np
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from ..graph.neighbors import squared_distances
-from ..operators import Operator
 from ..operators.base import Array
 
-__all__ = ["Outside", "kernel_width"]
+__all__ = ["Outside"]
 
-# Rows of the graph whose weights are read to find its width, and new rows taken at a time.
-_PROBES, _BLOCK = 16, 512
+# New rows taken at a time.
+_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -48,19 +46,3 @@ class Outside:
         squares = squares.astype(np.float64)
         weights = np.exp(-self.gamma * (squares - squares.min(axis=1, keepdims=True)))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def kernel_width(graph: Operator, X: Any) -> float:
-    """The gamma with which a Gaussian graph of the rows of X was made, read from its weights."""
-    rows = X.shape[0]
-    probes = np.unique(np.linspace(0, rows - 1, _PROBES).astype(int))
-    unit = np.zeros((rows, probes.size))
-    unit[probes, np.arange(probes.size)] = 1.0
-    weights = graph.matmat(unit)
-    end, column = np.nonzero(weights)
-    squares = squared_distances(X, probes[column], end)
-    apart = squares > 0
-    if not apart.any():
-        # Among equal rows every width gives the same weights.
-        return 1.0
-    return float(np.median(-np.log(weights[end, column][apart]) / squares[apart]))

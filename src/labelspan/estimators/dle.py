@@ -15,7 +15,8 @@ from ..operators import Operator
 from ..operators.base import Array
 from ..solvers.small import inverse_root
 from ..validation.params import Choice, Constraint, Either, Real
-from .graphs import Coordinates, GraphSpace
+from .coordinates import Coordinates
+from .graphs import GraphSpace
 from .scoring import LabelScores
 from .space import Limit
 

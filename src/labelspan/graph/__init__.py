@@ -4,7 +4,7 @@ Every graph is symmetric, has no negative weight and nothing on its diagonal. No
 full Gaussian is an n x n array.
 """
 
-from .affinity import AFFINITIES, Affinity, WeightKind, gaussian_graph, neighbor_graph
+from .affinity import AFFINITIES, Affinity, Made, WeightKind, gaussian_graph, neighbor_graph
 from .combined import combine
 from .labels import LabelGraph, label_correlation, label_graph
 from .laplacian import Laplacian, degrees, metric_form
@@ -14,6 +14,7 @@ __all__ = [
     "Affinity",
     "LabelGraph",
     "Laplacian",
+    "Made",
     "WeightKind",
     "combine",
     "degrees",

@@ -10,14 +10,14 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
 from ..errors import InvalidInput
-from ..operators import Dense, Operator, Sparse
+from ..operators import Dense, Operator
 from ..operators.base import Array
 from ..operators.graphs import graph_of_edges
 from ..operators.kernels import KERNEL_LIMIT
 from ..validation.params import Choice, Either, Integer, Null, Real, check_params
 from .neighbors import Search, find_neighbors, squared_distances
 
-__all__ = ["AFFINITIES", "Affinity", "WeightKind", "gaussian_graph", "neighbor_graph"]
+__all__ = ["AFFINITIES", "Affinity", "Made", "WeightKind", "gaussian_graph", "neighbor_graph"]
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
 WeightKind = Literal["binary", "heat", "cosine"]
@@ -25,7 +25,7 @@ WeightKind = Literal["binary", "heat", "cosine"]
 _GAMMA = Either((Null(), Real(0.0)))
 
 
-def gaussian_graph(X: Any, gamma: float | None = None) -> Dense:
+def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
     """The full Gaussian ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
 
     Parameters
@@ -38,8 +38,8 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Dense:
 
     Returns
     -------
-    Dense
-        An operator of shape (n, n).
+    Operator
+        Of shape (n, n).
 
     Examples
     --------
@@ -49,6 +49,18 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Dense:
     array([[0.   , 0.135],
            [0.135, 0.   ]])
     """
+    return _gaussian(X, gamma).graph
+
+
+@dataclass(frozen=True)
+class Made:
+    """A graph of rows, and the width of its Gaussian; None where it has none."""
+
+    graph: Operator
+    gamma: float | None
+
+
+def _gaussian(X: Any, gamma: float | None) -> Made:
     check_params("gaussian_graph", {"gamma": gamma}, {"gamma": _GAMMA})
     data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     rows = data.shape[0]
@@ -63,7 +75,7 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Dense:
         gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
     weights = np.exp(-gamma * squares)
     np.fill_diagonal(weights, 0.0)
-    return Dense(weights)
+    return Made(Dense(weights), gamma)
 
 
 def neighbor_graph(
@@ -74,7 +86,7 @@ def neighbor_graph(
     gamma: float | None = None,
     mutual: bool = False,
     search: Search = "auto",
-) -> Sparse:
+) -> Operator:
     """The graph of nearest neighbours, symmetric: an edge where either row names the other.
 
     Parameters
@@ -96,8 +108,8 @@ def neighbor_graph(
 
     Returns
     -------
-    Sparse
-        An operator of shape (n, n).
+    Operator
+        Of shape (n, n), sparse.
 
     Examples
     --------
@@ -122,25 +134,25 @@ def neighbor_graph(
     if gamma is not None and weight != "heat":
         raise InvalidInput(f"neighbor_graph: gamma={gamma} has no meaning for weight={weight!r}.")
     data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    rows = data.shape[0]
-    metric = "cosine" if weight == "cosine" else "euclidean"
-    start, end = find_neighbors(data, min(n_neighbors, rows - 1), metric=metric, search=search)
-    weights = _edge_weights(data, start, end, weight, gamma)
+    rows, count = data.shape[0], min(n_neighbors, data.shape[0] - 1)
+    if weight == "heat":
+        start, end = find_neighbors(data, count, search=search)
+        weights, _ = _heat(data, start, end, gamma)
+    elif weight == "cosine":
+        start, end = find_neighbors(data, count, metric="cosine", search=search)
+        # Between unit vectors the squared distance is 2 - 2 cos.
+        weights = np.maximum(1.0 - squared_distances(data, start, end, unit=True) / 2, 0.0)
+    else:
+        start, end = find_neighbors(data, count, search=search)
+        weights = np.ones(start.size)
     return graph_of_edges(start, end, weights, rows, mutual=mutual)
 
 
-def _edge_weights(
-    X: Any, start: Array, end: Array, weight: WeightKind, gamma: float | None
-) -> Array:
-    if weight == "binary":
-        return np.ones(start.size)
-    squares = squared_distances(X, start, end, unit=weight == "cosine")
-    if weight == "cosine":
-        # Between unit vectors the squared distance is 2 - 2 cos.
-        return np.asarray(np.maximum(1.0 - squares / 2, 0.0))
+def _heat(X: Any, start: Array, end: Array, gamma: float | None) -> tuple[Array, float]:
+    squares = squared_distances(X, start, end)
     if gamma is None:
         gamma = _half_inverse(np.median(squares) if squares.size else 0.0)
-    return np.asarray(np.exp(-gamma * squares))
+    return np.exp(-gamma * squares), gamma
 
 
 def _half_inverse(square: Any) -> float:
@@ -156,13 +168,15 @@ class Affinity:
     n_neighbors: int
     gamma: float | None
 
-    def __call__(self, owner: str, X: Any) -> Operator:
-        """The graph over the rows of X."""
+    def __call__(self, owner: str, X: Any) -> Made:
+        """The graph over the rows of X, and its width."""
         if self.kind == "precomputed":
             raise InvalidInput(
                 f"{owner}: affinity='precomputed' needs a graph over the rows of X; "
                 "give graph= in fit, or choose another affinity."
             )
         if self.kind == "rbf":
-            return gaussian_graph(X, self.gamma)
-        return neighbor_graph(X, self.n_neighbors, gamma=self.gamma)
+            return _gaussian(X, self.gamma)
+        start, end = find_neighbors(X, min(self.n_neighbors, X.shape[0] - 1))
+        weights, gamma = _heat(X, start, end, self.gamma)
+        return Made(graph_of_edges(start, end, weights, X.shape[0]), gamma)
