@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import labelspan
 
@@ -29,7 +30,8 @@ def test_all_is_true_and_documented(name):
 ESTIMATORS = [
     getattr(labelspan, name)
     for name in labelspan.__all__
-    if hasattr(getattr(labelspan, name), "fit")
+    if inspect.isclass(getattr(labelspan, name))
+    and issubclass(getattr(labelspan, name), BaseEstimator)
 ]
 
 

@@ -17,6 +17,7 @@ from .estimators import (
     supervised_lsi,
     tune,
 )
+from .index import SemanticIndex
 from .operators import as_operator
 from .solvers import choose_solver
 
@@ -33,6 +34,7 @@ __all__ = [
     "OPLS",
     "DLEClassifier",
     "LoadingsPath",
+    "SemanticIndex",
     "SupervisedLSI",
     "Tuning",
     "as_operator",

@@ -1,0 +1,172 @@
+"""Which rows hold what: ids, labels and metadata, looked up from memory."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..operators.base import Array
+from .items import Item
+
+__all__ = ["Catalogue", "Filter"]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which items may be found.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        All of them must be there.
+    any_labels : tuple of str
+        At least one of them must be there.
+    without : tuple of str
+        None of them may be there.
+    metadata : mapping
+        For each key a value, a list of values, or a function that says yes or no to a value.
+
+    Examples
+    --------
+    >>> from labelspan.index import Filter
+    >>> Filter(labels=("use::editing",), metadata={"section": ["sound", "video"]}).without
+    ()
+    """
+
+    labels: tuple[str, ...] = ()
+    any_labels: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
+        """A filter from a filter, or from a table with its fields."""
+        if given is None or isinstance(given, Filter):
+            return given or cls()
+        names = {"labels", "any_labels", "without", "metadata"}
+        if not isinstance(given, Mapping) or not given.keys() <= names:
+            raise InvalidInput(
+                f"filter must be a Filter, or a dict with {', '.join(sorted(names))}, "
+                f"but {given!r} was given."
+            )
+        tables = given.get("metadata", {})
+        if not isinstance(tables, Mapping):
+            raise InvalidInput(f"filter: metadata must be a dict, but {tables!r} was given.")
+        parts = {name: as_names(given.get(name, ())) for name in names - {"metadata"}}
+        return cls(**parts, metadata=tables)
+
+
+class Catalogue:
+    """Rows by id, by label and by metadata."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self._labels: dict[str, set[int]] = {}
+        self._metadata: dict[str, dict[Any, set[int]]] = {}
+
+    def add(self, row: int, item: Item) -> None:
+        """Take an item in."""
+        self.rows[item.id] = row
+        for label in item.labels or ():
+            self._labels.setdefault(label, set()).add(row)
+        for key, value in item.metadata.items():
+            self._metadata.setdefault(key, {}).setdefault(_typed(value), set()).add(row)
+
+    def remove(self, row: int, item: Item) -> None:
+        """Forget an item."""
+        del self.rows[item.id]
+        for label in item.labels or ():
+            _discard(self._labels, label, row)
+        for key, value in item.metadata.items():
+            _discard(self._metadata[key], _typed(value), row)
+            if not self._metadata[key]:
+                del self._metadata[key]
+
+    def row(self, name: Any) -> int:
+        """The row of an id."""
+        if name not in self.rows:
+            raise InvalidInput(f"There is no item {name!r} in the index{_meant(name, self.rows)}.")
+        return self.rows[name]
+
+    def labelled(self, label: Any) -> Array:
+        """The rows with a label, in order."""
+        if label not in self._labels:
+            raise InvalidInput(f"No item has the label {label!r}{_meant(label, self._labels)}.")
+        return np.array(sorted(self._labels[label]), dtype=np.intp)
+
+    def label_counts(self) -> dict[str, int]:
+        """How many items carry each label, by name."""
+        return {label: len(self._labels[label]) for label in sorted(self._labels)}
+
+    def mask(self, wanted: Filter, size: int) -> Array | None:
+        """Which of the rows a filter lets through; None for all."""
+        if wanted == Filter():
+            return None
+        allowed = np.ones(size, dtype=bool)
+        for label in wanted.labels:
+            allowed &= _marked(self.labelled(label), size)
+        if wanted.any_labels:
+            rows = np.concatenate([self.labelled(label) for label in wanted.any_labels])
+            allowed &= _marked(rows, size)
+        for label in wanted.without:
+            allowed[self.labelled(label)] = False
+        for key, choice in wanted.metadata.items():
+            allowed &= _marked(self._chosen(key, choice), size)
+        return allowed
+
+    def _chosen(self, key: str, choice: Any) -> Array:
+        if key not in self._metadata:
+            keys = ", ".join(sorted(self._metadata)) or "none"
+            raise InvalidInput(f"No item has metadata {key!r}; the keys are: {keys}.")
+        values = self._metadata[key]
+        test: Callable[[Any], bool]
+        if callable(choice):
+            test = choice
+        else:
+            several = isinstance(choice, list | tuple | set | frozenset)
+            accepted = {_typed(value) for value in (choice if several else [choice])}
+            found = [values[value] for value in accepted if value in values]
+            return _joined(found)
+        return _joined([rows for (_, value), rows in values.items() if test(value)])
+
+
+def as_names(given: Any) -> tuple[str, ...]:
+    """One name, or several, as a tuple."""
+    if isinstance(given, str):
+        return (given,)
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"A name or a list of names is needed, but {given!r} was given.")
+    return tuple(given)
+
+
+def _typed(value: Any) -> tuple[bool, Any]:
+    # True equals 1 in Python, and is something else in a table.
+    return isinstance(value, bool), value
+
+
+def _discard(table: dict[Any, set[int]], key: Any, row: int) -> None:
+    table[key].discard(row)
+    if not table[key]:
+        del table[key]
+
+
+def _joined(sets: list[set[int]]) -> Array:
+    return np.array(sorted(set().union(*sets)), dtype=np.intp)
+
+
+def _marked(rows: Array, size: int) -> Array:
+    marks = np.zeros(size, dtype=bool)
+    marks[rows] = True
+    return marks
+
+
+def _meant(name: Any, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(name), names, n=3)
+    return f"; did you mean {', '.join(repr(one) for one in near)}?" if near else ""

@@ -1,0 +1,270 @@
+"""Items in SQLite: in memory, or in a file whose transactions outlive a kill.
+
+A row holds an item's id, text, labels and metadata, and a hash of these. Rows of one
+generation are numbered in the order of its array of vectors; an item that came later has
+its vector in the row itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import InvalidFile, InvalidInput
+
+__all__ = ["Item", "Items", "Record"]
+
+_SCHEMA = """
+CREATE TABLE items (
+    row INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    labels TEXT,
+    metadata TEXT NOT NULL,
+    vector BLOB,
+    hash BLOB NOT NULL
+);
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+"""
+# The largest text, or vector, that is written or read.
+LARGEST_VALUE = 1 << 26
+_PATIENCE = 10.0
+_FETCHED_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is known of an item; ``labels`` is None where they are unknown."""
+
+    id: str
+    text: str
+    labels: tuple[str, ...] | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """An item in its row; ``vector`` is None where the generation's array holds it."""
+
+    row: int
+    item: Item
+    vector: bytes | None
+
+
+class Items:
+    """The table of items, with a count, a next row and a revision that every change moves."""
+
+    def __init__(self, connection: sqlite3.Connection, where: str) -> None:
+        self._connection = connection
+        self._where = where
+
+    @classmethod
+    def create(cls, key: str) -> Self:
+        """An empty table in memory."""
+        items = cls(_connect(":memory:"), "the index")
+        with items._transaction() as cursor:
+            for statement in _SCHEMA.split(";"):
+                cursor.execute(statement)
+            about = {"key": key, "count": 0, "next": 0, "revision": 0}
+            cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        return items
+
+    @classmethod
+    def open(cls, path: Path, key: str, *, write: bool) -> Self:
+        """The table in a file, if it is the one that belongs to a manifest's key."""
+        if not path.is_file() or path.is_symlink():
+            raise FileNotFoundError(path)
+        mode = "mode=rw" if write else "mode=ro"
+        log = path.with_name(f"{path.name}-wal")
+        if not write and not os.access(path.parent, os.W_OK) and not log.exists():
+            # Readers of a log leave marks beside it; on a read-only medium nobody writes one.
+            mode = "immutable=1"
+        items = cls(_connect(f"{path.resolve().as_uri()}?{mode}"), str(path))
+        with items._reading():
+            found = items._about("key")
+        if found != key:
+            items.close()
+            raise InvalidFile(f"{path} belongs to another index, and is not opened.")
+        return items
+
+    @classmethod
+    def write_file(cls, path: Path, records: Iterable[Record], key: str) -> None:
+        """Write records to a new table in a file, on disk when this returns."""
+        fresh = cls.create(key)
+        with closing(fresh._connection), fresh._writing(path):
+            fresh.write(records, ())
+            with closing(_connect(path.resolve().as_uri())) as target:
+                fresh._connection.backup(target)
+                target.execute("PRAGMA journal_mode = WAL")
+                target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    # --- changing ---------------------------------------------------------------------
+
+    def write(self, records: Iterable[Record], gone: Sequence[int]) -> None:
+        """Remove some rows and add others, all or none of them."""
+        with self._writing(), self._transaction() as cursor:
+            cursor.executemany("DELETE FROM items WHERE row = ?", ((row,) for row in gone))
+            added = cursor.executemany(
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", map(_as_row, records)
+            ).rowcount
+            last = cursor.execute("SELECT max(row) FROM items").fetchone()[0]
+            count, following = self._about("count"), self._about("next")
+            about = {
+                "count": count - len(gone) + max(added, 0),
+                "next": max(following, 0 if last is None else last + 1),
+                "revision": self._about("revision") + 1,
+            }
+            cursor.executemany(
+                "UPDATE about SET value = ? WHERE name = ?",
+                ((value, name) for name, value in about.items()),
+            )
+
+    # --- reading ----------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reading inside sees one state, whatever a writer does."""
+        with self._reading():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
+    @property
+    def next_row(self) -> int:
+        """The number of the next item's row; numbers are not used twice."""
+        with self._reading():
+            return self._whole("next")
+
+    @property
+    def revision(self) -> int:
+        """A number that every change moves."""
+        with self._reading():
+            return self._whole("revision")
+
+    def scan(self, *, verify: bool = False) -> Iterator[Record]:
+        """All rows in order; ``verify`` sees that each is what was written."""
+        with self._reading():
+            count = 0
+            for values in self._connection.execute("SELECT * FROM items ORDER BY row"):
+                if verify and _hash(values[:-1]) != values[-1]:
+                    raise InvalidFile(
+                        f"{self._where} is damaged: the item in row {values[0]} is not what was "
+                        "written."
+                    )
+                count += 1
+                yield _as_record(values)
+            if verify and count != self._whole("count"):
+                raise InvalidFile(f"{self._where} is damaged: items are missing.")
+
+    def fetch(self, rows: Sequence[int]) -> dict[int, Item]:
+        """The items in some rows."""
+        found: dict[int, Item] = {}
+        with self._reading():
+            for start in range(0, len(rows), _FETCHED_AT_ONCE):
+                part = [int(row) for row in rows[start : start + _FETCHED_AT_ONCE]]
+                marks = ",".join("?" * len(part))
+                query = f"SELECT * FROM items WHERE row IN ({marks})"
+                for values in self._connection.execute(query, part):
+                    found[values[0]] = _as_record(values).item
+        return found
+
+    # --- below ------------------------------------------------------------------------
+
+    def _about(self, name: str) -> Any:
+        query = "SELECT value FROM about WHERE name = ?"
+        found = self._connection.execute(query, (name,)).fetchone()
+        return None if found is None else found[0]
+
+    def _whole(self, name: str) -> int:
+        value = self._about(name)
+        if type(value) is not int or value < 0:
+            raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
+        return value
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        cursor = self._connection.cursor()
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidFile(f"{self._where} cannot be read: {error}.") from error
+
+    @contextmanager
+    def _writing(self, path: Path | None = None) -> Iterator[None]:
+        where = self._where if path is None else str(path)
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InvalidFile(
+                f"{where} cannot be written: {error}; the index is as it was."
+            ) from error
+
+
+def _connect(where: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(
+            where,
+            timeout=_PATIENCE,
+            isolation_level=None,
+            # One index may answer on several threads; it holds a lock of its own.
+            check_same_thread=False,
+            uri=where.startswith("file:"),
+        )
+    except sqlite3.Error as error:
+        raise InvalidFile(f"{where} cannot be opened: {error}.") from error
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error as error:
+        connection.close()
+        raise InvalidFile(f"{where} cannot be read: {error}.") from error
+    return connection
+
+
+def _as_row(record: Record) -> tuple[Any, ...]:
+    item = record.item
+    labels = None if item.labels is None else json.dumps(item.labels, ensure_ascii=False)
+    metadata = json.dumps(item.metadata, ensure_ascii=False)
+    values = (record.row, item.id, item.text, labels, metadata, record.vector)
+    return (*values, _hash(values))
+
+
+def _as_record(values: tuple[Any, ...]) -> Record:
+    row, name, text, labels, metadata, vector, _ = values
+    known = None if labels is None else tuple(json.loads(labels))
+    return Record(row, Item(name, text, known, json.loads(metadata)), vector)
+
+
+def _hash(values: Iterable[Any]) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for value in values:
+        data = value if isinstance(value, bytes) else repr(value).encode()
+        found.update(len(data).to_bytes(8, "big"))
+        found.update(data)
+    return found.digest()

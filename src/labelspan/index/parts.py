@@ -1,0 +1,135 @@
+"""The files of a generation: arrays and JSON, each with its size and hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..datasets.files import write_whole
+from ..errors import InvalidFile
+from ..operators.base import Array
+
+__all__ = ["Part", "read_array", "read_json", "write_array", "write_bytes", "write_json"]
+
+# What the manifest tells of a file.
+Part = dict[str, Any]
+
+_TYPES = ("<f4", "<f8", "<i4", "<i8")
+# Text is read into memory as a whole; arrays are mapped.
+_LARGEST_JSON = 1 << 31
+_CHUNK = 1 << 20
+
+
+class _Hashing:
+    """A file being written, with the hash of what went into it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.bytes = 0
+
+    def write(self, data: Any) -> int:
+        self._hash.update(data)
+        self.bytes += memoryview(data).nbytes
+        return self._file.write(data)
+
+    def part(self, **more: Any) -> Part:
+        return {"bytes": self.bytes, "sha256": self._hash.hexdigest(), **more}
+
+
+def write_array(path: Path, array: Array) -> Part:
+    """Write an array as ``.npy``; it is never an array of objects."""
+    plain = np.asarray(array)
+    kind = plain.dtype.newbyteorder("<").str
+    if kind not in _TYPES:
+        raise InvalidFile(f"{path.name}: arrays of type {array.dtype} are not written.")
+    found: list[Part] = []
+
+    def write(file: BinaryIO) -> None:
+        hashing = _Hashing(file)
+        np.lib.format.write_array(hashing, plain.astype(kind, copy=False), allow_pickle=False)
+        found.append(hashing.part(dtype=kind, shape=list(plain.shape)))
+
+    write_whole(path, write)
+    return found[0]
+
+
+def write_json(path: Path, value: Any) -> Part:
+    """Write plain data as JSON."""
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    write_bytes(path, data)
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Put a file in the place of one that may be there, in one step."""
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    write_whole(path, write)
+
+
+def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
+    """Map an array that is what the manifest says it is; nothing in it is run."""
+    kind, shape = part.get("dtype"), part.get("shape")
+    whole = isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
+    if kind not in _TYPES or not whole:
+        raise InvalidFile(f"{path}: the manifest gives no shape and type that could be read.")
+    _check_size(path, part)
+    # In Python's own integers, so that a product beyond 64 bits stays what it is.
+    content = int(np.dtype(kind).itemsize)
+    for length in part["shape"]:
+        content *= length
+    if content > part["bytes"]:
+        raise InvalidFile(f"{path} is damaged: it is too short for an array of shape {shape}.")
+    if verify:
+        _check_hash(path, part)
+    if not content:
+        # Nothing cannot be mapped, and need not be read.
+        return np.zeros(shape, dtype=kind)
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:
+        # The header is parsed as Python's literals are, and fails in as many ways.
+        raise InvalidFile(f"{path} is damaged: it cannot be read as an array.") from error
+    if mapped.dtype.str != kind or list(mapped.shape) != shape:
+        raise InvalidFile(f"{path} is not the array that the manifest describes.")
+    # A plain view: slices of a memmap would drag its class along.
+    return np.asarray(mapped)
+
+
+def read_json(path: Path, part: Mapping[str, Any]) -> Any:
+    """Read plain data; always verified, for it is read as a whole anyway."""
+    _check_size(path, part)
+    if part["bytes"] > _LARGEST_JSON:
+        raise InvalidFile(f"{path} is too large: {part['bytes']} bytes are more than is read.")
+    _check_hash(path, part)
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from error
+
+
+def _check_size(path: Path, part: Mapping[str, Any]) -> None:
+    if type(part.get("bytes")) is not int or not isinstance(part.get("sha256"), str):
+        raise InvalidFile(f"{path}: the manifest gives no size and hash for it.")
+    size = path.stat().st_size
+    if size != part["bytes"]:
+        raise InvalidFile(
+            f"{path} is damaged: it has {size} bytes, and {part['bytes']} were written."
+        )
+
+
+def _check_hash(path: Path, part: Mapping[str, Any]) -> None:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    if found.hexdigest() != part["sha256"]:
+        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
