@@ -1,0 +1,127 @@
+"""``labelspan reproduce``: the tables and figures of the papers, measured again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .data import Home
+from .refusal import one_sentence
+
+if TYPE_CHECKING:
+    from ..experiments.reproduce import Report
+    from ..experiments.runner import Progress as Told
+
+__all__ = ["reproduce"]
+
+_COLOUR = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "not run": "dim"}
+
+
+def reproduce(  # noqa: PLR0917 - typer reads options from parameters
+    paper: Annotated[
+        str | None, typer.Argument(help="yu2005, sun2009 or wang2010; all three without it.")
+    ] = None,
+    figure: Annotated[int | None, typer.Option(help="Run this figure alone.", min=1)] = None,
+    table: Annotated[int | None, typer.Option(help="Run this table alone.", min=1)] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="Repeats of each case, in place of the usual number.", min=1)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a few minutes.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes beside each other.", min=1)] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduction"),
+    data_home: Home = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Fail where a claim that must hold does not.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Measure what the papers claim, and report claim by claim.
+
+    Results are kept as they come: a run that was interrupted goes on where it stopped.
+
+    Examples: `labelspan reproduce --quick --out try`, `labelspan reproduce wang2010 --table 3`.
+    """
+    from ..experiments.base import Scale  # noqa: PLC0415
+    from ..experiments.reproduce import PAPERS  # noqa: PLC0415
+    from ..experiments.reproduce import reproduce as run  # noqa: PLC0415
+
+    parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
+    with one_sentence(), _shown() as progress:
+        report = run(
+            [paper] if paper else PAPERS,
+            out,
+            parts=parts or None,
+            scale=Scale(quick, repeats),
+            data_home=data_home,
+            processes=jobs,
+            progress=progress,
+        )
+    _print(report, as_json=as_json)
+    if check and report.failed:
+        typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _shown() -> Iterator[Told]:
+    """A bar on stderr with the time left; silent where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("jobs", total=None)
+        last = time.monotonic()
+
+        def told(done: int, total: int) -> None:
+            nonlocal last
+            bar.update(task, completed=done, total=total)
+            if not console.is_terminal and time.monotonic() - last > 30:
+                last = time.monotonic()
+                typer.echo(f"{done} of {total} jobs", err=True)
+
+        yield told
+
+
+def _print(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        found = [
+            {
+                "paper": verdict.claim.paper,
+                "id": verdict.claim.id,
+                "claim": verdict.claim.text,
+                "where": verdict.claim.where,
+                "verdict": verdict.outcome,
+                "agreeing": verdict.agreeing,
+                "cases": verdict.cells,
+                "measured": verdict.measured,
+                "sure": verdict.claim.sure,
+            }
+            for verdict in report.verdicts
+        ]
+        typer.echo(json.dumps(found, indent=2))
+        return
+    shown = Table(title="Claims")
+    shown.add_column("where", no_wrap=True)
+    shown.add_column("claim", ratio=1)
+    shown.add_column("verdict", no_wrap=True)
+    shown.add_column("cases", justify="right", no_wrap=True)
+    run = [verdict for verdict in report.verdicts if verdict.outcome != "not run"]
+    for verdict in run:
+        colour = _COLOUR[verdict.outcome]
+        outcome = f"[{colour}]{verdict.outcome}[/{colour}]"
+        cases = f"{verdict.agreeing}/{verdict.cells}"
+        claim = verdict.claim
+        shown.add_row(f"{claim.paper}, {claim.part}", claim.text, outcome, cases)
+    console = Console()
+    console.print(shown)
+    if len(run) < len(report.verdicts):
+        console.print(f"{len(report.verdicts) - len(run)} claim(s) were not touched by this run.")
+    console.print(f"The report: {report.folder / 'report.html'}", soft_wrap=True)
