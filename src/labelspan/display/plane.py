@@ -1,0 +1,100 @@
+"""Two dimensions of a space: two of its components, or its widest plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidInput, InvalidParameter
+from ..estimators.space import fixed_signs
+from ..metrics.inputs import read_numbers
+from ..operators.base import Array
+from ..solvers.small import leading
+from ..validation.params import Integer
+
+__all__ = ["Components", "Plane", "plane", "read_points", "scaling"]
+
+Components = Sequence[int] | Literal["pca"] | None
+
+# The variances of a space in which no direction scatters twice as wide as another: there,
+# principal axes are chance, and the space's own order of components says more.
+_WHITE = 4.0
+
+
+class Plane(NamedTuple):
+    """Points in two dimensions, and what their axes are."""
+
+    points: Array
+    axes: tuple[str, str]
+
+
+def read_points(owner: str, points: Any) -> Array:
+    """Points to draw, in two dimensions."""
+    array = read_numbers(points, "points", owner)
+    if array.shape[1] != 2:
+        raise InvalidInput(f"{owner}: points must have two columns, but has shape {array.shape}.")
+    return array
+
+
+def plane(owner: str, table: Array, components: Components) -> Plane:
+    """Two dimensions of a table with a row a point and a column a component.
+
+    None takes both components of a space with two, and the principal axes of a larger one;
+    of a larger one that is white, the first two components.
+    """
+    count = table.shape[1]
+    if count < 2:
+        raise InvalidInput(
+            f"{owner}: the space has one component, and a picture of it needs two; "
+            "learn a space with more."
+        )
+    if components is None and count > 2:
+        values, _ = leading(_scatter(table), count)
+        components = "pca" if values[0] > _WHITE * values[-1] else (0, 1)
+    elif components is None:
+        components = (0, 1)
+    if isinstance(components, str) and components == "pca":
+        return _principal(table)
+    first, second = _pair(owner, components, count)
+    names = (f"component {first}", f"component {second}")
+    return Plane(table[:, [first, second]], names)
+
+
+def scaling(likeness: Array) -> Plane:
+    """Classical scaling: squared distances are twice what the likeness lacks to 1."""
+    centred = likeness - likeness.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = leading(centred, 2)
+    lengths = np.sqrt(np.maximum(values, 0.0))
+    names = _shares("axis", values, float(np.trace(centred)))
+    return Plane(vectors * fixed_signs(vectors) * lengths, names)
+
+
+def _shares(what: str, values: Array, total: float) -> tuple[str, str]:
+    first, second = (f"{value / (total or 1.0):.0%} of the scatter" for value in values[:2])
+    return f"{what} 1 ({first})", f"{what} 2 ({second})"
+
+
+def _pair(owner: str, components: Any, count: int) -> tuple[int, int]:
+    pair = tuple(components) if np.ndim(components) == 1 else ()
+    inside = [Integer(0).accepts(number) and number < count for number in pair]
+    if len(pair) != 2 or not all(inside) or pair[0] == pair[1]:
+        raise InvalidParameter(
+            f"{owner}: components must be two different numbers from 0 to {count - 1}, "
+            f"'pca' or None, but {components!r} was given."
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _scatter(table: Array) -> Array:
+    centred = table - table.mean(axis=0, dtype=np.float64)
+    return np.asarray(centred.T @ centred)
+
+
+def _principal(table: Array) -> Plane:
+    values, vectors = leading(_scatter(table), table.shape[1])
+    axes = vectors[:, :2] * fixed_signs(vectors[:, :2])
+    points = (table - table.mean(axis=0, dtype=np.float64)) @ axes
+    return Plane(points, _shares("principal axis", values, float(values.sum())))

@@ -1,0 +1,122 @@
+"""What the pictures share: colours, markers, names that fit, and axes to draw on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import InvalidParameter
+from ..operators.base import Array
+
+__all__ = [
+    "COLOURS",
+    "FONT",
+    "GREY",
+    "MARKERS",
+    "PALE",
+    "check_fitted",
+    "check_names",
+    "legend_point",
+    "make_axes",
+    "rows_of",
+    "short_ticks",
+    "shorten",
+    "side_legend",
+]
+
+# Okabe and Ito's colours, and two more that stay apart from them, and from the greys, for
+# readers who lack one of the three kinds of cones. Yellow, weak on white, comes last.
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#56B4E9",
+    "#CC79A7",
+    "#000000",
+    "#5500BB",
+    "#663311",
+    "#F0E442",
+)
+GREY, PALE = "#BDBDBD", "#DADADA"
+# When the colours are used up they begin again with the next marker.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+FONT = 9
+
+_LONGEST = 32
+_LEGEND_ROWS = 18
+
+
+def shorten(name: Any) -> str:
+    """A name as text on one line; the middle of a long one is left out."""
+    text = " ".join(str(name).split())
+    if len(text) <= _LONGEST:
+        return text
+    half = (_LONGEST - 1) // 2
+    return f"{text[: _LONGEST - 1 - half]}…{text[-half:]}"
+
+
+def make_axes(ax: Any, size: tuple[float, float]) -> Any:
+    """The axes that were given, or those of a new figure."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def short_ticks(ax: Any) -> None:
+    """Few numbers on both axes, and short: a power of ten stands at the end of the axis."""
+    ax.locator_params(nbins=6)
+    ax.ticklabel_format(scilimits=(-2, 4))
+
+
+def legend_point(text: str, colour: str, marker: str = "o", size: float = 6.0) -> Any:
+    """A line of a legend: a point, of a diameter in points, and what it stands for."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=marker,
+        markersize=size,
+        markeredgewidth=0,
+        color=colour,
+        label=text,
+    )
+
+
+def side_legend(ax: Any, handles: list[Any], **options: Any) -> None:
+    """A legend to the right of the axes, where it hides nothing."""
+    ax.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        frameon=False,
+        fontsize=FONT,
+        ncols=-(-len(handles) // _LEGEND_ROWS),
+        **options,
+    )
+
+
+def check_fitted(owner: str, estimator: Any) -> None:
+    """Refuse an estimator that has learned nothing yet."""
+    check_is_fitted(estimator, msg=f"{owner}: this %(name)s is not fitted; call its fit first.")
+
+
+def check_names(owner: str, what: str, names: Any, count: int) -> Array:
+    """Names of labels or features, one for each."""
+    array = np.asarray(names)
+    if array.shape != (count,):
+        raise InvalidParameter(
+            f"{owner}: {what} must have {count} entries, but has shape {array.shape}."
+        )
+    return array
+
+
+def rows_of(y: Any) -> int:
+    """How many rows labels have, in whatever they came."""
+    return int(y.shape[0]) if len(getattr(y, "shape", ())) else len(y)
