@@ -22,6 +22,7 @@ from labelspan.solvers import (
     eigen_residual,
     normal,
     refuse_unless_fit,
+    small,
 )
 from labelspan.solvers.least_squares import targets
 
@@ -345,3 +346,21 @@ def test_auto_chooses_by_this_table(problem, solver, reason):
     choice = choose_solver(problem)
     assert choice.solver == solver
     assert reason in choice.reason
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("deficient", [False, True])
+def test_ritz_is_the_spectral_solution(alpha, deficient):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 12))
+    if deficient:
+        X[:, 10:] = X[:, :2]
+    labels = rng.standard_normal((40, 3))
+    factor = Factor(labels, 0.4, Regression(alpha))
+    values, inside = small.ritz(X.T @ X, X.T @ labels, factor, 5, 1e-10)
+    squares, right = small.psd_basis(X.T @ X, 1e-10)
+    coordinates = (right.T @ X.T @ labels) / np.sqrt(squares)[:, None]
+    expected, spectral = small.spectral(squares, coordinates, factor, 0.0, 5)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    assert angle(X @ inside, X @ right @ spectral) < 1e-6
+    np.testing.assert_allclose(inside.T @ X.T @ X @ inside, np.eye(5), atol=1e-9)

@@ -12,7 +12,7 @@ from ..operators.arrays import Array, column_norms, concatenate, inner, like
 from ..penalties import L1
 from .base import Problem, Solution
 from .krylov import KrylovSpace, Tail, truncated_svd
-from .small import leading, leading_values, psd_basis, psd_solve, spectral
+from .small import leading, leading_values, psd_solve, ritz
 
 __all__ = ["Randomized", "grow"]
 
@@ -95,10 +95,7 @@ class Randomized:
         tol = _LABELS_TOL if self.tol is None else self.tol
         space, seen, rest = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
         tolerance = 64 * float(np.finfo(X.dtype).eps)
-        values, vectors = psd_basis(space.gram, tolerance)
-        coordinates = (vectors.T @ seen) / np.sqrt(values)[:, None]
-        eigenvalues, inside = spectral(values, coordinates, factor, 0.0, count)
-        inside = vectors @ inside
+        eigenvalues, inside = ritz(space.gram, seen, factor, count, tolerance)
         weights, images = space.combine(inside), inside.T @ seen
         return self._solution(weights, eigenvalues, len(space.basis), rest, tol=tol, images=images)
 

@@ -21,6 +21,7 @@ __all__ = [
     "leading_values",
     "psd_basis",
     "psd_solve",
+    "ritz",
     "spectral",
     "thin_spectrum",
 ]
@@ -139,3 +140,29 @@ def spectral(
     spectrum, vectors = leading(inner, count)
     keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
     return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
+
+
+def ritz(
+    gram: Array, seen: Array, factor: Factor, count: int, tolerance: float
+) -> tuple[Array, Array]:
+    """MLSI's ridge form inside a space with basis P, from ``P'X'X P`` and ``P'X'L``.
+
+    With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
+    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. The answer is
+    ``(eigenvalues, F)`` with ``W = P F``. Where R has no inverse, by eigenvalues.
+    """
+    assert factor.regression is not None
+    with _threads(gram.shape[0]):
+        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+        lengths = np.square(np.diag(lower))
+        if failed or lengths.min(initial=1.0) <= tolerance * lengths.max(initial=0.0):
+            values, vectors = psd_basis(gram, tolerance)
+            coordinates = (vectors.T @ seen) / np.sqrt(values)[:, None]
+            eigenvalues, inside = spectral(values, coordinates, factor, 0.0, count)
+            return eigenvalues, vectors @ inside
+        slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
+        fitted = lower.T @ slopes
+        agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
+        eigenvalues, axes = thin_spectrum(agreement, count)
+        inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
+    return eigenvalues, np.asarray(inside)
