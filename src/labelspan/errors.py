@@ -9,6 +9,7 @@
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      +-- MissingData (FileNotFoundError)  a data set is neither here nor to be had
      +-- Locked                           another writer has the index open
+     +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
 
@@ -25,6 +26,7 @@ __all__ = [
     "LabelspanError",
     "LabelspanWarning",
     "Locked",
+    "LostWorkers",
     "Mismatch",
     "MissingData",
     "NotConverged",
@@ -66,6 +68,10 @@ class MissingData(LabelspanError, FileNotFoundError):
 
 class Locked(LabelspanError):
     """Another writer has the index open."""
+
+
+class LostWorkers(LabelspanError, RuntimeError):
+    """Workers of a cluster are gone, and with them what the fit needs."""
 
 
 class LabelspanWarning(UserWarning):

@@ -92,7 +92,7 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
         _check_hash(path, part)
     if not content:
         # Nothing cannot be mapped, and need not be read.
-        return np.zeros(shape, dtype=kind)
+        return np.zeros(part["shape"], dtype=kind)
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:

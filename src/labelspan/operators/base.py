@@ -27,6 +27,8 @@ class Operator(ABC):
 
     # Where the blocks live; None is the host.
     device: Any = None
+    # Whether ``X X'`` can be formed; rows on different machines never meet.
+    dual: bool = True
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -61,6 +63,11 @@ class Operator(ABC):
                 f"but one of shape {block.shape} was given."
             )
         return self.place(block)
+
+    @property
+    def short_side(self) -> int:
+        """The side of the smaller Gram matrix that can be formed."""
+        return min(self.shape) if self.dual else self.shape[1]
 
     @property
     def T(self) -> Operator:

@@ -22,6 +22,7 @@ class Composite(Operator):
         super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
         self._leader = next((part for part in parts if part.device is not None), parts[0])
         self.device = self._leader.device
+        self.dual = all(part.dual for part in parts)
 
     def place(self, block: Array) -> Array:
         if self.device is None:
@@ -33,8 +34,12 @@ class Composite(Operator):
 
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])
-        for product in products[1:]:
-            out += self.place(product)
+        for number, product in enumerate(products[1:]):
+            # The first may be a block of someone else's; from the second on it is our own.
+            if number == 0:
+                out = out + self.place(product)
+            else:
+                out += self.place(product)
         return out
 
     def _joined(self, products: Sequence[Array]) -> Array:

@@ -52,20 +52,21 @@ def choose_solver(problem: Problem) -> Choice:
     """
     factor = problem.factor
     rows, columns = problem.X.shape
+    short = problem.X.short_side
     if isinstance(problem.penalty, L1):
         return Choice("least-squares", "the 1-norm penalty has no eigenproblem")
     if factor.thin:
         return Choice("two-stage", "the factor is thin: exact from one block of regressions")
-    if columns <= _GRAM_COLUMNS and columns <= rows:
+    if columns <= _GRAM_COLUMNS and columns == short:
         return Choice("gram", f"{columns} columns are few: one pass for X'X is exact and cheap")
-    if rows <= _DUAL_ROWS or (columns <= _GRAM_COLUMNS):
-        return Choice("eigen", f"the smaller side, {min(rows, columns)}, is short: exact, dual")
+    if rows == short and (rows <= _DUAL_ROWS or columns <= _GRAM_COLUMNS):
+        return Choice("eigen", f"the smaller side, {rows}, is short: exact, dual")
     if factor.regression is not None and factor.regression.mix is not None:
         return Choice("two-stage", "form='inverse' needs the regression to its end")
     if factor.labels is not None and factor.regression is None:
-        name = "gram" if columns <= min(rows, DIRECT_LIMIT) else "eigen"
+        name = "gram" if columns == short <= DIRECT_LIMIT else "eigen"
         return Choice(name, "form='direct' has dense solvers only")
-    if problem.n_components > min(rows, columns) // 4 and min(rows, columns) <= DIRECT_LIMIT:
-        name = "gram" if columns <= rows else "eigen"
+    if problem.n_components > min(rows, columns) // 4 and short <= DIRECT_LIMIT:
+        name = "gram" if columns == short else "eigen"
         return Choice(name, "a large part of the spectrum is wanted: direct is cheaper")
     return Choice("randomized", "two long sides: block Krylov, to a stated share of the objective")

@@ -36,7 +36,7 @@ class Eigen:
                 "solver='eigen' cannot take penalty='l1', which has no eigenproblem; "
                 "use solver='least-squares'."
             )
-        smaller = min(problem.X.shape)
+        smaller = problem.X.short_side
         if smaller > _LIMIT:
             return (
                 f"solver='eigen' would form a dense {smaller} x {smaller} array, above its limit "
@@ -48,7 +48,7 @@ class Eigen:
         X, labels = problem.X, problem.factor.labels
         rows, columns = X.shape
         tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
-        if columns <= rows:
+        if columns == X.short_side:
             values, right = psd_basis(X.gram(), tolerance)
             coordinates = _primal_coordinates(problem, values, right)
         else:

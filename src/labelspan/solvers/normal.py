@@ -48,7 +48,7 @@ def regress(
     penalty, the iteration is tried first, and the Gram matrix only where the penalty is too
     small for it. The minimum-norm solution where ``alpha`` is 0.
     """
-    smaller = min(X.shape)
+    smaller = X.short_side
     if smaller <= (min(_SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
         return _direct(X, targets, alpha)
     budget = max_iter if smaller > DIRECT_LIMIT else min(max_iter, _BUDGET)
@@ -62,7 +62,7 @@ def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     rows, columns = X.shape
     tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
     cross = X.cross(targets)
-    if columns <= rows:
+    if columns == X.short_side:
         slopes = psd_solve(X.gram(), cross, alpha, tolerance)
         return Regressed(slopes, cross, "primal Gram matrix", 1, 0.0, True)
     dual = psd_solve(X.cogram(), host(targets), alpha, tolerance)

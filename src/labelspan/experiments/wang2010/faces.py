@@ -23,7 +23,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "orl": (2, 3, 4, 5, 6, 7, 8),
     "pie": (5, 10, 20, 30),
 }
-_REPEATS = {"yale": 50, "orl": 50, "pie": 5}
+_REPEATS = {"yale": 20, "orl": 20, "pie": 3}
 _STYLE = {
     "1-NN": ("#777777", "o"),
     "Eigenfaces": ("#56b4e9", "s"),
@@ -141,7 +141,8 @@ FIGURE_2 = Part(
     tables=_tables,
     draw=_draw,
     deviations=(
-        "5 draws of the training images for pie, where the paper has 50; of pie "
+        "20 draws of the training images for yale and orl and 3 for pie, where the paper has 50; "
+        "of pie "
         f"{_MOST} images of each person, drawn at random, where the paper has 170.",
         "DLE follows principal components, n less the classes, as Fisherfaces do: with more "
         "pixels than images its pseudo-inverses weigh noise, as 'all pixels' shows. The paper "

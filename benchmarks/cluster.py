@@ -1,0 +1,136 @@
+"""Rows on Dask workers against rows at hand: the overhead on rcv1, and weak scaling.
+
+Workers are processes of this machine with one thread each, so nothing here is gained by
+more machines; what is measured is the price of tasks, messages and copies. *Overhead* fits
+the same model on the same rows, locally (with one thread, and with those there are) and on
+one and two workers; ``angle`` is that between the spaces. *Weak scaling* gives every worker
+all rows of rcv1, as a file that it reads itself, with the labels to match: with two workers
+there are twice the rows, and the time would ideally stay. The client's own share of a fit,
+the orthogonalisation of n x K blocks, doubles in any case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from labelspan import CCA, MLSI
+from labelspan.metrics import principal_angles
+from labelspan.operators.distributed import row_blocks, row_blocks_of
+
+from .data import DataSet, load
+from .harness import Report, Row, make_parser, measure
+
+WORKERS = (1, 2)
+LOCAL = "local, one thread"
+WIDTH = 110
+
+
+def start(stack: ExitStack, workers: int) -> Client:
+    """A cluster of processes with one thread each, closed with the stack."""
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": ":0"},
+        silence_logs=40,
+    )
+    return stack.enter_context(Client(stack.enter_context(cluster)))
+
+
+def overhead(
+    data: DataSet, model: Any, clients: dict[int, Client], blocks: int, repeats: int
+) -> list[Row]:
+    """The same fit at hand and on workers."""
+    passes: list[str] = []
+    held = {
+        workers: row_blocks_of(client, data.X, blocks * workers, on_pass=passes.append)
+        for workers, client in clients.items()
+    }
+
+    def fit(X: Any) -> Any:
+        return model(X, data.Y)
+
+    def one_thread() -> Any:
+        with threadpool_limits(1):
+            return fit(data.X)
+
+    cases: dict[str, Callable[[], Any]] = {LOCAL: one_thread, "local": lambda: fit(data.X)}
+    for workers, operator in held.items():
+        cases[f"{workers} worker(s)"] = lambda operator=operator: fit(operator)
+    passes.clear()
+    rows = measure(cases, repeats, memory=False)
+    each = len(passes) / (len(held) * (repeats + 1))
+    space = rows[0].value.components_.T.astype(np.float64)
+    for row in rows:
+        angles = principal_angles(row.value.components_.T.astype(np.float64), space)
+        row.notes = {"solver": row.value.solver_, "angle": f"{angles.max():.1e}"}
+        if row.name.endswith("worker(s)"):
+            row.notes["passes"] = f"{each:.0f}"
+    return rows
+
+
+def weak_scaling(
+    data: DataSet, model: Any, clients: dict[int, Client], folder: Path, repeats: int
+) -> list[Row]:
+    """All rows for every worker: one product of each kind, and a fit."""
+    file = folder / "rows.npz"
+    sparse.save_npz(file, sparse.csr_matrix(data.X), compressed=False)
+    cases: dict[str, Callable[[], Any]] = {}
+    for workers, client in clients.items():
+        X = row_blocks(client, [file] * workers)
+        Y = np.concatenate([data.Y] * workers)
+        rng = np.random.default_rng(0)
+        wide, tall = (X.random_block(side, WIDTH, rng) for side in X.shape[::-1])
+        cases[f"X V, {workers} worker(s)"] = lambda X=X, wide=wide: X.matmat(wide)
+        cases[f"X' U, {workers} worker(s)"] = lambda X=X, tall=tall: X.rmatmat(tall)
+        cases[f"MLSI, {workers} worker(s)"] = lambda X=X, Y=Y: model(X, Y)
+    rows = {row.name: row for row in measure(cases, repeats, memory=False)}
+    for name, row in rows.items():
+        first = rows[name.replace(f"{WORKERS[1]} w", f"{WORKERS[0]} w")]
+        row.notes = {"efficiency": f"{first.median / row.median:.2f}"}
+    return [rows[name] for name in sorted(rows)]
+
+
+def main(args: argparse.Namespace) -> None:
+    """Two tables of overhead, one of scaling."""
+    report = Report("cluster", args)
+    data = load("rcv1", args.data)
+    count = args.components
+    if args.quick:
+        some = np.random.default_rng(args.seed).permutation(data.X.shape[0])[:2000]
+        data, count = data.take(some), min(count, 20)
+    data = data.astype(np.float32)
+    models = {
+        f"MLSI, K={count}": lambda X, Y: MLSI(count, random_state=args.seed).fit(X, Y),
+        "CCA": lambda X, Y: CCA(alpha=1.0).fit(X, Y),
+    }
+    size = f"rcv1 {data.X.shape[0]} x {data.X.shape[1]}, float32"
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        clients = {workers: start(stack, workers) for workers in WORKERS}
+        for name, model in models.items():
+            print(f"{name} ...", file=sys.stderr)
+            rows = overhead(data, model, clients, args.blocks, args.repeats)
+            report.add(f"overhead, {name}, {size}", rows, peer=LOCAL)
+        rows = weak_scaling(data, next(iter(models.values())), clients, folder, args.repeats)
+        report.add(f"weak scaling, {size} a worker, {WIDTH} columns", rows)
+    report.write()
+
+
+if __name__ == "__main__":
+    parser = make_parser(__doc__, repeats=5)
+    parser.add_argument("--components", type=int, default=100, help="K of MLSI")
+    parser.add_argument("--blocks", type=int, default=1, help="blocks a worker")
+    main(parser.parse_args())
