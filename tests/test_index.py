@@ -74,6 +74,29 @@ def test_search_is_the_cosine_with_every_item(index):
         assert abs(hit.score - cosines[row]) < 1e-5
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("count", "k"), [(5, 10), (64, 1), (200, 3), (200, 4), (1000, 10), (1000, 999)]
+)
+def test_the_best_of_many_are_those_of_a_full_sort(count, k, ties):
+    rng = np.random.default_rng(count + k)
+    drawn = rng.standard_normal((count, 3))
+    rows = unit_rows(drawn.round() if ties else drawn)
+    vectors, query = Vectors(rows[: count // 2]), unit_rows(rng.standard_normal((1, 3)))
+    vectors.append(rows[count // 2 :])
+    vectors.drop(np.array([1, count - 1]))
+    allowed = rng.random(count) < 0.7
+    for mask in (None, allowed):
+        open_rows = [
+            r for r in range(count) if r not in {1, count - 1} and (mask is None or mask[r])
+        ]
+        scores = vectors.scores(query)[0]
+        best = sorted((r for r in open_rows if scores[r] > 0), key=lambda r: (-scores[r], r))[:k]
+        ((found, given),) = vectors.top(query, k, mask)
+        assert found.tolist() == best
+        np.testing.assert_array_equal(given, np.clip(scores[best], 0, 1))
+
+
 def test_scores_fall_and_lie_between_0_and_1(index):
     hits = index.search("music", 100)
     scores = [hit.score for hit in hits]

@@ -1,25 +1,31 @@
 """labelspan: small spaces that labels inform."""
 
-from .estimators import (
-    CCA,
-    DLE,
-    HSL,
-    LDA,
-    LPP,
-    LSI,
-    MLSI,
-    OPLS,
-    DLEClassifier,
-    LoadingsPath,
-    SupervisedLSI,
-    Tuning,
-    loadings_path,
-    supervised_lsi,
-    tune,
-)
-from .index import SemanticIndex
-from .operators import as_operator
-from .solvers import choose_solver
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimators import (
+        CCA,
+        DLE,
+        HSL,
+        LDA,
+        LPP,
+        LSI,
+        MLSI,
+        OPLS,
+        DLEClassifier,
+        LoadingsPath,
+        SupervisedLSI,
+        Tuning,
+        loadings_path,
+        supervised_lsi,
+        tune,
+    )
+    from .index import SemanticIndex
+    from .operators import as_operator
+    from .solvers import choose_solver
 
 __version__ = "0.1.0"
 
@@ -43,3 +49,23 @@ __all__ = [
     "supervised_lsi",
     "tune",
 ]
+
+# Where the names are that are not estimators.
+_ELSEWHERE = {"SemanticIndex": "index", "as_operator": "operators", "choose_solver": "solvers"}
+
+_PACKAGES = ("datasets", "display", "errors", "estimators", "graph", "index", "metrics")
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: the command's help and its completions do not wait for scikit-learn.
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".{_ELSEWHERE.get(name, 'estimators')}", __name__)
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from .. import __version__
+from .corpus_map import corpus_map
+from .data import data
+from .demo import demo
+from .evaluate import evaluate
+from .fit import add, fit
+from .look import axes, info
+from .reproduce import reproduce
+from .search import search
+from .serve import serve
+from .tag import tag
 
 __all__ = ["app", "main"]
 
@@ -21,6 +27,19 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+# In the order in which a newcomer needs them.
+app.command()(demo)
+app.command()(fit)
+app.command()(search)
+app.command()(tag)
+app.command()(add)
+app.command()(evaluate)
+app.command("map")(corpus_map)
+app.command()(serve)
+app.command()(axes)
+app.command()(info)
+app.add_typer(data, name="data")
+app.command()(reproduce)
 
 
 def _version(value: bool) -> None:
@@ -36,29 +55,3 @@ def main(
     ] = False,
 ) -> None:
     """Small spaces that labels inform."""
-
-
-@app.command()
-def demo(
-    components: Annotated[int, typer.Option(help="Dimensions of each space.", min=1, max=9)] = 8,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Compare spaces on scikit-learn's digits, each with several labels.
-
-    For every unseen picture its ten nearest neighbours are looked up in each space: how
-    many show the same digit, and how much of their labels agrees.
-    """
-    # Imported here, so that --help does not wait for scikit-learn.
-    from ..experiments.quickstart import quickstart  # noqa: PLC0415
-
-    rows = list(quickstart(components))
-    if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    table = Table(title="Ten nearest neighbours of 719 unseen digits")
-    table.add_column("space")
-    for column in ("dimensions", "same digit", "label Jaccard"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(row.space, str(row.dimensions), f"{row.same_digit:.1%}", f"{row.jaccard:.3f}")
-    Console().print(table)

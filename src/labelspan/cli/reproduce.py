@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .data import Home
+from .progress import shown
 from .refusal import one_sentence
 
 if TYPE_CHECKING:
     from ..experiments.reproduce import Report
-    from ..experiments.runner import Progress as Told
 
 __all__ = ["reproduce"]
 
@@ -55,7 +51,7 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     from ..experiments.reproduce import reproduce as run  # noqa: PLC0415
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
-    with one_sentence(), _shown() as progress:
+    with one_sentence(), shown("jobs") as progress:
         report = run(
             [paper] if paper else PAPERS,
             out,
@@ -69,25 +65,6 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     if check and report.failed:
         typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)
         raise typer.Exit(1)
-
-
-@contextmanager
-def _shown() -> Iterator[Told]:
-    """A bar on stderr with the time left; silent where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("jobs", total=None)
-        last = time.monotonic()
-
-        def told(done: int, total: int) -> None:
-            nonlocal last
-            bar.update(task, completed=done, total=total)
-            if not console.is_terminal and time.monotonic() - last > 30:
-                last = time.monotonic()
-                typer.echo(f"{done} of {total} jobs", err=True)
-
-        yield told
 
 
 def _print(report: Report, *, as_json: bool) -> None:

@@ -30,6 +30,7 @@ from . import (
 from .balance import load_balance
 from .base import Card, DataSet
 from .cora import load_cora
+from .corpora import TaggedTexts, read_corpus
 from .debtags import Debtags, load_debtags
 from .emotions import load_emotions
 from .files import data_home
@@ -59,6 +60,7 @@ __all__ = [
     "DataSet",
     "Debtags",
     "Tagged",
+    "TaggedTexts",
     "card",
     "data_home",
     "load",
@@ -86,6 +88,7 @@ __all__ = [
     "make_tagged_vectors",
     "names",
     "read_arff",
+    "read_corpus",
     "read_csv",
     "read_jsonl",
     "read_libsvm",

@@ -1,5 +1,7 @@
 """Displays: pictures of computed arrays, in scikit-learn's manner."""
 
+from .corpus_html import corpus_html
+from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
 from .ends import LoadingsDisplay
 from .label_map import LabelMapDisplay
@@ -8,10 +10,13 @@ from .spectrum import SpectrumDisplay
 from .tuning import TuningDisplay
 
 __all__ = [
+    "CorpusMap",
+    "CorpusMapDisplay",
     "EmbeddingDisplay",
     "LabelMapDisplay",
     "LoadingsDisplay",
     "LoadingsPathDisplay",
     "SpectrumDisplay",
     "TuningDisplay",
+    "corpus_html",
 ]

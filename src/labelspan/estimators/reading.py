@@ -44,7 +44,13 @@ def ends(owner: str, table: Array, names: Sequence[Any] | Array, component: int,
         raise InvalidParameter(
             f"{owner}: names must have {row.size} entries, but has {len(names)}."
         )
-    order = np.argsort(row, kind="stable")
-    high = [Entry(names[i], float(row[i])) for i in order[::-1][:n] if row[i] > 0]
-    low = [Entry(names[i], float(row[i])) for i in order[:n] if row[i] < 0]
+    inner = min(n, row.size)
+    bounds = np.partition(row, [inner - 1, row.size - inner])
+    # All that equal a bound, so that ties are settled by column.
+    below = np.flatnonzero(row <= bounds[inner - 1])
+    above = np.flatnonzero(row >= bounds[row.size - inner])
+    lowest = below[np.argsort(row[below], kind="stable")][:n]
+    highest = above[np.argsort(row[above], kind="stable")][::-1][:n]
+    high = [Entry(names[i], float(row[i])) for i in highest if row[i] > 0]
+    low = [Entry(names[i], float(row[i])) for i in lowest if row[i] < 0]
     return Ends(high, low)

@@ -11,7 +11,7 @@ from pathlib import Path
 from .base import Paper, Part, Table
 from .verdicts import Verdict
 
-__all__ = ["Section", "markdown", "page"]
+__all__ = ["Section", "html_list", "html_page", "html_picture", "html_table", "markdown", "page"]
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -65,22 +65,25 @@ def page(
     title: str, about: Sequence[str], sections: Sequence[Section], verdicts: Sequence[Verdict]
 ) -> str:
     """The report as one HTML file that needs no other."""
-    body = [f"<h1>{escape(title)}</h1>", _items(about)]
+    body = [f"<h1>{escape(title)}</h1>", html_list(about)]
     for paper in _papers(sections):
         body += [f"<h2>{escape(paper.name)}: {escape(paper.title)}</h2>"]
-        body += [f"<p>{escape(paper.citation)}</p>", _html_table(_claims_table(paper, verdicts))]
+        body += [f"<p>{escape(paper.citation)}</p>", html_table(_claims_table(paper, verdicts))]
         for section in sections:
             if section.paper.name != paper.name:
                 continue
             body.append(f"<h3>{escape(section.part.name)}: {escape(section.part.title)}</h3>")
             body.append(f"<p>{escape(_ran(section))}</p>")
             warned = [f"Warned: {line}" for line in section.warnings]
-            body.append(_items([*section.part.deviations, *warned]))
+            body.append(html_list([*section.part.deviations, *warned]))
             if section.figure is not None:
-                picture = base64.b64encode(section.figure.read_bytes()).decode()
-                alt = escape(section.part.title, quote=True)
-                body.append(f'<img alt="{alt}" src="data:image/png;base64,{picture}">')
-            body += [_html_table(table) for table in section.tables]
+                body.append(html_picture(section.figure.read_bytes(), section.part.title))
+            body += [html_table(table) for table in section.tables]
+    return html_page(title, body)
+
+
+def html_page(title: str, body: Sequence[str]) -> str:
+    """A page that needs no other file, from the parts of its body."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -123,7 +126,14 @@ def _markdown_table(table: Table) -> list[str]:
     return [*lines, "", *([table.note, ""] if table.note else [])]
 
 
-def _html_table(table: Table) -> str:
+def html_picture(content: bytes, title: str) -> str:
+    """A PNG picture inside the page."""
+    picture = base64.b64encode(content).decode()
+    return f'<img alt="{escape(title, quote=True)}" src="data:image/png;base64,{picture}">'
+
+
+def html_table(table: Table) -> str:
+    """A table with its title and its note."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.head)
     rows = "".join(f"<tr>{''.join(map(_cell, cells))}</tr>" for cells in table.rows)
     note = f"<p>{escape(table.note)}</p>" if table.note else ""
@@ -140,7 +150,8 @@ def _cell(text: str) -> str:
     return f'<td class="number">{escape(text)}</td>' if number else f"<td>{escape(text)}</td>"
 
 
-def _items(lines: Sequence[str]) -> str:
+def html_list(lines: Sequence[str]) -> str:
+    """Sentences as a list; nothing where there is none."""
     if not lines:
         return ""
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"

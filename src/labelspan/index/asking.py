@@ -93,12 +93,15 @@ class Asking(Stored):
             vectors, single = corpus.vectors(as_names(items)), isinstance(items, str)
         else:
             vectors, single = self._texts(query)
-        answers = []
-        for row in tagger.probabilities(vectors):
-            best = np.argsort(-row, kind="stable")[:k]
-            answers.append(
-                [Tag(tagger.labels[j], float(row[j]), float(tagger.thresholds[j])) for j in best]
+        found = tagger.probabilities(vectors)
+        best = np.argsort(-found, axis=1, kind="stable")[:, :k]
+        likely = np.take_along_axis(found, best, axis=1)
+        answers = [
+            [Tag(tagger.labels[j], p, t) for j, p, t in zip(*columns, strict=True)]
+            for columns in zip(
+                best.tolist(), likely.tolist(), tagger.thresholds[best].tolist(), strict=True
             )
+        ]
         return answers[0] if single else answers
 
     def explain(

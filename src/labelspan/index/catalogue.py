@@ -96,8 +96,12 @@ class Catalogue:
     def labelled(self, label: Any) -> Array:
         """The rows with a label, in order."""
         if label not in self._labels:
-            raise InvalidInput(f"No item has the label {label!r}{_meant(label, self._labels)}.")
-        return np.array(sorted(self._labels[label]), dtype=np.intp)
+            raise self.unknown_label(label)
+        return np.sort(np.fromiter(self._labels[label], dtype=np.intp))
+
+    def unknown_label(self, label: Any) -> InvalidInput:
+        """What to say of a label that no item has."""
+        return InvalidInput(f"No item has the label {label!r}{_meant(label, self._labels)}.")
 
     def label_counts(self) -> dict[str, int]:
         """How many items carry each label, by name."""

@@ -24,7 +24,10 @@ _NOTHING = Ends([], [])
 def label_direction(corpus: Corpus, label: str) -> Array:
     """The unit vector whose cosines say best, by least squares, which items have a label."""
     mean, second = corpus.moments()
-    own = corpus.labelled_vectors(label).mean(axis=0, dtype=np.float64)
+    names, centres = corpus.centred_labels()
+    if label not in names:
+        raise corpus.catalogue.unknown_label(label)
+    own = mean + centres[names.index(label)]
     ridge = max(float(np.trace(second)) / mean.size, np.finfo(float).tiny) / max(1, len(corpus))
     direction = np.linalg.solve(second + ridge * np.eye(mean.size), own)
     norm = float(np.linalg.norm(direction))

@@ -37,6 +37,7 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 LARGEST_VALUE = 1 << 26
 _PATIENCE = 10.0
 _FETCHED_AT_ONCE = 500
+_LONGEST_TITLE = 90
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,13 @@ class Item:
     text: str
     labels: tuple[str, ...] | None
     metadata: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The first line of the text, not too long of it; the id where there is none."""
+        line = next((part for part in self.text.splitlines() if part.strip()), self.id)
+        line = " ".join(line.split())
+        return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
 
 
 @dataclass(frozen=True)

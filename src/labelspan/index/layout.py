@@ -33,10 +33,11 @@ _ROWS_AT_ONCE = 4096
 _CELLS = 80
 _WIDTHS = (5, 9, 15)
 _LEAST_ITEMS = 4
-# Above this a label is found in a place that much more often than anywhere.
-_LEAST_LIFT = 2.0
-# Names are wider than high, and so is the room that each keeps to itself.
-_APART = np.array([0.26, 0.1])
+# A label must be that much more frequent in its place than anywhere; from the second on, no
+# more is asked for. What half of all items carry is a poor name for a place.
+_LEAST_LIFT, _FULL_LIFT = 2.0, 8.0
+# Two places are one within the first; names have a height, and a width for each character.
+_APART, _HEIGHT, _WIDTH = 0.12, 0.05, 0.018
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ def layout(vectors: Any, *, random_state: int = 0) -> Array:
     rng = check_random_state(random_state)
     count = len(table)
     if count <= _SAMPLE:
-        return _framed(_tsne(table, rng))
+        return _apart(_framed(_tsne(table, rng)), rng)
     chosen = np.sort(rng.choice(count, _SAMPLE, replace=False))
-    laid = _framed(_tsne(table[chosen], rng))
+    laid = _apart(_framed(_tsne(table[chosen], rng)), rng)
     others = np.setdiff1d(np.arange(count), chosen)
     places = np.empty((count, 2), dtype=np.float32)
     places[chosen] = laid
@@ -141,8 +142,17 @@ def _framed(places: Array) -> Array:
     if not len(places):
         return np.zeros((0, 2), dtype=np.float32)
     low, high = places.min(axis=0), places.max(axis=0)
-    side = max(float((high - low).max()), np.finfo(np.float32).tiny)
+    side = max(float((high - low).max()), 1e-30)
     return np.asarray((places - (low + high) / 2) / (side / 2), dtype=np.float32)
+
+
+def _apart(places: Array, rng: np.random.RandomState) -> Array:
+    """Points that lie on an earlier one moved a little: items that are the same stay together."""
+    _, first = np.unique(places, axis=0, return_index=True)
+    again = np.setdiff1d(np.arange(len(places)), first)
+    moved = places.copy()
+    moved[again] += rng.normal(scale=_SPREAD, size=(again.size, 2))
+    return np.clip(moved, -1.0, 1.0)
 
 
 def _placed(table: Array, known: Array, laid: Array) -> Array:
@@ -215,10 +225,16 @@ def regions(
     for _, region in found:
         if len(kept) == most:
             break
-        apart = [np.array([region.x - one.x, region.y - one.y]) / _APART for one in kept]
-        if all(np.linalg.norm(way) >= 1 for way in apart):
+        if not any(_meet(region, one) for one in kept):
             kept.append(region)
     return kept
+
+
+def _meet(one: Region, other: Region) -> bool:
+    """Whether two regions are in one place, or the name of one over that of the other."""
+    x, y = abs(one.x - other.x), abs(one.y - other.y)
+    width = _WIDTH * (len(one.name) + len(other.name)) / 2
+    return bool(np.hypot(x, y) < _APART or (x < width and y < _HEIGHT))
 
 
 class _Grid:
@@ -248,6 +264,7 @@ class _Grid:
             # Purity counts twice: a name may leave out items of its own, but not rename others.
             worth = 5 * purity * reach / np.maximum(4 * reach + purity, 1e-12)
             lift = purity * len(self._places) / rows.size
+            worth *= np.log(np.clip(lift, 1.0, _FULL_LIFT)) / np.log(_FULL_LIFT)
             worth[(own < _LEAST_ITEMS) | (lift < _LEAST_LIFT)] = 0.0
             place = int(worth.argmax())
             if worth.flat[place] > (found[0] if found else 0.0):

@@ -15,11 +15,12 @@ from sklearn.utils.extmath import row_norms
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from ..operators.base import Array
 from .labels import LabelLists, indicator
+from .steps import Progress, Steps
 from .tagger import Tagger, fit_tagger, labelled_folds
 from .vectorizer import default_vectorizer, feature_words
 from .vectors import unit_rows
 
-__all__ = ["Model", "learn"]
+__all__ = ["Model", "learn", "learn_words", "space_vectors"]
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,15 @@ def learn(
     *,
     folds: int,
     random_state: Any,
+    progress: Progress | None = None,
 ) -> tuple[Model, Array]:
     """Fit everything; gives the model and the unit vectors of the items."""
     owner = "fit"
+    names = tuple(sorted({label for own in labels for label in own or ()}))
+    rows = np.flatnonzero([own is not None for own in labels]) if names else np.arange(0)
+    parts = labelled_folds(rows.size, folds, check_random_state(random_state))
+    # The words, the space, and for the tagger a space for each part.
+    step = Steps(progress, 2 + len(parts))
     if vectorizer is None:
         fitted, features = None, read_vectors(vectors, len(texts), owner)
     else:
@@ -78,9 +85,8 @@ def learn(
             fitted = default_vectorizer(len(texts))
         else:
             fitted = clone(vectorizer)
-        features = _learn_words(fitted, texts)
-    names = tuple(sorted({label for own in labels for label in own or ()}))
-    known = np.array([own is not None for own in labels], dtype=bool)
+        features = learn_words(fitted, texts)
+    step()
     targets = indicator(labels, names)
     if get_tags(estimator).target_tags.required and not names:
         raise InvalidLabels(
@@ -89,10 +95,9 @@ def learn(
         )
     space = _fitted(estimator, features, targets if names else None)
     found = space_vectors(space, features)
+    step()
     if not names:
         return Model(fitted, space, None), found
-    rows = np.flatnonzero(known)
-    parts = labelled_folds(rows.size, folds, check_random_state(random_state))
 
     def outside(held: Array) -> tuple[Array, Array]:
         others = np.setdiff1d(np.arange(len(texts)), rows[held])
@@ -100,7 +105,9 @@ def learn(
         labelled = np.zeros((rows.size, part.n_components_), dtype=np.float32)
         inside = np.setdiff1d(np.arange(rows.size), held)
         labelled[inside] = space_vectors(part, _safe_indexing(features, rows[inside]))
-        return labelled, space_vectors(part, _safe_indexing(features, rows[held]))
+        unseen = space_vectors(part, _safe_indexing(features, rows[held]))
+        step()
+        return labelled, unseen
 
     tagger = fit_tagger(names, found[rows], targets[rows], parts, outside)
     return Model(fitted, space, tagger), found
@@ -141,7 +148,7 @@ def refuse_vectors(vectors: Any, owner: str) -> None:
         )
 
 
-def _learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:
+def learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:
     try:
         features = vectorizer.fit_transform(texts)
     except ValueError as error:

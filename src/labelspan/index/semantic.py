@@ -16,6 +16,7 @@ from .corpus import Corpus
 from .items import Item
 from .labels import read_ids, read_label_lists, read_metadata, read_texts
 from .model import learn
+from .steps import Progress
 
 __all__ = ["SemanticIndex"]
 
@@ -51,6 +52,8 @@ class SemanticIndex(Asking):
     ids : list of str
     labels : dict
         How many items carry each label.
+    space : estimator
+        The estimator that was fitted.
     writable : bool
         Whether items can be added and removed.
 
@@ -89,6 +92,7 @@ class SemanticIndex(Asking):
         metadata: Any = None,
         vectors: Any = None,
         label_names: Any = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn everything from items, and hold them.
 
@@ -108,6 +112,8 @@ class SemanticIndex(Asking):
             With ``vectorizer=None``.
         label_names : list of str or None, default=None
             The columns of an indicator.
+        progress : function or None, default=None
+            Told how many of all steps are done.
 
         Returns
         -------
@@ -130,6 +136,7 @@ class SemanticIndex(Asking):
             lists,
             folds=self.folds,
             random_state=self.random_state,
+            progress=progress,
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
         corpus = Corpus.of(items, found)
@@ -230,6 +237,11 @@ class SemanticIndex(Asking):
     def ids(self) -> list[str]:
         """The names of all items, in the order they came."""
         return list(self._fitted()[1].catalogue.rows)
+
+    @property
+    def space(self) -> Any:
+        """The estimator that was fitted."""
+        return self._fitted()[0].estimator
 
     @property
     def labels(self) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..errors import InvalidInput, Mismatch
 from .corpus import Corpus
-from .manifest import field, read_manifest
+from .manifest import MANIFEST, field, read_manifest
 from .model import Model
 from .persist import read_index, write_index
 from .store import Lock, commit, opened, prepared
@@ -82,10 +83,15 @@ class Stored:
             "folds": self.folds,
             "random_state": self.random_state,
         }
+        new = not folder.exists()
         folder = prepared(folder)
         lock = self._lock if own and self._lock is not None else Lock(folder)
         try:
             commit(folder, lambda made, key: write_index(made, key, model, corpus, settings))
+        except BaseException:
+            if new and not (folder / MANIFEST).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         finally:
             if lock is not self._lock:
                 lock.release()

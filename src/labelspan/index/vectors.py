@@ -10,6 +10,7 @@ __all__ = ["Vectors", "unit_rows"]
 
 # A block of scores, queries by items, of about 64 MiB.
 _SCORES_AT_ONCE = 1 << 24
+_BLOCK = 64
 
 
 def unit_rows(rows: Array) -> Array:
@@ -64,27 +65,30 @@ class Vectors:
     def scores(self, queries: Array) -> Array:
         """Cosines of unit queries with all rows, those that are gone included."""
         used = self.alive.size - len(self._base)
-        return np.concatenate([queries @ self._base.T, queries @ self._tail[:used].T], axis=1)
+        known = queries @ self._base.T
+        return known if not used else np.hstack([known, queries @ self._tail[:used].T])
 
     def top(
         self, queries: Array, k: int, allowed: Array | None = None
     ) -> list[tuple[Array, Array]]:
         """For each unit query the rows with the best cosines above zero, best first."""
-        open_rows = np.flatnonzero(self.alive if allowed is None else self.alive & allowed)
+        mask = self.alive if allowed is None else self.alive & allowed
+        open_rows = np.flatnonzero(mask)
+        whole = open_rows.size == mask.size
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.alive.size))
         found = []
         for start in range(0, len(queries), at_once):
-            scores = self.scores(queries[start : start + at_once])[:, open_rows]
-            found += [_best(row, open_rows, k) for row in scores]
+            scores = self.scores(queries[start : start + at_once])
+            found += [_best(row if whole else row[open_rows], open_rows, k) for row in scores]
         return found
 
 
 def _best(scores: Array, rows: Array, k: int) -> tuple[Array, Array]:
-    if k < scores.size:
-        # All that equal the k-th, so that ties are settled by row and not by chance.
-        least = -np.partition(-scores, k - 1)[k - 1]
-        near = np.flatnonzero(scores >= max(least, np.finfo(np.float32).tiny))
-    else:
-        near = np.flatnonzero(scores > 0)
+    least = np.finfo(np.float32).tiny
+    blocks = scores[: scores.size - scores.size % _BLOCK].reshape(-1, _BLOCK).max(axis=1)
+    if k <= blocks.size:
+        # The k-th best of all is no worse than the k-th of the blocks' best, which are few.
+        least = max(least, np.partition(blocks, -k)[-k])
+    near = np.flatnonzero(scores >= least)
     order = near[np.argsort(-scores[near], kind="stable")][:k]
     return rows[order], np.clip(scores[order], 0.0, 1.0)

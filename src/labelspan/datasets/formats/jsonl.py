@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..base import DataSet
 from .lines import indicator, malformed, numbered_lines, stem
 
-__all__ = ["read_jsonl", "read_objects"]
+__all__ = ["parse_objects", "read_jsonl", "read_objects"]
 
 
 def read_jsonl(
@@ -82,7 +82,14 @@ def read_objects(
     path: str | os.PathLike[str], sha256: str | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, each with its line's number; empty lines are skipped."""
-    for number, line in numbered_lines(path, sha256):
+    return parse_objects(numbered_lines(path, sha256), path)
+
+
+def parse_objects(
+    lines: Iterable[tuple[int, str]], path: str | os.PathLike[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects in numbered lines; ``path`` names where they come from."""
+    for number, line in lines:
         if not line.strip():
             continue
         try:

@@ -16,7 +16,7 @@ from scipy import sparse
 from ...errors import InvalidFile
 from ..files import read_bytes
 
-__all__ = ["TRUTH", "indicator", "malformed", "numbered_lines", "stem"]
+__all__ = ["TRUTH", "decoded_lines", "indicator", "malformed", "numbered_lines", "stem"]
 
 # How files write that a label is there, is not there, or is not known.
 TRUTH = {"1": 1, "0": 0, "true": 1, "false": 0, "?": -1, "": -1}
@@ -27,10 +27,17 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """The lines of a text file in UTF-8, counted from 1; ``.gz`` is unpacked."""
     path = Path(path)
-    raw: Any = io.BytesIO(read_bytes(path, sha256))
+    yield from decoded_lines(read_bytes(path, sha256), path, packed=path.suffix == ".gz")
+
+
+def decoded_lines(
+    content: bytes, path: str | os.PathLike[str], *, packed: bool
+) -> Iterator[tuple[int, str]]:
+    """The lines of what was read from a file or a stream, counted from 1."""
+    raw: Any = io.BytesIO(content)
     number = 0
     try:
-        if path.suffix == ".gz":
+        if packed:
             raw = gzip.GzipFile(fileobj=raw)
         # Strict about bytes, lenient about a mark at the start that some editors leave.
         with io.TextIOWrapper(raw, encoding="utf-8-sig") as lines:

@@ -14,7 +14,7 @@ from ..base import DataSet
 from ..files import read_bytes
 from .tables import Roles, assemble
 
-__all__ = ["read_parquet"]
+__all__ = ["open_table", "read_parquet"]
 
 
 def read_parquet(
@@ -48,21 +48,8 @@ def read_parquet(
     -------
     DataSet
     """
-    try:
-        import pyarrow as arrow  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidInput(
-            "read_parquet needs pyarrow, which is not installed; pip install 'labelspan[io]'."
-        ) from error
     roles = Roles(labels, classes, text, ids, separator)
-    content = arrow.BufferReader(read_bytes(Path(path)))
-    try:
-        table = parquet.read_table(content)
-    except (arrow.ArrowException, OSError) as error:
-        raise InvalidFile(
-            f"{os.fspath(path)} is damaged or no parquet file ({error}); get it anew."
-        ) from error
+    table = open_table(path)
     roles.check("read_parquet", table.column_names)
     features = {
         name: _numbers(path, name, table.column(name))
@@ -76,6 +63,24 @@ def read_parquet(
         return [_truth(path, name, row, value) for row, value in enumerate(values, 1)]
 
     return assemble(path, roles, features, column)
+
+
+def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> Any:
+    """A table of pyarrow from a parquet file, or from its content where that was read."""
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+        ) from error
+    content = read_bytes(Path(path)) if content is None else content
+    try:
+        return parquet.read_table(arrow.BufferReader(content))
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidFile(
+            f"{os.fspath(path)} is damaged or no parquet file ({error}); get it anew."
+        ) from error
 
 
 def _numbers(path: Any, name: str, column: Any) -> Any:

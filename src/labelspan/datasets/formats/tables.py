@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ from ...errors import InvalidFile, InvalidParameter
 from ..base import DataSet
 from .lines import TRUTH, indicator, malformed, numbered_lines, stem
 
-__all__ = ["Roles", "assemble", "read_csv"]
+__all__ = ["Roles", "assemble", "read_csv", "table_rows"]
+
+_LONGEST_CELL = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def read_csv(
            [1, 0]], dtype=uint8))
     """
     roles = Roles(labels, classes, text, ids, separator)
-    rows = _rows(path, delimiter)
+    rows = table_rows(numbered_lines(path), path, delimiter)
     number, columns = next(rows, (1, []))
     if not columns:
         raise malformed(path, number, "a header with the columns' names is needed")
@@ -173,14 +175,18 @@ def _number(cell: str, feature: bool) -> float:
     return float(cell) if cell.strip() else float("nan")
 
 
-def _rows(path: str | os.PathLike[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def table_rows(
+    lines: Iterable[tuple[int, str]], path: str | os.PathLike[str], delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not empty, each with the number of its last line."""
-    reader = csv.reader(
-        (line for _, line in numbered_lines(path)), delimiter=delimiter, strict=True
-    )
+    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
+    # Texts may be longer than the 131,072 characters that Python's reader allows by default.
+    limit = csv.field_size_limit(_LONGEST_CELL)
     try:
         for row in reader:
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
         raise malformed(path, reader.line_num, f"this is not csv ({error})") from error
+    finally:
+        csv.field_size_limit(limit)

@@ -1,0 +1,253 @@
+"""``labelspan fit`` and ``labelspan add``: from a corpus to an index, and further items."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .corpus import (
+    AsJson,
+    CorpusName,
+    EmptyIsNone,
+    Format,
+    IdField,
+    LabelField,
+    NoLabels,
+    Separator,
+    TextFields,
+    read,
+)
+from .progress import shown
+from .refusal import one_sentence
+from .saved import DEFAULT, IndexOption, open_index
+
+if TYPE_CHECKING:
+    from ..datasets.corpora import TaggedTexts
+
+__all__ = ["Method", "add", "fit"]
+
+
+class Method(StrEnum):
+    """The spaces that can be learned."""
+
+    mlsi = "mlsi"
+    lsi = "lsi"
+    opls = "opls"
+    cca = "cca"
+    hsl = "hsl"
+
+
+def fit(  # noqa: PLR0917 - typer reads options from parameters
+    corpus: CorpusName,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the index.")] = DEFAULT,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over an index that is there.")
+    ] = False,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="What the space is learned by: mlsi from texts and labels, lsi from texts."
+        ),
+    ] = Method.mlsi,
+    dimensions: Annotated[
+        int | None, typer.Option(help="Dimensions of the space (default: 100).", min=1)
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Strength of the penalty; larger is smoother (default: 1).", min=0),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="mlsi: the labels' share, 0 to 1 (default: 0.5).", min=0, max=1),
+    ] = None,
+    text: TextFields = None,
+    labels: LabelField = None,
+    ids: IdField = None,
+    separator: Separator = None,
+    format: Format = None,
+    no_labels: NoLabels = False,
+    empty_is_none: EmptyIsNone = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn an index from a tagged corpus, to search, tag, map and explore.
+
+    The corpus needs a text for each item and, for most methods, labels for some of them.
+
+    For example:
+
+      labelspan fit papers.jsonl
+
+      labelspan fit articles.csv --text title --text body --labels topics --separator ';'
+
+      cat notes.jsonl | labelspan fit - --out notes.labelspan
+
+      labelspan fit letters/ --method lsi --no-labels
+    """
+    with one_sentence():
+        start = time.perf_counter()
+        _check_out(out, force=force)
+        found = read(
+            corpus,
+            text=text,
+            labels=labels,
+            ids=ids,
+            separator=separator,
+            format=format,
+            no_labels=no_labels,
+            empty_is_none=empty_is_none,
+        )
+        estimator = _estimator(found, method, dimensions, alpha, beta)
+        from ..index import SemanticIndex  # noqa: PLC0415
+
+        index = SemanticIndex(estimator=estimator)
+        with shown("learning") as told:
+            index.fit(
+                found.texts,
+                found.labels,
+                found.ids,
+                metadata=found.metadata,
+                # Saving is a step, too.
+                progress=lambda done, total: told(done, total + 1),
+            )
+            index.save(out)
+        answer = {
+            "index": str(out),
+            "items": len(index),
+            "labels": len(index.labels),
+            "dimensions": int(index.vectors([]).shape[1]),
+            "method": method.value,
+            "seconds": round(time.perf_counter() - start, 2),
+        }
+    if as_json:
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    typer.echo(
+        f"{answer['items']:,} items with {answer['labels']:,} labels, in {answer['dimensions']} "
+        f"dimensions by {method.value.upper()}: saved in {out} after {answer['seconds']:.0f} s."
+    )
+    named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
+    typer.echo(f"Try: labelspan search{named} 'what you look for'", err=True)
+
+
+def add(  # noqa: PLR0917
+    corpus: CorpusName,
+    index: IndexOption = DEFAULT,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Items take the place of those with the same ids.")
+    ] = False,
+    text: TextFields = None,
+    labels: LabelField = None,
+    ids: IdField = None,
+    separator: Separator = None,
+    format: Format = None,
+    no_labels: NoLabels = False,
+    empty_is_none: EmptyIsNone = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add items to an index, all of them or, if anything fails, none.
+
+    They are placed in the space as it is; run fit again when much has changed.
+
+    For example:
+
+      labelspan add more.jsonl
+
+      labelspan add corrected.csv -i notes.labelspan --replace
+    """
+    with one_sentence():
+        found = read(
+            corpus,
+            text=text,
+            labels=labels,
+            ids=ids,
+            separator=separator,
+            format=format,
+            no_labels=no_labels,
+            empty_is_none=empty_is_none,
+        )
+        from ..errors import InvalidInput  # noqa: PLC0415
+
+        with open_index(index, write=True) as opened:
+            before, learned = len(opened), set(opened.labels)
+            taken = (
+                [] if replace or found.numbered else [name for name in found.ids if name in opened]
+            )
+            if taken:
+                raise InvalidInput(
+                    f"{index} has an item {taken[0]!r} already, and {len(taken) - 1:,} others of "
+                    f"{found.name}; give --replace to put these in their place."
+                )
+            opened.add(
+                found.texts,
+                found.labels,
+                # Numbers of another file mean other items.
+                None if found.numbered else found.ids,
+                metadata=found.metadata,
+                replace=replace,
+            )
+            after = len(opened)
+        new = [name for name in found.label_names if name not in learned]
+    added, replaced = after - before, len(found) - (after - before)
+    if as_json:
+        answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
+        typer.echo(json.dumps({**answer, "new_labels": new}, indent=2))
+        return
+    said = f"{added:,} items added" + (f", {replaced:,} replaced" if replaced else "")
+    typer.echo(f"{said}; {index} now has {after:,}.")
+    if new:
+        typer.echo(
+            f"{len(new):,} label(s) are new, say {new[0]!r}: they can be searched by, and are "
+            "predicted after another fit.",
+            err=True,
+        )
+
+
+def _check_out(out: Path, *, force: bool) -> None:
+    """Refuse a folder that must not be written over, before any work is done."""
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    there = out.exists() and not (out.is_dir() and not any(out.iterdir()))
+    if there and not (out / "manifest.json").is_file():
+        raise InvalidInput(f"{str(out)!r} is there and is no index; choose another --out.")
+    if there and not force:
+        raise InvalidInput(
+            f"There is an index in {str(out)!r} already; give --force to write over it, or "
+            "another --out."
+        )
+
+
+def _estimator(
+    found: TaggedTexts,
+    method: Method,
+    dimensions: int | None,
+    alpha: float | None,
+    beta: float | None,
+) -> Any:
+    """The estimator that was asked for."""
+    from ..errors import InvalidLabels, Mismatch  # noqa: PLC0415
+    from ..experiments.spaces import make_estimator  # noqa: PLC0415
+    from ..index.labels import indicator, read_label_lists  # noqa: PLC0415
+
+    if beta is not None and method is not Method.mlsi:
+        raise Mismatch(f"--beta is for --method mlsi, and means nothing to {method.value}.")
+    if alpha is not None and method is Method.lsi:
+        raise Mismatch("--alpha means nothing to --method lsi.")
+    if method is not Method.lsi and not found.n_labelled:
+        raise InvalidLabels(
+            f"{found.name}: --method {method.value} learns from labels, and no item has any; name "
+            "their field with --labels, or use --method lsi."
+        )
+    given = {"alpha": alpha, "beta": beta}
+    lists = read_label_lists(found.labels, None, len(found), "fit")
+    return make_estimator(
+        method.value.upper(),
+        dimensions,
+        indicator(lists, found.label_names),
+        **{name: value for name, value in given.items() if value is not None},
+    )

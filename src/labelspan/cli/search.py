@@ -1,0 +1,210 @@
+"""``labelspan search``: the items nearest to words, items and labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from .corpus import AsJson
+from .refusal import one_sentence
+from .saved import DEFAULT, IndexOption, complete_label, open_index
+
+if TYPE_CHECKING:
+    from ..index import Explanation, Filter, Hit
+
+__all__ = ["hit_table", "search"]
+
+_FILTERS = "Which items may be found"
+_SHORT = 20
+
+
+def search(  # noqa: PLR0917 - typer reads options from parameters
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORDS",
+            help="Words to look for; - for one query a line of standard input.",
+        ),
+    ] = None,
+    index: IndexOption = DEFAULT,
+    number: Annotated[int, typer.Option("--number", "-n", help="At most so many.", min=1)] = 10,
+    like: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Look for items like this one.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Look for items that lie where this label does, labelled or not.",
+            autocompletion=complete_label,
+        ),
+    ] = None,
+    having: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Only items with this label.",
+            autocompletion=complete_label,
+            rich_help_panel=_FILTERS,
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Only items without this label.",
+            autocompletion=complete_label,
+            rich_help_panel=_FILTERS,
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Only items with this metadata.", rich_help_panel=_FILTERS
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why each item was found.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find items by meaning: those nearest to words, to items, to labels, or to all of these.
+
+    With several queries on standard input, --json prints one object a line.
+
+    For example:
+
+      labelspan search edit photos
+
+      labelspan search --like gimp --without interface::commandline
+
+      labelspan search music --having use::playing --where section=sound --explain
+
+      cat queries.txt | labelspan search - --json
+    """
+    with one_sentence():
+        wanted = _filter(having, without, where)
+        with open_index(index) as opened:
+            queries = _queries(query)
+            for text in queries:
+                asked = {"items": tuple(like or ()), "labels": tuple(label or ())}
+                found = opened.search(text, number, wanted, **asked)
+                reasons = None
+                if explain:
+                    reasons = [opened.explain(text, hit.id, 5, **asked) for hit in found]
+                if as_json:
+                    answer = _as_json(text, found, reasons)
+                    typer.echo(json.dumps(answer, indent=None if len(queries) > 1 else 2))
+                else:
+                    several = len(queries) > 1
+                    _print(text if several else None, found, opened.labels, reasons)
+
+
+def _queries(words: list[str] | None) -> list[str | None]:
+    """The lines of standard input, the words, or nothing but items and labels."""
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    if words != ["-"]:
+        return [" ".join(words) if words else None]
+    lines = typer.get_text_stream("stdin").read().splitlines()
+    found: list[str | None] = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise InvalidInput("Standard input holds no query.")
+    return found
+
+
+def _filter(having: list[str] | None, without: list[str] | None, where: list[str] | None) -> Filter:
+    from ..errors import InvalidInput  # noqa: PLC0415
+    from ..index import Filter  # noqa: PLC0415
+
+    metadata: dict[str, Any] = {}
+    for pair in where or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidInput(f"--where must be KEY=VALUE, but {pair!r} was given.")
+        # On the command line all values are text; those of items may be numbers.
+        metadata[key] = lambda own, value=value: str(own) == value
+    return Filter(labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata)
+
+
+def _as_json(
+    text: str | None, found: Sequence[Hit], reasons: Sequence[Explanation] | None
+) -> dict[str, Any]:
+    hits: list[dict[str, Any]] = [
+        {
+            "id": hit.id,
+            "score": round(hit.score, 6),
+            "labels": None if hit.labels is None else list(hit.labels),
+            "text": hit.text,
+            "metadata": hit.metadata,
+        }
+        for hit in found
+    ]
+    for hit, reason in zip(hits, reasons or (), strict=False):
+        hit["why"] = {
+            "words": [{"word": w.word, "share": w.share, "shared": w.shared} for w in reason.words],
+            "labels": {share.label: share.probability for share in reason.labels},
+            "axes": {str(share.axis.number): share.share for share in reason.axes},
+        }
+    return {"query": text, "hits": hits}
+
+
+def _print(
+    text: str | None,
+    found: Sequence[Hit],
+    counts: Mapping[str, int],
+    reasons: Sequence[Explanation] | None,
+) -> None:
+    console = Console()
+    if text is not None:
+        console.print(Text(text, style="bold"))
+    if not found:
+        console.print("Nothing was found: no word of the query is known, or the filter is narrow.")
+        return
+    console.print(hit_table(found, counts, reasons))
+
+
+def hit_table(
+    found: Sequence[Hit],
+    counts: Mapping[str, int],
+    reasons: Sequence[Explanation] | None = None,
+) -> Table:
+    """A table of hits: score, id, and below each other the text's beginning and the labels.
+
+    ``counts`` says how many items carry each label; rarer ones, which say more, come first.
+    """
+    table = Table(box=None, show_header=False, pad_edge=False, expand=True)
+    table.add_column(justify="right", no_wrap=True, min_width=4)
+    longest = max(len(hit.id) for hit in found)
+    table.add_column(no_wrap=True, width=min(longest, 24), overflow="ellipsis", style="bold")
+    table.add_column(ratio=1)
+    for place, hit in enumerate(found):
+        about = [Text(_beginning(hit), no_wrap=True, overflow="ellipsis")]
+        if hit.labels:
+            rare = sorted(hit.labels, key=lambda label: (counts.get(label, 0), label))
+            about.append(Text(", ".join(rare), style="dim", no_wrap=True, overflow="ellipsis"))
+        if reasons is not None:
+            about.append(Text(_why(reasons[place]), style="italic"))
+        table.add_row(f"{hit.score:.2f}", Text(hit.id), Group(*about))
+    return table
+
+
+def _beginning(hit: Hit) -> str:
+    """The first line of a text, or more of it where that is short."""
+    first = hit.text.strip().partition("\n")[0].strip()
+    return first if len(first) >= _SHORT else hit.snippet
+
+
+def _why(reason: Explanation) -> str:
+    words = [f"{word.word}{'' if word.shared else '*'} {word.share:.2f}" for word in reason.words]
+    labels = [f"{share.label} {share.probability:.0%}" for share in reason.labels[:3]]
+    parts = [f"words: {', '.join(words)}"] if words else []
+    parts += [f"labels expected: {', '.join(labels)}"] if labels else []
+    star = " (* not in its text)" if any(not word.shared for word in reason.words) else ""
+    return "; ".join(parts) + star

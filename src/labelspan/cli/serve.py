@@ -1,0 +1,67 @@
+"""``labelspan serve``: look at an index in a browser."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .refusal import one_sentence
+
+if TYPE_CHECKING:
+    from ..web import Served
+
+__all__ = ["serve"]
+
+_NEEDED = ("starlette", "uvicorn", "jinja2", "bokeh")
+
+
+def serve(
+    index: Annotated[Path, typer.Argument(help="Folder of an index.", show_default=False)],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A further name that browsers may call this server by."),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--open", help="Open the explorer in a browser.")
+    ] = False,
+) -> None:
+    """Explore an index: search, items, map, axes, labels and tags, as pages and as JSON.
+
+    Only this machine can reach it unless --host says otherwise; whoever reaches it can read
+    the whole index. Ctrl-C ends it.
+
+    Example: `labelspan serve debtags.index --open`.
+    """
+
+    def started(address: str, served: Served) -> None:
+        with served.lease() as snapshot:
+            count = len(snapshot.index)
+        typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
+        if not is_loopback(host):
+            typer.echo("Others on the network can reach and read this index.", err=True)
+        if browser:
+            typer.launch(address)
+
+    with one_sentence():
+        # Imported here and below, so that --help does not wait for them.
+        from ..errors import MissingData  # noqa: PLC0415
+
+        missing = [name for name in _NEEDED if find_spec(name) is None]
+        if missing:
+            raise MissingData(
+                f"serve needs {', '.join(missing)}; run pip install 'labelspan[app]'."
+            )
+        from ..web import serve as run  # noqa: PLC0415
+        from ..web.server import is_loopback  # noqa: PLC0415
+
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+        # Ctrl-C is how it is meant to end.
+        with suppress(KeyboardInterrupt):
+            run(index, host=host, port=port, allow_hosts=allow_host or (), started=started)

@@ -1,0 +1,128 @@
+"""``labelspan tag``: labels for new texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .corpus import AsJson, Format, IdField, TextFields, read
+from .refusal import one_sentence
+from .saved import DEFAULT, IndexOption, open_index
+
+if TYPE_CHECKING:
+    from ..index import Tag
+
+__all__ = ["tag"]
+
+
+def tag(  # noqa: PLR0917 - typer reads options from parameters
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="The text; - for one text a line of standard input."),
+    ] = None,
+    index: IndexOption = DEFAULT,
+    corpus: Annotated[
+        str | None,
+        typer.Option(metavar="CORPUS", help="Label the items of this file, folder or - instead."),
+    ] = None,
+    number: Annotated[int, typer.Option("--number", "-n", help="At most so many.", min=1)] = 10,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also labels whose probability is below their threshold.")
+    ] = False,
+    text: TextFields = None,
+    ids: IdField = None,
+    format: Format = None,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest labels for a text, or for many, with probabilities.
+
+    With several texts, --json prints one object a line.
+
+    For example:
+
+      labelspan tag "A drawing program for vector graphics"
+
+      labelspan tag --corpus new.jsonl --json > tagged.jsonl
+
+      cat lines.txt | labelspan tag -
+    """
+    with one_sentence():
+        names, texts = _texts(words, corpus, text, ids, format)
+        with open_index(index) as opened:
+            found = opened.tag(texts, number)
+        kept = [[one for one in tags if every or one.chosen] for tags in found]
+    if as_json:
+        answers = [
+            {"id": name, "labels": [_as_json(one) for one in tags]}
+            for name, tags in zip(names, kept, strict=True)
+        ]
+        single = len(answers) == 1
+        for answer in answers:
+            typer.echo(json.dumps(answer, indent=2 if single else None))
+        return
+    _print(names, kept)
+
+
+def _texts(
+    words: list[str] | None,
+    corpus: str | None,
+    text: list[str] | None,
+    ids: str | None,
+    format: str | None,
+) -> tuple[list[str], list[str]]:
+    """Texts with names: of a corpus, of lines, or the one on the command line."""
+    from ..errors import InvalidInput, Mismatch  # noqa: PLC0415
+
+    if corpus is not None:
+        if words:
+            raise Mismatch("Give either a text or --corpus, not both.")
+        found = read(
+            corpus, text=text, labels=None, ids=ids, separator=None, format=format, no_labels=True
+        )
+        return list(found.ids), list(found.texts)
+    if words == ["-"]:
+        lines = typer.get_text_stream("stdin").read().splitlines()
+        texts = [line for line in lines if line.strip()]
+        if not texts:
+            raise InvalidInput("Standard input holds no text.")
+        return [str(number) for number in range(1, len(texts) + 1)], texts
+    if not words:
+        raise InvalidInput("Give a text to label, - for standard input, or --corpus FILE.")
+    return ["text"], [" ".join(words)]
+
+
+def _as_json(one: Tag) -> dict[str, Any]:
+    return {
+        "label": one.label,
+        "probability": round(one.probability, 6),
+        "threshold": round(one.threshold, 6),
+        "chosen": one.chosen,
+    }
+
+
+def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
+    console = Console()
+    if len(names) == 1:
+        if not found[0]:
+            console.print("No label is probable enough; --all shows the likeliest.")
+            return
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(justify="right")
+        table.add_column()
+        for one in found[0]:
+            style = "" if one.chosen else "dim"
+            table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)
+        console.print(table)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", overflow="fold")
+    table.add_column(ratio=1)
+    for name, tags in zip(names, found, strict=True):
+        table.add_row(Text(name), Text(", ".join(one.label for one in tags) or "-"))
+    console.print(table)

@@ -1,0 +1,195 @@
+"""A corpus as a map: every item a point, coloured by label, with names of regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..index import SemanticIndex
+from ..index.layout import Region, layout, regions
+from ..operators.base import Array
+from .style import COLOURS, GREY, make_axes, shorten
+
+__all__ = ["CorpusMap", "CorpusMapDisplay"]
+
+# Yellow, the last, is too weak for names.
+_COLOURS = COLOURS[:-1]
+_NAME = 8.5
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusMap:
+    """Places, names, titles and labels of all items, and the regions of the plane.
+
+    Attributes
+    ----------
+    points : array of shape (n, 2)
+    ids, titles : sequences of str
+    labels : sequence of sequences of str
+        Empty for an item whose labels are not known.
+    regions : sequence of Region
+    """
+
+    points: Array
+    ids: Sequence[str]
+    titles: Sequence[str]
+    labels: Sequence[Sequence[str]]
+    regions: Sequence[Region]
+
+    @classmethod
+    def from_index(cls, index: SemanticIndex, *, random_state: int = 0) -> Self:
+        """Lay out all items of an index; this takes a while for many."""
+        items = index.items()
+        points = layout(index.vectors([item.id for item in items]), random_state=random_state)
+        lists = [item.labels or () for item in items]
+        return cls(
+            points,
+            [item.id for item in items],
+            [item.title for item in items],
+            lists,
+            regions(points, lists),
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items carry each label, the most frequent first."""
+        found: dict[str, int] = {}
+        for own in self.labels:
+            for label in own:
+                found[label] = found.get(label, 0) + 1
+        return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    def colours(self) -> dict[str, str]:
+        """A colour for the labels of the largest regions, those of fewer items first."""
+        largest = sorted(self.regions, key=lambda region: -region.count)[: len(_COLOURS)]
+        counts = self.counts
+        chosen = dict(zip((region.name for region in largest), _COLOURS, strict=False))
+        return dict(sorted(chosen.items(), key=lambda entry: counts[entry[0]]))
+
+    def point_colours(self) -> list[str]:
+        """For each item the colour of the rarest label that has one; else grey."""
+        colours = self.colours()
+        return [
+            next((colour for label, colour in colours.items() if label in set(own)), GREY)
+            for own in self.labels
+        ]
+
+
+class CorpusMapDisplay:
+    """A picture of a :class:`CorpusMap`; needs matplotlib.
+
+    Parameters
+    ----------
+    corpus_map : CorpusMap
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
+    names_ : list of str
+        The regions whose names found room.
+
+    Examples
+    --------
+    >>> from labelspan import MLSI, SemanticIndex
+    >>> from labelspan.display import CorpusMapDisplay
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"] * 5
+    >>> labels = [["game"], ["game"], ["image"], ["image"]] * 5
+    >>> shown = CorpusMapDisplay.from_index(SemanticIndex(estimator=MLSI(2)).fit(texts, labels))
+    >>> sorted(shown.names_)
+    ['game', 'image']
+    """
+
+    def __init__(self, corpus_map: CorpusMap) -> None:
+        self.corpus_map = corpus_map
+
+    @classmethod
+    def from_index(cls, index: SemanticIndex, *, random_state: int = 0, **plot: Any) -> Self:
+        """Lay out the items of an index, and draw them.
+
+        Parameters
+        ----------
+        index : SemanticIndex
+            Fitted.
+        random_state : int, default=0
+            As in :func:`labelspan.index.layout.layout`.
+        **plot
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        CorpusMapDisplay
+        """
+        return cls(CorpusMap.from_index(index, random_state=random_state)).plot(**plot)
+
+    def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
+        """Draw points, and the names of regions where none lies over another.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+        title : str or None, default=None
+
+        Returns
+        -------
+        self
+        """
+        from matplotlib.patheffects import withStroke  # noqa: PLC0415 - an optional dependency
+
+        found = self.corpus_map
+        if not len(found.points):
+            raise InvalidInput("CorpusMapDisplay: there are no items to draw.")
+        ax = make_axes(ax, (10, 10))
+        count = len(found.points)
+        colours = np.array(found.point_colours())
+        # In a mixed order, so that no label hides another; grey ones below.
+        order = np.random.default_rng(0).permutation(count)
+        order = order[np.argsort(colours[order] != GREY, kind="stable")]
+        size = float(np.clip(700 / np.sqrt(count), 2.0, 36))
+        alpha = float(np.clip(1.3 - 0.2 * np.log10(count), 0.35, 0.9))
+        ax.scatter(*found.points[order].T, c=colours[order], s=size, alpha=alpha, linewidths=0)
+        ax.set(xlim=(-1.04, 1.04), ylim=(-1.04, 1.04), aspect="equal", xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        if title:
+            ax.set_title(title)
+        halo = [withStroke(linewidth=2.5, foreground="white")]
+        texts = [
+            ax.text(
+                region.x,
+                region.y,
+                shorten(region.name),
+                ha="center",
+                va="center",
+                fontsize=_NAME,
+                color=found.colours().get(region.name, "#333333"),
+                fontweight="bold",
+                path_effects=halo,
+                clip_on=True,
+            )
+            for region in found.regions
+        ]
+        kept = _free(ax, texts)
+        self.names_ = [
+            region.name for region, free in zip(found.regions, kept, strict=True) if free
+        ]
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _free(ax: Any, texts: Sequence[Any]) -> list[bool]:
+    """Take away names that lie over one before them; gives which are left."""
+    ax.figure.canvas.figure.draw_without_rendering()
+    taken: list[Any] = []
+    kept = []
+    for text in texts:
+        box = text.get_window_extent()
+        free = not any(box.overlaps(other) for other in taken)
+        kept.append(free)
+        if free:
+            taken.append(box)
+        else:
+            text.remove()
+    return kept

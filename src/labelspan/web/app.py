@@ -1,0 +1,180 @@
+"""The explorer as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..errors import InvalidFile, LabelspanError, MissingData
+from .asked import read_address, read_body, read_parameters
+from .assets import load_assets
+from .guard import LOOPBACK, Guard, read_all, wants_json
+from .openapi import POINTS, describe
+from .pages import PAGES, Page
+from .refusals import Refused, as_refused
+from .render import as_json, as_page, refused_response, templates
+from .snapshot import Served
+
+__all__ = ["make_app"]
+
+_log = logging.getLogger("labelspan.web")
+
+# As many searches as there are threads can be answered by one product.
+_THREADS = 16
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = True) -> Guard:
+    """The explorer of an index.
+
+    Parameters
+    ----------
+    served : Served
+        The index; it is closed when the application ends.
+    hosts : iterable of str, default=LOOPBACK
+        Names that a Host header may have.
+    watch : bool, default=True
+        Whether to draw the map and to look for changes of the index in the background.
+
+    Returns
+    -------
+    Guard
+        An application for any ASGI server.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from starlette.testclient import TestClient
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.web import Served, make_app
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> labels = [["game"], ["game", "net"], ["image"], ["image"]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = SemanticIndex().fit(texts, labels).save(folder)
+    ...     with TestClient(make_app(Served(folder)), base_url="http://localhost") as client:
+    ...         answer = client.get("/search.json", params={"q": "chess"}).json()
+    >>> [hit["labels"] for hit in answer["hits"]]
+    [['game', 'net'], ['game']]
+    """
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="answer")
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if watch:
+            served.start()
+        try:
+            yield
+        finally:
+            pool.shutdown()
+            served.close()
+
+    templates()
+    routes: list[Route] = []
+    for page in PAGES:
+        methods = ["GET", "POST"] if page.posts else ["GET"]
+        for path, shown in ((page.path, as_page), (page.twin, _twin)):
+            routes.append(Route(path, _answering(served, pool, page, shown), methods=methods))
+    routes.append(Route(POINTS, _points(served)))
+    description = describe()
+
+    async def openapi(request: Request) -> Response:
+        return as_json(description)
+
+    routes.append(Route("/openapi.json", openapi))
+    for address, asset in load_assets().items():
+        routes.append(Route(address, _fixed(asset.body, asset.kind, asset.etag)))
+    inside = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={
+            HTTPException: _not_found,
+            Refused: _refused,
+            LabelspanError: _refused,
+            Exception: _refused,
+        },
+    )
+    # Addresses are what they are: none is sent on to another one.
+    inside.router.redirect_slashes = False
+    return Guard(inside, hosts)
+
+
+def _answering(
+    served: Served,
+    pool: ThreadPoolExecutor,
+    page: Page,
+    shown: Callable[[Page, Any, Any], Response],
+) -> Handler:
+    def work(asked: dict[str, Any]) -> Response:
+        with served.lease() as snapshot:
+            return shown(page, page.answer(snapshot, asked), asked)
+
+    async def answer(request: Request) -> Response:
+        pairs = list(read_address(request.scope["query_string"]))
+        if request.method == "POST":
+            kind = request.headers.get("content-type", "")
+            pairs += read_body(kind, await read_all(request.receive))
+        asked = read_parameters(page.parameters, pairs)
+        return await asyncio.get_running_loop().run_in_executor(pool, work, asked)
+
+    return answer
+
+
+def _twin(page: Page, content: Any, asked: Any) -> Response:
+    return as_json(content)
+
+
+def _points(served: Served) -> Handler:
+    async def points(request: Request) -> Response:
+        with served.lease() as snapshot:
+            drawn, state = snapshot.map, snapshot.map_state
+        if drawn is None and state == "failed":
+            raise Refused(500, "The map could not be drawn; see what the server printed.")
+        if drawn is None:
+            raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
+        return _sent(request, drawn.points, "application/json", drawn.etag)
+
+    return points
+
+
+def _fixed(body: bytes, kind: str, etag: str) -> Handler:
+    async def fixed(request: Request) -> Response:
+        return _sent(request, body, kind, etag)
+
+    return fixed
+
+
+def _sent(request: Request, body: bytes, kind: str, etag: str) -> Response:
+    """A body, or the word that the client has it."""
+    known = request.headers.get("if-none-match", "").replace("W/", "").split(",")
+    if etag in {one.strip() for one in known}:
+        return Response(status_code=304, headers={"etag": etag})
+    return Response(body, headers={"etag": etag}, media_type=kind)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: "There is no such page.", 405: "This address does not take that method."}
+    message = words.get(error.status_code, str(error.detail))
+    headers = dict(error.headers or {})
+    return _as_response(request, Refused(error.status_code, message, headers))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    if isinstance(error, InvalidFile | MissingData):
+        _log.warning("%s", error)
+    return _as_response(request, as_refused(error))
+
+
+def _as_response(request: Request, refused: Refused) -> Response:
+    return refused_response(refused, json_wanted=wants_json(request.scope))

@@ -1,0 +1,62 @@
+// Small comforts; every page works without them.
+"use strict";
+{
+  // The slash key goes to the search box.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select")) return;
+    const box = document.querySelector("input.q");
+    if (!box) return;
+    event.preventDefault();
+    box.focus();
+    box.select();
+  });
+
+  // "Why?" opens below its item, with what the page behind the link says.
+  const open = async (link) => {
+    const hit = link.closest(".hit");
+    const there = hit.querySelector(".explained");
+    if (there) {
+      there.hidden = !there.hidden;
+      link.setAttribute("aria-expanded", String(!there.hidden));
+      return;
+    }
+    const answer = await fetch(link.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = page.querySelector("[data-fragment]") ?? page.querySelector("main");
+    const box = document.createElement("div");
+    box.className = "explained";
+    // Below the heading of its item, these are one level deeper.
+    for (const heading of found.querySelectorAll("h1, h2")) {
+      const lower = document.createElement("h4");
+      lower.append(...heading.childNodes);
+      heading.replaceWith(lower);
+    }
+    box.append(...found.childNodes);
+    hit.append(box);
+    link.setAttribute("aria-expanded", "true");
+  };
+
+  for (const link of document.querySelectorAll("a.why")) {
+    link.setAttribute("role", "button");
+    link.setAttribute("aria-expanded", "false");
+    let busy = false;
+    const act = async (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      if (busy) return;
+      busy = true;
+      try {
+        await open(link);
+      } catch {
+        location.assign(link.href);
+      } finally {
+        busy = false;
+      }
+    };
+    link.addEventListener("click", act);
+    link.addEventListener("keydown", (event) => {
+      if (event.key === " ") act(event);
+    });
+  }
+}

@@ -1,0 +1,85 @@
+// Beside the map: what was chosen, what the colours mean, and what is said aloud.
+"use strict";
+const panel = (() => {
+  const SHOWN = 100;
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const itemAddress = (id) => `/item?${new URLSearchParams({ id })}`;
+  const labelAddress = (name) => `/label?${new URLSearchParams({ name })}`;
+
+  const say = (text) => {
+    document.getElementById("said").textContent = text;
+  };
+
+  // The labels of some points, the commonest first; `of` gives the labels of a point.
+  const commonLabels = (rows, of) => {
+    const counts = new Map();
+    for (const row of rows)
+      for (const name of of[row]) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
+  };
+
+  const list = (rows, points, labelsOf, { verb, clear }) => {
+    const box = document.getElementById("chosen");
+    document.getElementById("map-help").hidden = rows.length > 0;
+    if (!rows.length) {
+      box.replaceChildren();
+      say(verb === "chosen" ? "Nothing is chosen." : "Nothing is in view.");
+      return;
+    }
+    const labels = commonLabels(rows, labelsOf).slice(0, 10);
+    const chips = labels.map(([name, count]) =>
+      element(
+        "li",
+        {},
+        element(
+          "a",
+          { className: "label", href: labelAddress(name) },
+          `${name} `,
+          element("span", { className: "count" }, `${Math.round((100 * count) / rows.length)}%`),
+        ),
+      ),
+    );
+    const items = rows.slice(0, SHOWN).map((row) => {
+      const link = element("a", { href: itemAddress(points.ids[row]) }, points.titles[row]);
+      const made = element("li", {}, link);
+      made.dataset.id = points.ids[row];
+      return made;
+    });
+    const button = element("button", { type: "button", className: "quiet" }, "Clear");
+    button.addEventListener("click", clear);
+    const parts = [];
+    if (chips.length)
+      parts.push(
+        element("h2", {}, "Labels they share"),
+        element("ul", { className: "chips" }, ...chips),
+      );
+    parts.push(element("h2", {}, "Items"), element("ol", {}, ...items));
+    if (rows.length > SHOWN)
+      parts.push(element("p", { className: "none" }, `and ${rows.length - SHOWN} more`));
+    box.replaceChildren(button, ...parts);
+    say(`${plural(rows.length, "item")} ${verb === "chosen" ? "chosen" : "in view"}.`);
+  };
+
+  const legend = (entries) => {
+    const SVG = "http://www.w3.org/2000/svg";
+    const lines = entries.map(({ name, colour }) => {
+      const mark = document.createElementNS(SVG, "svg");
+      const dot = document.createElementNS(SVG, "circle");
+      for (const [key, value] of Object.entries({ width: 12, height: 12, "aria-hidden": "true" }))
+        mark.setAttribute(key, value);
+      for (const [key, value] of Object.entries({ cx: 6, cy: 6, r: 5, fill: colour }))
+        dot.setAttribute(key, value);
+      mark.append(dot);
+      return element("li", {}, mark, name);
+    });
+    const box = document.getElementById("legend");
+    box.replaceChildren(...(lines.length ? [element("ul", {}, ...lines)] : []));
+  };
+
+  return { element, itemAddress, legend, list, say };
+})();

@@ -1,0 +1,300 @@
+// The map: Bokeh draws points by WebGL; moving, hovering and choosing are steered from here.
+"use strict";
+(async () => {
+  const home = document.getElementById("map");
+  const colourBy = document.getElementById("colour");
+  const PALETTES = {
+    light: ["#0f7f7f", "#c4521b", "#5a55b0", "#b52a6f", "#5c8a1e", "#a8780a", "#2f6fb8", "#7a5230"],
+    dark: ["#5fd0c6", "#ff9d68", "#a9a4ff", "#ff86bd", "#a6d860", "#f0c350", "#7fb8ff", "#d0a580"],
+  };
+  const NEAR = 9; // pixels from a point that still mean it
+
+  // --- points --------------------------------------------------------------------------
+
+  const wait = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
+  while (home.dataset.state === "drawing") {
+    await wait(2);
+    const answer = await fetch("/map.json").catch(() => null);
+    if (answer?.ok && (await answer.json()).state !== "drawing") location.reload();
+  }
+  if (home.dataset.state !== "ready") return;
+  const answer = await fetch("/map/points.json");
+  if (!answer.ok) {
+    panel.say("The points could not be loaded; load the page again.");
+    return;
+  }
+  const points = await answer.json();
+  const { ids, titles } = points;
+  const count = ids.length;
+  const x = Float32Array.from(points.x);
+  const y = Float32Array.from(points.y);
+  const labelsOf = Array.from({ length: count }, () => []);
+  for (const [name, rows] of Object.entries(points.labels))
+    for (const row of rows) labelsOf[row].push(name);
+
+  // --- colours -------------------------------------------------------------------------
+
+  const root = document.documentElement;
+  const systemDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches);
+  const probe = panel.element("span", { hidden: true });
+  home.append(probe);
+  // A colour of the style sheet, as one that Bokeh can read.
+  const styled = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const size = Math.max(3, Math.min(9, 480 / Math.sqrt(count)));
+
+  const colouring = () => {
+    const palette = PALETTES[isDark() ? "dark" : "light"];
+    const colour = new Array(count).fill(styled("point"));
+    const alpha = new Float32Array(count).fill(colourBy.value ? 0.35 : 0.55);
+    const sizes = new Float32Array(count).fill(size);
+    const chosen = colourBy.value
+      ? [colourBy.value]
+      : [...points.regions].sort((a, b) => b.count - a.count).slice(0, 8).map((r) => r.name);
+    // A point of several regions gets the colour of the smallest, which says most of it.
+    chosen.forEach((name, number) => {
+      for (const row of points.labels[name] ?? []) {
+        colour[row] = palette[number % palette.length];
+        alpha[row] = 0.75;
+        if (colourBy.value) sizes[row] = size + 2;
+      }
+    });
+    panel.legend(chosen.map((name, number) => ({ name, colour: palette[number % palette.length] })));
+    return { colour, alpha, size: sizes };
+  };
+
+  // --- the figure ----------------------------------------------------------------------
+
+  const source = new Bokeh.ColumnDataSource({ data: { x, y, ...colouring() } });
+  const names = new Bokeh.ColumnDataSource({ data: { x: [], y: [], name: [] } });
+  const pointed = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
+  const pan = new Bokeh.PanTool();
+  const lasso = new Bokeh.LassoSelectTool({ renderers: [] });
+  const wheel = new Bokeh.WheelZoomTool();
+  const figure = new Bokeh.Plotting.figure({
+    output_backend: "webgl",
+    sizing_mode: "stretch_both",
+    x_range: new Bokeh.Range1d({ start: 0, end: 1 }),
+    y_range: new Bokeh.Range1d({ start: 0, end: 1 }),
+    tools: [pan, lasso, wheel],
+    toolbar_location: null,
+    min_border: 0,
+    x_axis_type: null,
+    y_axis_type: null,
+    outline_line_color: null,
+  });
+  figure.xgrid.visible = figure.ygrid.visible = false;
+  figure.toolbar.active_drag = pan;
+  figure.toolbar.active_scroll = wheel;
+  const drawn = figure.scatter({ field: "x" }, { field: "y" }, {
+    source,
+    marker: "circle",
+    size: { field: "size" },
+    fill_color: { field: "colour" },
+    fill_alpha: { field: "alpha" },
+    line_color: null,
+    nonselection_fill_alpha: 0.2,
+    selection_fill_alpha: 0.95,
+  });
+  lasso.renderers = [drawn];
+  const ring = figure.scatter({ field: "x" }, { field: "y" }, {
+    source: pointed,
+    marker: "circle",
+    size: size + 9,
+    fill_color: null,
+    line_width: 3,
+  });
+  const text = figure.text({ field: "x" }, { field: "y" }, { field: "name" }, {
+    source: names,
+    text_align: "center",
+    text_baseline: "middle",
+    text_font: "system-ui, sans-serif",
+    text_font_size: "12px",
+    text_font_style: "bold",
+    background_fill_alpha: 0.72,
+    padding: 2,
+    border_radius: 4,
+  });
+
+  const dress = () => {
+    figure.background_fill_color = figure.border_fill_color = styled("surface");
+    text.glyph.text_color = { value: styled("text") };
+    text.glyph.background_fill_color = { value: styled("surface") };
+    ring.glyph.line_color = { value: styled("focus") };
+    source.data = { ...source.data, ...colouring() };
+  };
+
+  // --- where we look -------------------------------------------------------------------
+
+  const { x_range: across, y_range: upwards } = figure;
+  const look = (centreX, centreY, perPixel) => {
+    const [w, h] = [home.clientWidth / 2, home.clientHeight / 2];
+    across.setv({ start: centreX - w * perPixel, end: centreX + w * perPixel });
+    upwards.setv({ start: centreY - h * perPixel, end: centreY + h * perPixel });
+  };
+  const centre = () => [(across.start + across.end) / 2, (upwards.start + upwards.end) / 2];
+  const scale = () => (across.end - across.start) / Math.max(1, home.clientWidth);
+  const bounds = (values) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  };
+  const [left, right] = bounds(x);
+  const [bottom, top] = bounds(y);
+  const wholeScale = () =>
+    (1.06 * Math.max((right - left) / home.clientWidth, (top - bottom) / home.clientHeight)) || 1;
+  const whole = () => look((left + right) / 2, (bottom + top) / 2, wholeScale());
+  const zoom = (factor) => look(...centre(), scale() / factor);
+  const move = (dx, dy) => {
+    const [cx, cy] = centre();
+    look(cx + dx * (across.end - across.start), cy + dy * (upwards.end - upwards.start), scale());
+  };
+
+  // Names of regions, the largest first, as long as none covers another.
+  const placeNames = () => {
+    const perPixel = scale();
+    const taken = [];
+    const data = { x: [], y: [], name: [] };
+    for (const region of points.regions) {
+      if (region.x < across.start || region.x > across.end) continue;
+      if (region.y < upwards.start || region.y > upwards.end) continue;
+      const [w, h] = [(7.4 * region.name.length + 12) * perPixel, 22 * perPixel];
+      // A name at the edge moves inwards, as far as it must to be read.
+      const at = Math.min(Math.max(region.x, across.start + w / 2), across.end - w / 2);
+      const free = taken.every(
+        (o) => Math.abs(o.at - at) > (o.w + w) / 2 || Math.abs(o.y - region.y) > h,
+      );
+      if (!free) continue;
+      taken.push({ at, y: region.y, w });
+      data.x.push(at);
+      data.y.push(region.y);
+      data.name.push(region.name);
+    }
+    names.data = data;
+  };
+  let placing = 0;
+  const later = () => {
+    clearTimeout(placing);
+    placing = setTimeout(placeNames, 60);
+  };
+  across.change.connect(later);
+  upwards.change.connect(later);
+
+  // --- pointing and choosing -----------------------------------------------------------
+
+  const nearest = (px, py) => {
+    let [best, found] = [(NEAR * scale()) ** 2, -1];
+    for (let row = 0; row < count; row += 1) {
+      const distance = (x[row] - px) ** 2 + (y[row] - py) ** 2;
+      if (distance < best) [best, found] = [distance, row];
+    }
+    return found;
+  };
+  const tip = panel.element("div", { id: "tip", hidden: true });
+  const hover = (event) => {
+    const row = event ? nearest(event.x, event.y) : -1;
+    tip.hidden = row < 0;
+    home.style.cursor = row < 0 ? "" : "pointer";
+    if (row < 0) return;
+    tip.textContent = titles[row];
+    const far = event.sx > home.clientWidth / 2;
+    tip.style.left = far ? "" : `${event.sx + 14}px`;
+    tip.style.right = far ? `${home.clientWidth - event.sx + 14}px` : "";
+    tip.style.top = `${Math.min(event.sy + 14, home.clientHeight - 60)}px`;
+  };
+  figure.on_event("mousemove", hover);
+  figure.on_event("mouseleave", () => hover(null));
+  figure.on_event("tap", (event) => {
+    const row = nearest(event.x, event.y);
+    if (row >= 0) location.assign(panel.itemAddress(ids[row]));
+  });
+
+  const clear = () => {
+    source.selected.indices = [];
+    panel.list([], points, labelsOf, { verb: "chosen", clear });
+  };
+  source.selected.change.connect(() => {
+    const rows = [...source.selected.indices];
+    if (rows.length) panel.list(rows, points, labelsOf, { verb: "chosen", clear });
+  });
+  const inView = () => {
+    const rows = [];
+    for (let row = 0; row < count; row += 1)
+      if (x[row] > across.start && x[row] < across.end && y[row] > upwards.start && y[row] < upwards.end)
+        rows.push(row);
+    const [cx, cy] = centre();
+    const distance = (row) => (x[row] - cx) ** 2 + (y[row] - cy) ** 2;
+    rows.sort((a, b) => distance(a) - distance(b));
+    panel.list(rows, points, labelsOf, { verb: "in view", clear });
+  };
+
+  // --- buttons and keys ----------------------------------------------------------------
+
+  const button = (id, act) => document.getElementById(id).addEventListener("click", act);
+  const drag = (tool) => {
+    tool.active = true; // which ends the other one
+    document.getElementById("move").setAttribute("aria-pressed", String(tool === pan));
+    document.getElementById("lasso").setAttribute("aria-pressed", String(tool === lasso));
+  };
+  button("move", () => drag(pan));
+  button("lasso", () => drag(lasso));
+  button("closer", () => zoom(1.5));
+  button("farther", () => zoom(1 / 1.5));
+  button("whole", whole);
+  button("in-view", inView);
+  for (const place of document.querySelectorAll(".region"))
+    place.addEventListener("click", () => {
+      look(Number(place.dataset.x), Number(place.dataset.y), wholeScale() / 5);
+      inView();
+    });
+  const KEYS = {
+    ArrowLeft: () => move(-0.1, 0),
+    ArrowRight: () => move(0.1, 0),
+    ArrowUp: () => move(0, 0.1),
+    ArrowDown: () => move(0, -0.1),
+    "+": () => zoom(1.5),
+    "=": () => zoom(1.5),
+    "-": () => zoom(1 / 1.5),
+    0: whole,
+    Enter: inView,
+    Escape: clear,
+  };
+  home.addEventListener("keydown", (event) => {
+    const act = KEYS[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    act();
+  });
+  colourBy.addEventListener("change", dress);
+  systemDark.addEventListener("change", dress);
+  new MutationObserver(dress).observe(root, { attributeFilter: ["data-theme"] });
+
+  // --- begin ---------------------------------------------------------------------------
+
+  dress();
+  const view = await Bokeh.Plotting.show(figure, home);
+  // Bokeh takes a press that pauses for a gesture of its own, and then a drag never begins.
+  const gestures = view.canvas_view?.ui_event_bus?.ui_gestures?.constructor;
+  if (gestures?.press_threshold) gestures.press_threshold = 60_000;
+  home.append(tip);
+  drag(pan);
+  whole();
+  const own = ids.indexOf(home.dataset.item);
+  if (own >= 0) {
+    pointed.data = { x: [x[own]], y: [y[own]] };
+    look(x[own], y[own], wholeScale() / 3);
+  }
+  placeNames();
+  new ResizeObserver(() => look(...centre(), scale())).observe(home);
+  panel.say(own >= 0 ? `${titles[own]} is in the middle.` : `${count.toLocaleString("en")} items.`);
+  home.dataset.drawn = "yes";
+})().catch((error) => {
+  console.error(error);
+  panel.say("The map could not be shown in this browser.");
+});

@@ -1,0 +1,568 @@
+"""The command on corpora: each verb, each format, and every way to be refused."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from tagged import WORDS, as_lines, formats, rows
+from typer.testing import CliRunner
+
+from labelspan import SemanticIndex
+from labelspan.cli import app
+from labelspan.cli.saved import complete_label
+from labelspan.experiments import demo as demonstration
+
+
+def run(*args, **options):
+    env = {"COLUMNS": "120", "TERM": "dumb"}
+    return CliRunner().invoke(app, [str(arg) for arg in args], env=env, **options)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A corpus and its index, for verbs that only read."""
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "corpus.jsonl").write_text(as_lines(rows()))
+    result = run("fit", folder / "corpus.jsonl", "-o", folder / "index", "--dimensions", 6)
+    assert result.exit_code == 0, result.output
+    return folder / "index"
+
+
+def one_sentence(result, code=1):
+    """The last line on stderr, where the command was refused."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr.splitlines()[-1]
+
+
+# --- fit and add --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "b.csv", "a.json", "a.jsonl.gz", "stdin"])
+def test_fit_in_every_format(name, here):
+    formats(here)
+    given = {"input": as_lines(rows())} if name == "stdin" else {}
+    result = run("fit", "-" if name == "stdin" else name, "--dimensions", 5, "--json", **given)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["index"], answer["items"], answer["labels"]) == ("index.labelspan", 48, 4)
+    assert (answer["dimensions"], answer["method"]) == (5, "mlsi")
+    assert "labels from 'tags' (guessed)" in result.stderr
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.ids == [item["id"] for item in rows()]
+        assert index.item("item3").labels == tuple(rows()[3]["tags"])
+
+
+def test_fit_a_folder_and_parquet(here):
+    for number, item in enumerate(rows(16)):
+        (here / "letters" / item["tags"][0]).mkdir(parents=True, exist_ok=True)
+        (here / "letters" / item["tags"][0] / f"{number}").write_text(item["body"])
+    assert run("fit", "letters", "--dimensions", 3).exit_code == 0
+    arrow = pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist(rows()), here / "a.parquet")
+    result = run("fit", "a.parquet", "--dimensions", 4, "-o", "p")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("method", ["mlsi", "lsi", "opls", "cca", "hsl"])
+def test_methods(method, here):
+    formats(here)
+    result = run("fit", "a.jsonl", "--method", method, "--json")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(run("info", "--json").stdout)
+    assert shown["method"] == method.upper()
+    assert shown["labels"] == 4
+    if method != "lsi":
+        assert shown["parameters"]["alpha"] == 1.0
+
+
+def test_fit_says_what_it_did_and_what_is_next(here):
+    formats(here)
+    result = run("fit", "a.jsonl", "-o", "my index", "--dimensions", 5)
+    assert re.search(
+        r"48 items with 4 labels, in 5 dimensions by MLSI: saved in my index", result.stdout
+    )
+    assert "labelspan search -i 'my index'" in result.stderr
+
+
+def test_fit_tells_its_steps():
+    told = []
+    texts, labels = [item["body"] for item in rows()], [item["tags"] for item in rows()]
+    SemanticIndex(folds=3).fit(texts, labels, progress=lambda *steps: told.append(steps))
+    # Words, the space, and a space for each fold of the tagger.
+    assert told == [(n, 5) for n in range(1, 6)]
+
+
+def test_fit_does_not_write_over_an_index(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 3).exit_code == 0
+    before = (here / "index.labelspan" / "manifest.json").read_bytes()
+    said = one_sentence(run("fit", "a.csv", "--dimensions", 4))
+    assert "There is an index in 'index.labelspan' already; give --force" in said
+    assert (here / "index.labelspan" / "manifest.json").read_bytes() == before
+    assert run("fit", "a.csv", "--dimensions", 4, "--force").exit_code == 0
+    assert json.loads(run("info", "--json").stdout)["dimensions"] == 4
+    (here / "other").mkdir()
+    (here / "other" / "file").write_text("x")
+    said = one_sentence(run("fit", "a.csv", "-o", "other", "--force"))
+    assert "'other' is there and is no index" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nowhere.jsonl"], "There is no file 'nowhere.jsonl'; correct the path."),
+        (["a.jsonl", "--text", "prose"], "there is no field 'prose'; there are 'id', 'title'"),
+        (["a.jsonl", "--no-labels"], "learns from labels, and no item has any; name their field"),
+        (["a.jsonl", "--ids", "year"], "the id '2000' is also in line 1"),
+        (["empty.jsonl"], "empty.jsonl holds no items."),
+        (["one.jsonl"], "an index needs two items or more, but 1 came"),
+        (["a.jsonl", "--beta", "0.5", "--method", "cca"], "--beta is for --method mlsi"),
+        (["a.jsonl", "--alpha", "1", "--method", "lsi"], "--alpha means nothing to --method lsi"),
+        (["a.jsonl", "--dimensions", "5000"], "n_components=5000 is too large"),
+        (["a.jsonl", "--format", "xml"], "format must be one of"),
+    ],
+)
+def test_fit_refuses_in_one_sentence_and_leaves_nothing(args, message, here):
+    formats(here)
+    (here / "empty.jsonl").write_text("")
+    (here / "one.jsonl").write_text(json.dumps(rows()[0]))
+    before = sorted(here.iterdir())
+    assert message in one_sentence(run("fit", *args))
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["fit"], ["fit", "a", "--beta", "2"], ["fit", "a", "--method", "pca"], ["search", "-n", "0"]],
+)
+def test_wrong_usage_has_its_own_exit_code(args):
+    assert run(*args).exit_code == 2
+
+
+@pytest.mark.parametrize("moment", ["fit", "save", "write_index"])
+def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
+    formats(here)
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    if moment == "write_index":
+        monkeypatch.setattr("labelspan.index.persist.Corpus.write_to", stop)
+    else:
+        monkeypatch.setattr(SemanticIndex, moment, stop)
+    before = sorted(here.rglob("*"))
+    said = one_sentence(run("fit", "a.jsonl", "--dimensions", 4), code=130)
+    assert said == "Stopped; nothing half-written is left."
+    assert sorted(here.rglob("*")) == before
+
+
+def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    before = sorted((p, p.stat().st_size) for p in here.rglob("*"))
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.index.persist.Corpus.write_to", stop)
+    assert run("fit", "a.jsonl", "--dimensions", 3, "--force").exit_code == 130
+    assert sorted((p, p.stat().st_size) for p in here.rglob("*")) == before
+
+
+def test_warnings_are_told_in_their_own_words(here, monkeypatch):
+    import warnings
+
+    from labelspan.errors import NotConverged
+
+    formats(here)
+    real = SemanticIndex.fit
+
+    def warned(self, *args, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("it stopped early; raise tol.", NotConverged, stacklevel=1)
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(SemanticIndex, "fit", warned)
+    result = run("fit", "a.jsonl", "--dimensions", 3)
+    assert result.exit_code == 0
+    assert "Note: it stopped early; raise tol.\n" in result.stderr
+
+
+def test_add_and_replace(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    more = [{**item, "id": f"new{n}", "tags": ["game", "fresh"]} for n, item in enumerate(rows(3))]
+    result = run("add", "-", "--json", input=as_lines(more))
+    assert json.loads(result.stdout) == {
+        "index": "index.labelspan",
+        "added": 3,
+        "replaced": 0,
+        "items": 51,
+        "new_labels": ["fresh"],
+    }
+    said = one_sentence(run("add", "-", input=as_lines([*more[:2], {**more[2], "id": "newer"}])))
+    assert "has an item 'new0' already, and 1 others" in said
+    assert "--replace" in said
+    assert len(SemanticIndex.load("index.labelspan")) == 51
+    result = run("add", "-", "--replace", input=as_lines([{**more[0], "body": "other"}]))
+    assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
+
+
+def test_items_without_ids_are_numbered_on(here):
+    nameless = [{"text": item["body"], "labels": item["tags"]} for item in rows()]
+    (here / "a.jsonl").write_text(as_lines(nameless))
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    result = run("add", "-", input="a game of chess\na song\n")
+    assert result.exit_code == 0, result.output
+    assert SemanticIndex.load("index.labelspan").ids == [str(n) for n in range(50)]
+
+
+def test_add_is_all_or_nothing(here, monkeypatch):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    bad = (
+        as_lines([{**rows()[0], "id": "new"}]) + '{"id": "x", "title": 3, "body": "b", "tags": []}'
+    )
+    assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.index.items.Items.write", stop)
+    more = as_lines([{**rows()[0], "id": "new"}])
+    one_sentence(run("add", "-", input=more), code=130)
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    assert len(SemanticIndex.load("index.labelspan")) == 48
+    assert "1 items added" in run("add", "-", input=more).stdout
+
+
+# --- search and tag -----------------------------------------------------------------------
+
+
+def test_search_prints_and_gives_json(saved):
+    result = run("search", "-i", saved, "music", "radio", "-n", 3)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(run("search", "-i", saved, "music", "radio", "-n", 3, "--json").stdout)
+    expected = SemanticIndex.load(saved).search("music radio", 3)
+    assert answer["query"] == "music radio"
+    assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in expected]
+    assert answer["hits"][0]["labels"] == list(expected[0].labels)
+    assert answer["hits"][0]["metadata"]["year"] == expected[0].metadata["year"]
+    for hit in expected:
+        assert f"{hit.score:.2f}" in result.stdout
+        assert hit.id in result.stdout
+
+
+def test_search_by_item_label_and_filters(saved):
+    index = SemanticIndex.load(saved)
+
+    def found(*args):
+        return [
+            h["id"] for h in json.loads(run("search", "-i", saved, *args, "--json").stdout)["hits"]
+        ]
+
+    assert found("--like", "item3") == [hit.id for hit in index.search(items="item3")]
+    assert found("--label", "sound") == [hit.id for hit in index.search(labels="sound")]
+    names = found("music", "--having", "game", "--without", "image", "--where", "year=2001")
+    assert names
+    for name in names:
+        item = index.item(name)
+        assert "game" in item.labels
+        assert "image" not in item.labels
+        assert item.metadata["year"] == 2001
+
+
+def test_search_explains(saved):
+    shown = run("search", "-i", saved, "music", "-n", 2, "--explain")
+    assert "words: music" in shown.stdout
+    assert "labels expected: " in shown.stdout
+    answer = json.loads(run("search", "-i", saved, "music", "-n", 2, "--explain", "--json").stdout)
+    why = answer["hits"][0]["why"]
+    assert why["words"][0]["word"] == "music"
+    assert why["axes"]
+    assert set(why["labels"]) == set(answer["hits"][0]["labels"])
+
+
+def test_many_queries_from_standard_input(saved):
+    lines = run("search", "-i", saved, "-", "--json", input="chess\n\npaint\n").stdout.splitlines()
+    answers = [json.loads(line) for line in lines]
+    assert [answer["query"] for answer in answers] == ["chess", "paint"]
+    assert answers[0]["hits"][0]["id"] == SemanticIndex.load(saved).search("chess", 1)[0].id
+    shown = run("search", "-i", saved, "-", input="chess\npaint\n").stdout
+    assert shown.index("chess") < shown.index("paint")
+
+
+def test_texts_are_no_markup(here):
+    items = [{**item, "body": f"[bold]{item['body']}[/bold] [/red]"} for item in rows()]
+    (here / "a.jsonl").write_text(as_lines(items))
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    result = run("search", "chess", "-n", 2)
+    assert result.exit_code == 0, result.output
+    assert "[bold]" in result.stdout
+
+
+def test_search_finds_nothing_and_says_so(saved):
+    result = run("search", "-i", saved, "zzzz")
+    assert result.exit_code == 0
+    assert "Nothing was found" in result.stdout
+    assert json.loads(run("search", "-i", saved, "zzzz", "--json").stdout)["hits"] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
+        (["search", "-i", "{saved}"], "give a text, items or labels"),
+        (["search", "-i", "{saved}", "-"], "Standard input holds no query."),
+        (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
+        (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),
+        (["search", "-i", "{saved}", "x", "--where", "year"], "--where must be KEY=VALUE"),
+        (["search", "-i", "{saved}", "x", "--where", "a=1"], "No item has metadata 'a'"),
+        (["tag", "-i", "{saved}"], "Give a text to label"),
+        (["tag", "-i", "{saved}", "-"], "Standard input holds no text."),
+        (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
+        (["axes", "{saved}", "--axis", "99"], "there are axes 0 to 5, but 99"),
+        (["info", "nowhere"], "There is no index in 'nowhere'"),
+        (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
+    ],
+)
+def test_refusals_are_one_sentence(args, message, saved, here):
+    result = run(*(arg.format(saved=saved) for arg in args), input="")
+    assert message in one_sentence(result)
+    assert result.stderr.count("\n") == 1
+    assert list(here.iterdir()) == []
+
+
+def test_a_damaged_index_is_said_to_be_one(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    vectors = next(here.rglob("vectors.npy"))
+    vectors.write_bytes(vectors.read_bytes()[:-5])
+    assert "is damaged" in one_sentence(run("search", "chess"))
+
+
+def test_tag_a_text_lines_and_a_corpus(saved, here):
+    formats(here)
+    index = SemanticIndex.load(saved)
+    answer = json.loads(run("tag", "-i", saved, "chess", "dice", "--all", "--json").stdout)
+    expected = index.tag("chess dice")
+    assert [one["label"] for one in answer["labels"]] == [tag.label for tag in expected]
+    assert answer["labels"][0]["chosen"] is expected[0].chosen
+    shown = run("tag", "-i", saved, "chess dice")
+    assert f"{expected[0].probability:.0%}" in shown.stdout
+    lines = run(
+        "tag", "-i", saved, "-", "--json", input="chess dice\nsong tune\n"
+    ).stdout.splitlines()
+    tagged = [json.loads(line) for line in lines]
+    assert [one["id"] for one in tagged] == ["1", "2"]
+    assert tagged[0]["labels"] == [one for one in answer["labels"] if one["chosen"]]
+    result = run("tag", "-i", saved, "--corpus", "a.csv", "--json")
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [
+        r["id"] for r in rows()
+    ]
+    assert "item7" in run("tag", "-i", saved, "--corpus", "a.jsonl").stdout
+
+
+def test_tag_needs_labels(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--method", "lsi", "--no-labels", "--dimensions", 4).exit_code == 0
+    assert "fitted without labels" in one_sentence(run("tag", "chess"))
+    assert run("axes").exit_code == 0
+    assert run("info").exit_code == 0
+
+
+# --- looking ------------------------------------------------------------------------------
+
+
+def test_info(saved):
+    found = json.loads(run("info", saved, "--json").stdout)
+    assert (found["items"], found["labelled"], found["dimensions"]) == (48, 48, 6)
+    assert found["label_counts"] == SemanticIndex.load(saved).labels
+    assert found["metadata"] == ["title", "year"]
+    shown = run("info", saved).stdout
+    for part in ("48", "MLSI", "beta 0.5", "frequent labels"):
+        assert part in shown
+
+
+def test_axes(saved):
+    found = json.loads(run("axes", saved, "--first", 3, "-n", 2, "--json").stdout)
+    expected = SemanticIndex.load(saved).axes(2, [0, 1, 2])
+    assert [one["axis"] for one in found] == [0, 1, 2]
+    for one, axis in zip(found, expected, strict=True):
+        assert [name for name, _ in one["words"]["high"]] == [name for name, _ in axis.words.high]
+        assert [name for name, _ in one["labels"]["low"]] == [name for name, _ in axis.labels.low]
+    shown = run("axes", saved, "--axis", 4).stdout
+    assert str(SemanticIndex.load(saved).axes(5, [4])[0].words.high[0][0]) in shown
+
+
+def test_labels_complete(saved, here):
+    import typer
+
+    command = typer.main.get_command(app)
+    context = command.make_context("labelspan", ["info"], resilient_parsing=True)
+    context.params["index"] = saved
+    assert complete_label(context, "") == sorted(WORDS)
+    assert complete_label(context, "so") == ["sound"]
+    context.params["index"] = here / "nowhere"
+    assert complete_label(context, "") == []
+
+
+# --- map, evaluate, demo ------------------------------------------------------------------
+
+
+def test_map_draws_both(saved, here):
+    pytest.importorskip("bokeh", reason="HTML maps need the extra labelspan[app]")
+    result = run("map", saved)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].endswith("map.html")
+    assert (here / "map.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<title>index</title>" in (here / "map.html").read_text()
+    assert sorted(path.name for path in here.iterdir()) == ["map.html", "map.png"]
+
+
+@pytest.mark.parametrize(("package", "extra"), [("bokeh", "app"), ("matplotlib", "plot")])
+def test_map_says_what_to_install(package, extra, saved, here, monkeypatch):
+    # The verb has taken the name of its module.
+    module = sys.modules["labelspan.cli.corpus_map"]
+    real = module.find_spec
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
+    file = {"bokeh": "m.html", "matplotlib": "m.png"}[package]
+    said = one_sentence(run("map", saved, "-o", file))
+    wanted = f"{file} needs {package}, which is not installed; pip install 'labelspan[{extra}]'."
+    assert said == wanted
+    assert list(here.iterdir()) == []
+
+
+def test_map_interrupted_leaves_nothing(saved, here, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.display.corpus_map.layout", stop)
+    one_sentence(run("map", saved, "-o", "m.png"), code=130)
+    assert list(here.iterdir()) == []
+
+
+def test_evaluate(here):
+    formats(here)
+    options = ["--folds", 2, "--dimensions", 4, "--no-tune", "--out", "report"]
+    result = run("evaluate", "a.csv", *options)
+    assert result.exit_code == 0, result.output
+    for part in ("Labels seen in training", "Labels held out", "ridge scores", "Recommended"):
+        assert part in result.stdout
+    assert re.search(r"labelspan fit a\.csv --method \w+ --dimensions \d+", result.stdout)
+    assert (here / "report" / "report.html").is_file()
+    answer = json.loads(run("evaluate", "a.csv", *options, "--json").stdout)
+    assert {record["setting"] for record in answer["records"]} == {"seen", "held out"}
+    assert answer["facts"]["labels"] == 4
+    assert "three labels" in one_sentence(
+        run("evaluate", "-", input='{"text": "x", "tags": ["a"]}\n' * 30)
+    )
+
+
+def test_evaluate_interrupted_leaves_nothing(here, monkeypatch):
+    formats(here)
+    before = sorted(here.iterdir())
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.experiments.evaluation.embed", stop)
+    one_sentence(run("evaluate", "a.csv", "--no-tune"), code=130)
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def small_demo():
+    """The demo on an eighth of its corpus."""
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = demonstration.load_debtags
+        patch.setattr(demonstration, "load_debtags", lambda: real().take(np.arange(0, 4899, 8)))
+        found = demonstration.run_demo(steps.append)
+    assert tuple(steps) == demonstration.STEPS
+    return found
+
+
+def test_labels_make_the_space_of_the_demo_better(small_demo):
+    space = {row.space: row for row in small_demo.rows}
+    for name in ("ndcg", "jaccard"):
+        for other in ("LSI", "raw TF-IDF"):
+            assert getattr(space["MLSI"], name) > getattr(space[other], name) + 0.04
+    assert space["MLSI"].macro_f1 > space["LSI"].macro_f1
+    assert len(small_demo.index) == small_demo.train + small_demo.test == 613
+    assert [len(hits) for hits in small_demo.hits] == [5, 5, 5]
+
+
+def test_demo(here, small_demo, monkeypatch):
+    monkeypatch.setattr(demonstration, "run_demo", lambda progress: small_demo)
+    result = run("demo")
+    assert result.exit_code == 0, result.output
+    for part in ("raw TF-IDF", "nDCG@10", "draw molecules", "labelspan tag -i demo.labelspan"):
+        assert part in result.stdout
+    assert "demo.labelspan is the index." in result.stdout
+    assert len(SemanticIndex.load("demo.labelspan")) == 613
+    before = (here / "demo.labelspan" / "manifest.json").read_bytes()
+    again = run("demo")
+    assert "demo.labelspan was there and is as it was; --force writes it anew" in again.stdout
+    answer = json.loads(run("demo", "--json").stdout)
+    assert (here / "demo.labelspan" / "manifest.json").read_bytes() == before
+    assert [row["space"] for row in answer["rows"]] == ["raw TF-IDF", "LSI", "MLSI"]
+    assert len(answer["searches"]["draw molecules"]) == 5
+    assert run("demo", "--force").exit_code == 0
+    assert (here / "demo.labelspan" / "manifest.json").read_bytes() != before
+
+
+# --- help ---------------------------------------------------------------------------------
+
+VERBS = [
+    "demo",
+    "fit",
+    "search",
+    "tag",
+    "add",
+    "evaluate",
+    "map",
+    "serve",
+    "axes",
+    "info",
+    "reproduce",
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb):
+    result = run(verb, "--help")
+    assert result.exit_code == 0
+    assert re.search(rf"[Ee]xample[^\n]*:[\s\S]*labelspan {verb}", result.stdout)
+
+
+def test_the_help_names_every_verb():
+    shown = run("--help").stdout
+    for verb in (*VERBS, "data"):
+        assert re.search(rf"│ {verb} ", shown), verb
+    assert "--install-completion" in shown
+
+
+def test_help_does_not_wait_for_the_numerical_libraries():
+    import subprocess
+
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom labelspan.cli import app\n"
+        "assert CliRunner().invoke(app, ['fit', '--help']).exit_code == 0\n"
+        "print([name for name in ('numpy', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
