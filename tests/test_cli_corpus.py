@@ -124,6 +124,7 @@ def test_fit_does_not_write_over_an_index(here):
         (["nowhere.jsonl"], "There is no file 'nowhere.jsonl'; correct the path."),
         (["a.jsonl", "--text", "prose"], "there is no field 'prose'; there are 'id', 'title'"),
         (["a.jsonl", "--no-labels"], "learns from labels, and no item has any; name their field"),
+        (["same.csv"], "all items with labels have the same, which says nothing of them"),
         (["a.jsonl", "--ids", "year"], "the id '2000' is also in line 1"),
         (["empty.jsonl"], "empty.jsonl holds no items."),
         (["one.jsonl"], "an index needs two items or more, but 1 came"),
@@ -137,6 +138,7 @@ def test_fit_refuses_in_one_sentence_and_leaves_nothing(args, message, here):
     formats(here)
     (here / "empty.jsonl").write_text("")
     (here / "one.jsonl").write_text(json.dumps(rows()[0]))
+    (here / "same.csv").write_text("text,tags\na chess game,game\nedit photos,\nmore,game\n")
     before = sorted(here.iterdir())
     assert message in one_sentence(run("fit", *args))
     assert sorted(here.iterdir()) == before
@@ -246,7 +248,7 @@ def test_add_is_all_or_nothing(here, monkeypatch):
     monkeypatch.undo()
     monkeypatch.chdir(here)
     assert len(SemanticIndex.load("index.labelspan")) == 48
-    assert "1 items added" in run("add", "-", input=more).stdout
+    assert "1 item added" in run("add", "-", input=more).stdout
 
 
 # --- search and tag -----------------------------------------------------------------------

@@ -128,8 +128,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         typer.echo(json.dumps(answer, indent=2))
         return
     typer.echo(
-        f"{answer['items']:,} items with {answer['labels']:,} labels, in {answer['dimensions']} "
-        f"dimensions by {method.value.upper()}: saved in {out} after {answer['seconds']:.0f} s."
+        f"{answer['items']:,} items with {_counted(answer['labels'], 'label')}, in "
+        f"{_counted(answer['dimensions'], 'dimension')} by {method.value.upper()}: "
+        f"saved in {out} after {answer['seconds']:.0f} s."
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'what you look for'", err=True)
@@ -198,14 +199,18 @@ def add(  # noqa: PLR0917
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
         typer.echo(json.dumps({**answer, "new_labels": new}, indent=2))
         return
-    said = f"{added:,} items added" + (f", {replaced:,} replaced" if replaced else "")
+    said = f"{_counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
     typer.echo(f"{said}; {index} now has {after:,}.")
     if new:
         typer.echo(
-            f"{len(new):,} label(s) are new, say {new[0]!r}: they can be searched by, and are "
-            "predicted after another fit.",
+            f"New in the index: {_counted(len(new), 'label')}, say {new[0]!r}; they can be "
+            "searched by, and are predicted after another fit.",
             err=True,
         )
+
+
+def _counted(number: Any, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _check_out(out: Path, *, force: bool) -> None:
@@ -242,6 +247,12 @@ def _estimator(
         raise InvalidLabels(
             f"{found.name}: --method {method.value} learns from labels, and no item has any; name "
             "their field with --labels, or use --method lsi."
+        )
+    same = {tuple(sorted(own)) for own in found.labels if own is not None}
+    if method is not Method.lsi and len(same) == 1 and len(found) > 1:
+        raise InvalidLabels(
+            f"{found.name}: all items with labels have the same, which says nothing of them; name "
+            "another field with --labels, say --empty-is-none, or use --method lsi."
         )
     given = {"alpha": alpha, "beta": beta}
     lists = read_label_lists(found.labels, None, len(found), "fit")

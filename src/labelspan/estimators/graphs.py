@@ -19,6 +19,8 @@ __all__ = ["GraphSpace"]
 class GraphSpace(Space):
     """A space that keeps rows close which a graph joins."""
 
+    # Rows are compared with each other, and taken out by number.
+    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": Either((Integer(1), Null())),
         "alpha": Real(0.0),

@@ -32,6 +32,8 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A linear map to a small space, learned from features."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
+    # Taken as they come; others are converted to the first.
+    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr", "csc", "coo")
 
     n_components: int | None
     center: bool
@@ -51,7 +53,7 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self,
             X,
             reset=reset,
-            accept_sparse=("csr", "csc", "coo"),
+            accept_sparse=self._sparse_formats,
             dtype=[np.float64, np.float32],
             ensure_min_samples=least,
         )

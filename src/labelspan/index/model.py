@@ -149,6 +149,7 @@ def refuse_vectors(vectors: Any, owner: str) -> None:
 
 
 def learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:
+    """Fit a vectoriser, and give the features of the texts; refuses texts without words."""
     try:
         features = vectorizer.fit_transform(texts)
     except ValueError as error:
