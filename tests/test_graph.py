@@ -20,7 +20,7 @@ from labelspan.graph import (
 )
 from labelspan.graph.neighbors import find_neighbors, nearest_row
 from labelspan.operators import Sum, as_operator, dottest
-from labelspan.operators.graphs import components, read_graph
+from labelspan.operators.graphs import read_graph
 
 
 def rows(seed, count=40, columns=5):
@@ -191,19 +191,6 @@ def test_read_graph():
             read_graph(kind(-W), 8)
         with pytest.raises(InvalidInput, match="finite weights of at least 0"):
             read_graph(kind(np.where(W > 1.5, np.nan, W)), 8)
-
-
-def test_connected_parts():
-    W = np.zeros((6, 6))
-    W[0, 2] = W[2, 0] = W[1, 4] = W[4, 1] = W[4, 5] = W[5, 4] = 1.0
-    expected = [0, 1, 0, 2, 1, 1]
-    for graph in (read_graph(W, 6), read_graph(sparse.csr_array(W), 6)):
-        parts = components(graph)
-        slow = components(Sum([graph], [1.0]))
-        for found in (parts, slow):
-            assert [sorted(found).index(p) for p in found] == [
-                sorted(expected).index(p) for p in expected
-            ]
 
 
 def test_a_row_without_neighbours_has_no_normalised_laplacian():

@@ -151,7 +151,7 @@ def assert_twin(operator, twin, tol):
 @pytest.mark.parametrize(("seed", "small_blocks"), [(0, False), (1, True)])
 def test_operator_equals_its_dense_twin(name, shape, seed, small_blocks, monkeypatch):
     if small_blocks:
-        monkeypatch.setattr(base_module, "_GRAM_BLOCK", 3)
+        monkeypatch.setattr(base_module, "_COLUMNS", 3)
         monkeypatch.setattr(sparse_module, "_COGRAM_BLOCK", 3)
         monkeypatch.setattr(dense_module, "_BLOCK_BYTES", 5 * 8 * shape[1])
     operator, twin = cells(Data(*shape, seed))[name]

@@ -29,7 +29,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import os
 import re
 import sys
 from collections import Counter
@@ -39,6 +38,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+
+from labelspan.datasets.files import write_whole
 
 SAME_SOURCE, OTHER_SOURCE, SAME_SIDE = 0.5, 0.8, 0.4
 LEAST_ITEMS, LEAST_TAGS = 25, 3
@@ -271,12 +272,7 @@ def write(items: list[Item], inputs: list[Path], out: Path) -> None:
     }
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in (about, *items)]
     data = gzip.compress("".join(f"{line}\n" for line in lines).encode(), 9, mtime=0)
-    partial = out.with_name(f"{out.name}.partial")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(out)
+    write_whole(out, lambda file: file.write(data))
     train = sum(item["split"] == "train" for item in items)
     print(
         f"{out}: {len(items)} items ({train} train), {len(about['tags'])} tags, {len(data)} bytes, "

@@ -10,9 +10,6 @@ from ..operators.base import Array
 
 __all__ = ["Laplacian", "degrees", "metric_form"]
 
-# Width of the blocks of columns that pass through a graph together.
-_BLOCK = 256
-
 
 def degrees(graph: Operator) -> Array:
     """The sum of the weights at each vertex."""
@@ -77,11 +74,7 @@ def metric_form(X: Operator, middle: Operator) -> Array:
     >>> metric_form(as_operator(np.array([[1.0], [4.0]])), pair)
     array([[18.]])
     """
-    columns = X.shape[1]
-    out = np.empty((columns, columns))
-    for start in range(0, columns, _BLOCK):
-        stop = min(start + _BLOCK, columns)
-        unit = np.zeros((columns, stop - start), dtype=X.dtype)
-        unit[np.arange(start, stop), np.arange(stop - start)] = 1
-        out[:, start:stop] = X.cross(middle.matmat(X.matmat(unit).astype(np.float64)))
+    out = np.empty((X.shape[1],) * 2)
+    for part, values in X.column_blocks():
+        out[:, part] = X.cross(middle.matmat(values.astype(np.float64)))
     return (out + out.T) / 2

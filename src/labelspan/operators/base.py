@@ -9,6 +9,7 @@ rest has defaults that are right, and may be overridden where they can be cheape
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from .arrays import Array, host, on_host, sum_of_squares
 
 __all__ = ["Array", "Operator"]
 
-# Width of the identity blocks from which the default Gram matrix is put together.
-_GRAM_BLOCK = 256
+# Columns that are made dense at a time, for what products with X alone can give.
+_COLUMNS = 256
 
 
 class Operator(ABC):
@@ -76,14 +77,19 @@ class Operator(ABC):
 
     def gram(self) -> Array:
         """``X.T @ X`` in float64; only for a moderate number of columns."""
+        out = np.empty((self.shape[1],) * 2)
+        for part, values in self.column_blocks():
+            out[:, part] = host(self.rmatmat(values))
+        return (out + out.T) / 2
+
+    def column_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The columns, some at a time: which they are, and ``X`` in them, dense."""
         columns = self.shape[1]
-        out = np.empty((columns, columns))
-        for start in range(0, columns, _GRAM_BLOCK):
-            stop = min(start + _GRAM_BLOCK, columns)
+        for start in range(0, columns, _COLUMNS):
+            stop = min(start + _COLUMNS, columns)
             unit = np.zeros((columns, stop - start), dtype=self.dtype)
             unit[np.arange(start, stop), np.arange(stop - start)] = 1
-            out[:, start:stop] = host(self.rmatmat(self.matmat(unit)))
-        return (out + out.T) / 2
+            yield slice(start, stop), self.matmat(unit)
 
     def cross(self, block: Array) -> Array:
         """``X.T @ block`` summed in float64, where a rounded sum would show."""
@@ -100,13 +106,7 @@ class Operator(ABC):
 
     def sum_of_squares(self) -> float:
         """The squared Frobenius norm."""
-        total, columns = 0.0, self.shape[1]
-        for start in range(0, columns, _GRAM_BLOCK):
-            stop = min(start + _GRAM_BLOCK, columns)
-            unit = np.zeros((columns, stop - start), dtype=self.dtype)
-            unit[np.arange(start, stop), np.arange(stop - start)] = 1
-            total += sum_of_squares(self.matmat(unit))
-        return total
+        return sum(sum_of_squares(values) for _, values in self.column_blocks())
 
     def shifted(self, offset: Array) -> Operator:
         """The operator with a row of numbers taken off every row."""

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from ..errors import InvalidInput, LabelspanWarning
 from .base import Array, Operator
 from .dense import Dense
 from .sparse import Sparse
 
-__all__ = ["components", "graph_of_edges", "incidence", "read_graph"]
+__all__ = ["graph_of_edges", "incidence", "read_graph"]
 
 
 def read_graph(graph: Any, n_rows: int) -> Operator:
@@ -73,33 +72,6 @@ def incidence(graph: Any, n_rows: int, scale: float = 1.0, dtype: Any = np.float
     values = np.stack([root, -root], axis=1).ravel()
     matrix = sparse.csr_array((values.astype(dtype), (edges, ends)), shape=(count, n_rows))
     return Sparse(matrix)
-
-
-def components(graph: Operator) -> Array:
-    """For each row, the number of the connected part of the graph that it lies in."""
-    if not isinstance(graph, (Sparse, Dense)):
-        return _parts_by_products(graph)
-    _, parts = csgraph.connected_components(_matrix(graph), directed=False)
-    return np.asarray(parts)
-
-
-def _parts_by_products(graph: Operator) -> Array:
-    """A search in breadth, for graphs that are known by their products alone."""
-    rows = graph.shape[0]
-    parts = np.full(rows, -1)
-    for number in range(rows):
-        unseen = np.flatnonzero(parts < 0)
-        if unseen.size == 0:
-            break
-        inside = np.zeros(rows, dtype=bool)
-        inside[unseen[0]] = True
-        while True:
-            reached = inside | (graph.matmat(inside[:, None].astype(float))[:, 0] > 0)
-            if (reached == inside).all():
-                break
-            inside = reached
-        parts[inside] = number
-    return parts
 
 
 def _matrix(graph: Operator) -> Any:
