@@ -226,18 +226,6 @@ def test_a_writer_that_refits_keeps_the_old_until_it_saves(folder):
         assert len(SemanticIndex.load(folder)) == 31
 
 
-def test_a_generation_that_goes_while_it_is_read_is_not_damage(folder, monkeypatch):
-    index, load = made(), np.load
-
-    def saved_between(path, *args, **options):
-        monkeypatch.setattr(np, "load", load)
-        index.save(folder)
-        return load(path, *args, **options)
-
-    monkeypatch.setattr(np, "load", saved_between)
-    assert len(SemanticIndex.load(folder)) == 24
-
-
 def test_readers_do_not_notice_saves(folder):
     index, stop, failures, loads = made(), threading.Event(), [], []
 

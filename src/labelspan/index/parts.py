@@ -95,9 +95,6 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
         return np.zeros(part["shape"], dtype=kind)
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        # Not damage: a save took the place of this generation, and the reader tries again.
-        raise
     except Exception as error:
         # The header is parsed as Python's literals are, and fails in as many ways.
         raise InvalidFile(f"{path} is damaged: it cannot be read as an array.") from error
