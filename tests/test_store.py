@@ -226,6 +226,17 @@ def test_a_writer_that_refits_keeps_the_old_until_it_saves(folder):
         assert len(SemanticIndex.load(folder)) == 31
 
 
+def test_a_slip_of_the_parser_is_not_damage(folder, monkeypatch):
+    load = np.load
+
+    def slips_once(path, **options):
+        monkeypatch.setattr(np, "load", load)
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(np, "load", slips_once)
+    assert len(SemanticIndex.load(folder)) == 24
+
+
 def test_readers_do_not_notice_saves(folder):
     index, stop, failures, loads = made(), threading.Event(), [], []
 

@@ -94,7 +94,7 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
         # Nothing cannot be mapped, and need not be read.
         return np.zeros(part["shape"], dtype=kind)
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped = _mapped(path)
     except Exception as error:
         # The header is parsed as Python's literals are, and fails in as many ways.
         raise InvalidFile(f"{path} is damaged: it cannot be read as an array.") from error
@@ -102,6 +102,14 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
         raise InvalidFile(f"{path} is not the array that the manifest describes.")
     # A plain view: slices of a memmap would drag its class along.
     return np.asarray(mapped)
+
+
+def _mapped(path: Path) -> Array:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except SystemError:
+        # Python 3.11 can fail so when two threads parse at once, and a header is parsed.
+        return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_json(path: Path, part: Mapping[str, Any]) -> Any:
