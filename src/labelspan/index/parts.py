@@ -106,10 +106,10 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
 
 def _mapped(path: Path) -> Array:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except SystemError:
         # Python 3.11 can fail so when two threads parse at once, and a header is parsed.
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_json(path: Path, part: Mapping[str, Any]) -> Any:
