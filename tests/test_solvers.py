@@ -110,7 +110,7 @@ def test_block_cg_merges_dependent_and_zero_right_hand_sides(monkeypatch):
 
 
 def test_regress_tries_to_iterate_before_it_forms_a_middling_gram_matrix(monkeypatch):
-    monkeypatch.setattr(normal, "_SHORT", 5)
+    monkeypatch.setattr(normal, "SHORT", 5)
     X = as_operator(features("tall", 1))
     T = np.random.default_rng(0).standard_normal((60, 3))
     assert normal.regress(X, T, 50.0).method == "block conjugate gradients"
@@ -357,7 +357,8 @@ def test_ritz_is_the_spectral_solution(alpha, deficient):
         X[:, 10:] = X[:, :2]
     labels = rng.standard_normal((40, 3))
     factor = Factor(labels, 0.4, Regression(alpha))
-    values, inside = small.ritz(X.T @ X, X.T @ labels, factor, 5, 1e-10)
+    found = small.ritz(X.T @ X, X.T @ labels, factor, 5, 1e-10)
+    values, inside = found.values, found.inside
     squares, right = small.psd_basis(X.T @ X, 1e-10)
     coordinates = (right.T @ X.T @ labels) / np.sqrt(squares)[:, None]
     expected, spectral = small.spectral(squares, coordinates, factor, 0.0, 5)

@@ -24,7 +24,27 @@ _COLUMNS = 256
 
 
 class Operator(ABC):
-    """An n x d matrix known by its products with thin blocks."""
+    """An n x d matrix known by its products with thin blocks.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    dtype : dtype
+        Of the products: float32 or float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Operator
+    >>> class Ones(Operator):
+    ...     def _matmat(self, block):
+    ...         return np.tile(block.sum(axis=0), (self.shape[0], 1))
+    ...     def _rmatmat(self, block):
+    ...         return np.tile(block.sum(axis=0), (self.shape[1], 1))
+    >>> Ones((3, 2), np.float64).gram()
+    array([[3., 3.],
+           [3., 3.]])
+    """
 
     # Where the blocks live; None is the host.
     device: Any = None
@@ -64,6 +84,13 @@ class Operator(ABC):
                 f"but one of shape {block.shape} was given."
             )
         return self.place(block)
+
+    def arranged(self) -> tuple[Operator, Array | None]:
+        """The same rows, with the columns in the order that products like best, and that order.
+
+        None where the order is the operator's own. For those who multiply many times.
+        """
+        return self, None
 
     @property
     def short_side(self) -> int:

@@ -47,7 +47,21 @@ class Composite(Operator):
 
 
 class Centered(Composite):
-    """``X - 1 offset'`` without forming it: a rank-one correction of each product."""
+    """``X - 1 offset'`` without forming it: a rank-one correction of each product.
+
+    Parameters
+    ----------
+    base : Operator
+    offset : array of shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Centered, as_operator
+    >>> Centered(as_operator(np.eye(2)), np.array([0.5, 0.5])).toarray()
+    array([[ 0.5, -0.5],
+           [-0.5,  0.5]])
+    """
 
     def __init__(self, base: Operator, offset: Array) -> None:
         super().__init__(base.shape, [base])
@@ -94,13 +108,31 @@ class Centered(Composite):
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
 
+    def arranged(self) -> tuple[Operator, Array | None]:
+        base, order = self.base.arranged()
+        return (self, None) if order is None else (Centered(base, self.offset[order]), order)
+
     def columns(self) -> tuple[Any, Array | None]:
         matrix, offset = self.base.columns()
         return matrix, self.offset if offset is None else self.offset + offset
 
 
 class Scaled(Composite):
-    """``diag(rows) X diag(columns)``; either side may be left out."""
+    """``diag(rows) X diag(columns)``; either side may be left out.
+
+    Parameters
+    ----------
+    base : Operator
+    rows, columns : arrays of shape (n,) and (d,), or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Scaled, as_operator
+    >>> Scaled(as_operator(np.ones((2, 2))), rows=np.array([1.0, 2.0])).toarray()
+    array([[1., 1.],
+           [2., 2.]])
+    """
 
     def __init__(
         self, base: Operator, rows: Array | None = None, columns: Array | None = None
@@ -130,7 +162,19 @@ class Scaled(Composite):
 
 
 class HStack(Composite):
-    """``[X_1, X_2, ...]``, operators over the same rows side by side."""
+    """``[X_1, X_2, ...]``, operators over the same rows side by side.
+
+    Parameters
+    ----------
+    parts : sequence of Operator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import HStack, as_operator
+    >>> HStack([as_operator(np.ones((2, 3))), as_operator(np.ones((2, 1)))]).shape
+    (2, 4)
+    """
 
     def __init__(self, parts: Sequence[Operator]) -> None:
         if not parts or len({part.shape[0] for part in parts}) != 1:
@@ -160,7 +204,22 @@ class HStack(Composite):
 
 
 class RowSubset(Composite):
-    """Some rows of an operator, by number; none of its data is copied."""
+    """Some rows of an operator, by number; none of its data is copied.
+
+    Parameters
+    ----------
+    base : Operator
+    index : array of int
+        Numbers of rows; one may come twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import RowSubset, as_operator
+    >>> RowSubset(as_operator(np.arange(6.0).reshape(3, 2)), np.array([2, 0])).toarray()
+    array([[4., 5.],
+           [0., 1.]])
+    """
 
     def __init__(self, base: Operator, index: Array) -> None:
         index = np.asarray(index)
@@ -184,7 +243,19 @@ class RowSubset(Composite):
 
 
 class VStack(Composite):
-    """``[X_1; X_2; ...]``, operators over the same columns on top of each other."""
+    """``[X_1; X_2; ...]``, operators over the same columns on top of each other.
+
+    Parameters
+    ----------
+    parts : sequence of Operator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import VStack, as_operator
+    >>> VStack([as_operator(np.ones((2, 3))), as_operator(np.ones((1, 3)))]).shape
+    (3, 3)
+    """
 
     def __init__(self, parts: Sequence[Operator]) -> None:
         if not parts or len({part.shape[1] for part in parts}) != 1:
@@ -210,7 +281,20 @@ class VStack(Composite):
 
 
 class Product(Composite):
-    """``A X``, one operator after another, never multiplied out."""
+    """``A X``, one operator after another, never multiplied out.
+
+    Parameters
+    ----------
+    left, right : Operator
+        Of shapes (p, n) and (n, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Product, as_operator
+    >>> Product(as_operator(np.ones((1, 3))), as_operator(np.ones((3, 2)))).toarray()
+    array([[3., 3.]])
+    """
 
     def __init__(self, left: Operator, right: Operator) -> None:
         if left.shape[1] != right.shape[0]:
@@ -228,7 +312,22 @@ class Product(Composite):
 
 
 class Sum(Composite):
-    """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each."""
+    """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each.
+
+    Parameters
+    ----------
+    parts : sequence of Operator
+    weights : sequence of float
+        One a part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Sum, as_operator
+    >>> one = as_operator(np.ones((1, 2)))
+    >>> Sum([one, one], [2.0, -0.5]).toarray()
+    array([[1.5, 1.5]])
+    """
 
     def __init__(self, parts: Sequence[Operator], weights: Sequence[float]) -> None:
         if len({part.shape for part in parts}) != 1 or len(weights) != len(parts):

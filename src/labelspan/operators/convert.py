@@ -16,7 +16,7 @@ from .sparse import Sparse
 __all__ = ["as_operator", "column_names", "dense_block"]
 
 
-def as_operator(X: Any, *, device: Any = None) -> Operator:
+def as_operator(X: Any, *, device: Any = None, kernels: str = "scipy") -> Operator:
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
@@ -28,6 +28,9 @@ def as_operator(X: Any, *, device: Any = None) -> Operator:
     X : array, sparse matrix, tensor or Operator
     device : str, torch device or None, default=None
         Where to move the data, say "cuda"; needs torch. None leaves it where it is.
+    kernels : {"scipy", "numba"}, default="scipy"
+        What multiplies sparse data of the host. "numba" needs the extra ``fast`` and compiles
+        its loops for a second or two in the first product of a process. Ignored for other data.
 
     Returns
     -------
@@ -47,16 +50,16 @@ def as_operator(X: Any, *, device: Any = None) -> Operator:
     elif is_tensor(X):
         operator = _tensors().tensor_operator(X)
     else:
-        operator = _of_host(X)
+        operator = _of_host(X, kernels)
     if device is None or operator.device == device:
         return operator
     moved: Operator = _tensors().to_device(operator, device)
     return moved
 
 
-def _of_host(X: Any) -> Operator:
+def _of_host(X: Any, kernels: str) -> Operator:
     if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
+        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), kernels)
     array = X if sparse.issparse(X) else np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InvalidInput(
@@ -75,7 +78,25 @@ def _tensors() -> Any:
 
 
 def dense_block(values: Any, what: str) -> Array:
-    """A thin n x k block as a dense array, from an array or a sparse matrix."""
+    """A thin n x k block as a dense array, from an array or a sparse matrix.
+
+    Parameters
+    ----------
+    values : array, sparse matrix, tensor or data frame
+    what : str
+        What it is called in messages.
+
+    Returns
+    -------
+    array of one or two dimensions
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from labelspan.operators import dense_block
+    >>> dense_block(sparse.csr_array([[1, 0]]), "y")
+    array([[1, 0]])
+    """
     if is_tensor(values):
         values = on_host(values.to_dense())
     if sparse.issparse(values):
@@ -92,7 +113,22 @@ def dense_block(values: Any, what: str) -> Array:
 
 
 def column_names(values: Any) -> Array | None:
-    """The column names of a data frame; None for anything else."""
+    """The column names of a data frame; None for anything else.
+
+    Parameters
+    ----------
+    values : data frame or anything else
+
+    Returns
+    -------
+    array of shape (k,) or None
+
+    Examples
+    --------
+    >>> from labelspan.operators import column_names
+    >>> column_names([[1, 0]]) is None
+    True
+    """
     columns = getattr(values, "columns", None)
     return None if columns is None else np.asarray(columns)
 

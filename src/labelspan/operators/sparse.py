@@ -7,6 +7,7 @@ own: measured on text, that is as fast as a stored transpose and half the memory
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -14,21 +15,42 @@ import numpy as np
 from scipy import sparse
 
 from .base import Array, Operator
+from .loops import load_kernels
 from .threads import map_threads, n_threads
 
 __all__ = ["Sparse"]
 
 # Below so many multiplications a thread costs more than it brings.
 _WORTH_A_THREAD = 1 << 19
-# Each part of a transposed product sums into a d x m block of its own.
+# Below so many entries all that is multiplied is in the cache anyway.
+_WORTH_ARRANGING = 1 << 18
+# Each part of a transposed product sums into a d x m block of its own, which is worth its
+# price where a column has so many entries in the part.
+_ENTRIES_OF_A_COLUMN = 8
 _MOST_PARTIAL_SUMS = 8
 _COGRAM_BLOCK = 256
 
 
 class Sparse(Operator):
-    """An operator over a CSR matrix; the indices are int32 where they fit."""
+    """An operator over a CSR matrix; the indices are int32 where they fit.
 
-    def __init__(self, matrix: Any) -> None:
+    Parameters
+    ----------
+    matrix : sparse matrix or array of shape (n, d)
+        Of any format.
+    kernels : {"scipy", "numba"}, default="scipy"
+        Whose loops multiply; numba's need the extra ``fast``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from labelspan.operators import Sparse
+    >>> Sparse(sparse.coo_array(np.eye(3))).matmat(np.ones((3, 1))).ravel()
+    array([1., 1., 1.])
+    """
+
+    def __init__(self, matrix: Any, kernels: str = "scipy") -> None:
         csr = sparse.csr_array(matrix)
         if csr.indices.dtype != np.int32 and max(csr.nnz, *csr.shape) < np.iinfo(np.int32).max:
             csr = sparse.csr_array(
@@ -40,6 +62,25 @@ class Sparse(Operator):
             csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
         self._csr = csr
+        self._kernels = load_kernels(kernels)
+
+    def arranged(self) -> tuple[Operator, Array | None]:
+        """Columns with many entries first.
+
+        Their rows in a block stay in the cache: on text, where few words are most of the
+        entries, products take two thirds of the time.
+        """
+        csr = self._csr
+        counts = np.bincount(csr.indices, minlength=self.shape[1])
+        if csr.nnz < _WORTH_ARRANGING or (np.diff(counts) <= 0).all():
+            return self, None
+        order = np.argsort(-counts, kind="stable")
+        place = np.empty(order.size, dtype=csr.indices.dtype)
+        place[order] = np.arange(order.size)
+        other = copy(self)
+        # The entries of a row stay where they are: the products need no rising columns.
+        other._csr = sparse.csr_array((csr.data, place[csr.indices], csr.indptr), shape=csr.shape)
+        return other, order
 
     def _parts(self, width: int, most: int) -> list[tuple[slice, Any]]:
         """Blocks of rows with about equal numbers of nonzeros, sharing the data."""
@@ -66,14 +107,17 @@ class Sparse(Operator):
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
-            out[rows] = piece @ block
+            self._kernels.gather(piece, block, out[rows])
 
         map_threads(multiply, self._parts(block.shape[1], n_threads()))
         return out
 
     def _rmatmat(self, block: Array) -> Array:
-        parts = self._parts(block.shape[1], min(n_threads(), _MOST_PARTIAL_SUMS))
-        sums = map_threads(lambda part: part[1].T @ block[part[0]], parts)
+        # As many sums whatever the number of threads: the answer is the same to the last bit.
+        each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
+        sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
+        parts = self._parts(block.shape[1], sums_wanted)
+        sums = map_threads(lambda part: self._kernels.scatter(part[1], block[part[0]]), parts)
         out: Array = sums[0]
         for other in sums[1:]:
             out += other
@@ -105,8 +149,27 @@ class Sparse(Operator):
     def sum_of_squares(self) -> float:
         return float(np.square(self._csr.data, dtype=np.float64).sum())
 
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        csr, columns = self._csr, self.shape[1]
+        first = csr[:1].toarray()[0]
+        like_first = csr.data == first[csr.indices]
+        gone = np.bincount(csr.indices[like_first], minlength=columns) == self.shape[0]
+        if not gone.any():
+            return self.shifted(means), means
+        # Less its mean a constant column is nothing; what products that are corrected
+        # afterwards leave of it is rounding, which must not pass for a feature.
+        means[gone] = first[gone]
+        kept = ~gone[csr.indices]
+        starts = np.concatenate([[0], np.cumsum(kept)])[csr.indptr].astype(csr.indptr.dtype)
+        rest = sparse.csr_array((csr.data[kept], csr.indices[kept], starts), shape=csr.shape)
+        return Sparse(rest).shifted(np.where(gone, 0.0, means)), means
+
     def rows(self, index: Array) -> Operator:
-        return Sparse(self._csr[index])
+        other = copy(self)
+        other._csr = self._csr[index]
+        other.shape = other._csr.shape
+        return other
 
     def columns(self) -> tuple[Any, Array | None]:
         return self._csr.tocsc(), None

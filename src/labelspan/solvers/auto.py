@@ -29,7 +29,20 @@ _DUAL_ROWS = 512
 
 
 class Choice(NamedTuple):
-    """A solver's name and the reason for it."""
+    """A solver's name and the reason for it.
+
+    Attributes
+    ----------
+    solver : str
+        One of ``SOLVERS``.
+    reason : str
+
+    Examples
+    --------
+    >>> from labelspan.solvers import Choice
+    >>> Choice("gram", "few columns").solver
+    'gram'
+    """
 
     solver: str
     reason: str
@@ -39,6 +52,14 @@ def choose_solver(problem: Problem) -> Choice:
     """The solver that ``solver="auto"`` runs on a problem, with the reason.
 
     Depends on the method, the penalty and the shape alone, never on the machine.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Choice
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "eigen_residual",
     "refuse_unless_fit",
     "rounding",
+    "solve_arranged",
 ]
 
 # The largest side of a square array that a solver forms without being asked by name:
@@ -36,6 +37,25 @@ class Problem:
     ``X'S X w = lambda (X'X + alpha I) w`` with S given by the factor. X is centred
     already where the method centres. With a regressed factor the penalty sits in the
     regression, and the metric is ``X'X`` alone.
+
+    Parameters
+    ----------
+    X : Operator
+    factor : Factor
+    n_components : int
+    penalty : L2 or L1
+        No penalty by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.penalties import L2
+    >>> from labelspan.solvers import Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> Problem(X, Factor(labels=np.eye(20)[:, :2]), 2, L2(0.5)).metric_alpha
+    0.5
     """
 
     X: Operator
@@ -80,6 +100,17 @@ class Solution:
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
         Further numbers, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Eigen, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> found = Eigen().solve(Problem(X, Factor(share=1.0), n_components=2))
+    >>> found.solver, found.weights.shape, found.exact
+    ('eigen', (5, 2), True)
     """
 
     weights: Array
@@ -97,7 +128,14 @@ class Solution:
 
 @runtime_checkable
 class Solver(Protocol):
-    """A stateless value: configuration in its fields, a problem in, a solution out."""
+    """A stateless value: configuration in its fields, a problem in, a solution out.
+
+    Examples
+    --------
+    >>> from labelspan.solvers import Gram, Solver
+    >>> isinstance(Gram(), Solver)
+    True
+    """
 
     @property
     def name(self) -> str: ...
@@ -109,8 +147,37 @@ class Solver(Protocol):
     def solve(self, problem: Problem) -> Solution: ...
 
 
+def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
+    """Solve with the columns in the order that products like best; weights in their own."""
+    X, order = problem.X.arranged()
+    if order is None:
+        return solve(problem)
+    found = solve(replace(problem, X=X))
+    weights = np.empty_like(found.weights)
+    weights[order] = found.weights
+    return replace(found, weights=weights)
+
+
 def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
-    """Raise :class:`Mismatch` with the solver's own words where it does not fit."""
+    """Raise :class:`Mismatch` with the solver's own words where it does not fit.
+
+    Parameters
+    ----------
+    solver : Solver
+    problem : Problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Problem, Randomized, refuse_unless_fit
+    >>> problem = Problem(as_operator(np.eye(4)), Factor(labels=np.eye(4)[:, :2]), n_components=1)
+    >>> refuse_unless_fit(Randomized(), problem)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+        ...
+    labelspan.errors.Mismatch: it says why, and what to use instead
+    """
     reason = solver.why_not(problem)
     if reason is not None:
         raise Mismatch(reason)
@@ -127,6 +194,15 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     ``|X'S X w - lambda (X'X + alpha I) w|`` over the norm of the left side's first
     column, computed from the operator alone. A regressed factor is solved anew by the
     regression that the solution implies, so only factors without one are certified.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -37,16 +37,23 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
     return basis, total
 
 
-def remove(block: Array, against: Sequence[Array]) -> Array:
-    """Take off, in place, what lies along orthonormal blocks; twice where that is much."""
+def remove(block: Array, against: Sequence[Array], along: Array | None = None) -> Array:
+    """Take off, in place, what lies along orthonormal blocks; twice where that is much.
+
+    ``along`` holds ``against' @ block`` where it is known already, up to rounding.
+    """
     if not against:
         return block
     before = column_norms(block)
     for _ in range(2):
+        start = 0
         for basis in against:
-            block -= basis @ (basis.T @ block)
+            stop = start + basis.shape[1]
+            part = basis.T @ block if along is None else like(along[start:stop], block)
+            block -= basis @ part
+            start = stop
         after = column_norms(block)
         if (after > 0.1 * before).all():
             break
-        before = after
+        before, along = after, None
     return block

@@ -24,6 +24,16 @@ class Eigen:
 
     Primal (d x d) where d <= n, dual (n x n) otherwise. Takes every factor; the cost is
     cubic in the smaller side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Eigen, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> Eigen().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
+    'eigen'
     """
 
     @property

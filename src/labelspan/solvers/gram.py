@@ -20,6 +20,16 @@ class Gram:
     """One pass over the rows for ``X'X`` and ``X'L``; nothing else of the data is used.
 
     Exact for every factor. Memory d x d, time n d^2 + d^3 whatever the number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Gram, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> Gram().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
+    'gram'
     """
 
     @property
@@ -56,7 +66,37 @@ class Gram:
 def solve_statistics(
     gram: Array, cross: Array | None, factor: Factor, *, alpha: float, count: int, rows: int
 ) -> Solution:
-    """Solve from ``X'X`` and ``X'L`` alone; of the factor, all but the labels is used."""
+    """Solve from ``X'X`` and ``X'L`` alone; of the factor, all but the labels is used.
+
+    Parameters
+    ----------
+    gram : array of shape (d, d)
+        ``X'X``.
+    cross : array of shape (d, s) or None
+        ``X'L``; None where a method knows no labels.
+    factor : Factor
+    alpha : float
+        The 2-norm penalty in the metric.
+    count : int
+        Directions wanted.
+    rows : int
+        Of X; what is rounding depends on them.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.solvers import solve_statistics
+    >>> found = solve_statistics(
+    ...     np.diag([4.0, 1.0]), np.array([[2.0], [0.0]]), Factor(), alpha=0.0, count=1, rows=5
+    ... )
+    >>> found.eigenvalues.round(6)
+    array([1.])
+    """
     tolerance = 4 * max(rows, gram.shape[0]) * rounding(np.dtype(np.float64))
     if factor.thin and cross is not None:
         slopes = psd_solve(gram, cross, alpha, tolerance)

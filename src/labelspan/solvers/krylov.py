@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,12 @@ from .base import rounding
 from .blocks import orthonormalize, remove
 from .small import leading, leading_values
 
-__all__ = ["KrylovSpace", "Tail", "TruncatedSVD", "truncated_svd"]
+__all__ = ["SMOOTH_WIDTH", "KrylovSpace", "TruncatedSVD", "rest_of", "truncated_svd"]
 
 
 _ILL_CONDITIONED = 1e3
+# Products take blocks of a multiple of so many columns in one stride.
+SMOOTH_WIDTH = 4
 
 
 class KrylovSpace:
@@ -40,7 +43,10 @@ class KrylovSpace:
     def expand(self) -> bool:
         """Add a block; False where the space is invariant and there is none to add."""
         if not self.exhausted:
-            self.exhausted = not self._append(self.X.rmatmat(self.image[-1]))
+            block = self.X.rmatmat(self.image[-1])
+            # The newest columns of the small matrix are what lies along the basis.
+            along = self.gram[:, -self.image[-1].shape[1] :]
+            self.exhausted = not self._append(block, along)
         return not self.exhausted
 
     def combine(self, coefficients: Array) -> Array:
@@ -66,9 +72,9 @@ class KrylovSpace:
         corner = self.gram[old:, old:]
         self.gram = np.block([[np.diag(values), side], [side.T, corner]])
 
-    def _append(self, block: Array) -> bool:
+    def _append(self, block: Array, along: Array | None = None) -> bool:
         length = np.linalg.norm(column_norms(block))
-        block = remove(block, self.basis)
+        block = remove(block, self.basis, along)
         # What is left of a block inside the space is rounding, not a direction.
         if not np.linalg.norm(column_norms(block)) > 100 * rounding(width_of(block)) * length:
             return False
@@ -108,27 +114,19 @@ def _combine(parts: list[Array], coefficients: Array) -> Array:
     return out
 
 
-class Tail:
-    """How much of a growing sum is still to come, judged by its last gains.
+def rest_of(gains: Sequence[float], total: float, noise: float) -> float:
+    """How much of a growing sum is still to come, relative to it, judged by its last gains.
 
-    The gains of a Krylov space fall geometrically; their ratio gives the rest of the
-    series.
+    The gains of a Krylov space fall geometrically; their ratio gives the rest of the series.
+    Infinite before there are two gains; a gain within the rounding of the sum is none.
     """
-
-    def __init__(self) -> None:
-        self._values: list[float] = []
-
-    def add(self, value: float) -> float:
-        """The expected rest, relative to the sum; infinite before there are three values."""
-        self._values.append(value)
-        if len(self._values) < 3:
-            return np.inf
-        one, two, three = self._values[-3:]
-        previous, gain = abs(two - one), abs(three - two)
-        if gain == 0:
-            return 0.0
-        ratio = min(gain / previous, 0.9) if previous > 0 else 0.9
-        return gain * ratio / (1 - ratio) / abs(three)
+    if len(gains) < 2:
+        return np.inf
+    previous, gain = abs(gains[-2]), abs(gains[-1])
+    if gain <= noise * abs(total):
+        return 0.0
+    ratio = min(gain / previous, 0.9) if previous > 0 else 0.9
+    return gain * ratio / (1 - ratio) / abs(total)
 
 
 @dataclass(frozen=True)
@@ -154,24 +152,29 @@ def truncated_svd(
     rows, columns = X.shape
     flipped = rows < columns
     side = X.T if flipped else X
-    width = min(max(8, -(-count // 3)), side.shape[1])
+    width = -(-max(8, -(-count // 3)) // SMOOTH_WIDTH) * SMOOTH_WIDTH
+    width = min(width, side.shape[1])
     start = side.rmatmat(side.random_block(side.shape[0], width, rng))
     space = KrylovSpace(side, start)
     most = max(4 * count, count + 4 * width)
-    tail, rest, n_iter = Tail(), np.inf, 1
+    gains: list[float] = []
+    energy, rest, n_iter = np.nan, np.inf, 1
     while n_iter < max_iter or space.size < count:
         if not space.expand():
             rest = 0.0
             break
         n_iter += 1
         if space.size >= min(2 * count, side.shape[1]):
-            rest = tail.add(float(leading_values(space.gram, count).sum()))
+            before, energy = energy, float(leading_values(space.gram, count).sum())
+            if not np.isnan(before):
+                gains.append(energy - before)
+                rest = rest_of(gains, energy, rounding(X.dtype))
             if rest <= tol:
                 break
         if space.size > most:
             space.compress(count + width)
             # Gains across a restart do not fall as those inside a cycle do.
-            tail = Tail()
+            gains, energy = [], np.nan
     values, vectors = leading(space.gram, count)
     keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
     values, vectors = values[keep], vectors[:, keep]

@@ -46,6 +46,16 @@ class LeastSquares:
         ones beside it, as the paper does. The two agree on the rows of X; where there are
         more features than rows, the paper's way finds the smallest weights *and bias*, and
         its weights hold a part that the centred rows do not see.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import LeastSquares, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> LeastSquares().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
+    'least-squares'
     """
 
     tol: float = 1e-8

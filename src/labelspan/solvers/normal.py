@@ -12,11 +12,11 @@ from .base import DIRECT_LIMIT, rounding
 from .conjugate import block_cg
 from .small import psd_solve
 
-__all__ = ["Regressed", "default_tolerance", "regress"]
+__all__ = ["SHORT", "Regressed", "default_tolerance", "regress"]
 
 
 # Up to this side the Gram matrix is always the faster way.
-_SHORT = 1024
+SHORT = 1024
 # Beyond, while a Gram matrix would still do, the iteration gets so many tries.
 _BUDGET = 100
 
@@ -49,7 +49,7 @@ def regress(
     small for it. The minimum-norm solution where ``alpha`` is 0.
     """
     smaller = X.short_side
-    if smaller <= (min(_SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
+    if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
         return _direct(X, targets, alpha)
     budget = max_iter if smaller > DIRECT_LIMIT else min(max_iter, _BUDGET)
     fit = _iterate(X, targets, alpha, default_tolerance(X.dtype) if tol is None else tol, budget)

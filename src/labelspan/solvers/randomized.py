@@ -10,9 +10,9 @@ from ..factors import Factor
 from ..operators import Operator
 from ..operators.arrays import Array, column_norms, concatenate, inner, like
 from ..penalties import L1
-from .base import Problem, Solution
-from .krylov import KrylovSpace, Tail, truncated_svd
-from .small import leading, leading_values, psd_solve, ritz
+from .base import Problem, Solution, rounding, solve_arranged
+from .krylov import SMOOTH_WIDTH, KrylovSpace, rest_of, truncated_svd
+from .small import Ritz, leading, ritz
 
 __all__ = ["Randomized", "grow"]
 
@@ -35,13 +35,24 @@ class Randomized:
     ----------
     tol : float or None
         Stop when the objective still to come is below this share of the objective found.
-        None is 2e-3 for LSI, whose objective is the energy kept. For MLSI it is 5e-3 of the
-        energy kept and of the labels explained: the regression converges more slowly than
-        the space it informs, whose own objective is then within 2e-3.
+        None is 2e-3 for LSI, whose objective is the energy kept, and 5e-3 for MLSI. What is
+        still to come is judged by what the last blocks brought; for MLSI by how much the
+        newest space is worth more than the one before it, both by the newest regression.
     max_iter : int
         The most blocks that a space grows by, beyond those that ``n_components`` needs.
     seed : int
         The same seed gives the same answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Problem, Randomized
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((200, 100)))
+    >>> found = Randomized().solve(Problem(X, Factor(share=1.0), n_components=3))
+    >>> found.exact, found.converged
+    (False, True)
     """
 
     tol: float | None = None
@@ -74,6 +85,9 @@ class Randomized:
         return None
 
     def solve(self, problem: Problem) -> Solution:
+        return solve_arranged(problem, self._solve)
+
+    def _solve(self, problem: Problem) -> Solution:
         rng = np.random.default_rng(self.seed)
         if problem.factor.labels is None:
             return self._features(problem, rng)
@@ -93,11 +107,11 @@ class Randomized:
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
         tol = _LABELS_TOL if self.tol is None else self.tol
-        space, seen, rest = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
-        tolerance = 64 * float(np.finfo(X.dtype).eps)
-        eigenvalues, inside = ritz(space.gram, seen, factor, count, tolerance)
-        weights, images = space.combine(inside), inside.T @ seen
-        return self._solution(weights, eigenvalues, len(space.basis), rest, tol=tol, images=images)
+        space, seen, best, rest = grow(
+            X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng
+        )
+        weights, images = space.combine(best.inside), best.inside.T @ seen
+        return self._solution(weights, best.values, len(space.basis), rest, tol=tol, images=images)
 
     def _solution(
         self,
@@ -135,23 +149,37 @@ def grow(
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-) -> tuple[KrylovSpace, Array, float]:
-    """A Krylov space for features and labels, ``P'X'L`` in it, and what is still to come.
+) -> tuple[KrylovSpace, Array, Ritz, float]:
+    """A Krylov space for features and labels, ``P'X'L`` in it, its best directions, and the
+    share of the objective that is still to come.
 
-    ``P'X'L`` grows with the space: that costs less than X'L, and serves the regression, the
-    objective and the label loadings.
+    ``P'X'L`` grows with the space: that costs less than X'L, and serves the regression and
+    the label loadings.
     """
     labels = X.place(labels)
     space = KrylovSpace(X, X.rmatmat(_start(X, labels, count, rng)))
     seen = _see(space, labels, np.zeros((0, labels.shape[1])))
-    tail, rest = Tail(), np.inf
-    while rest > tol and (len(space.basis) < max_iter or space.size < count):
+    tolerance = 64 * rounding(X.dtype)
+    best: Ritz | None = None
+    gains: list[float] = []
+    rest = np.inf
+    while True:
+        if space.size >= min(count, *X.shape):
+            newest = ritz(space.gram, seen, factor, count, tolerance)
+            if best is not None:
+                # By the newest regression, the newest directions can only be worth more.
+                gains.append(newest.worth - newest.worth_of(best.inside))
+                rest = rest_of(gains, newest.worth, rounding(X.dtype))
+            best = newest
+        if rest <= tol or (best is not None and len(space.basis) >= max_iter):
+            break
         if not space.expand():
-            return space, seen, 0.0
+            rest = 0.0
+            break
         seen = _see(space, labels, seen)
-        if space.size >= min(2 * count, *X.shape):
-            rest = tail.add(_objective(space.gram, seen, factor, count))
-    return space, seen, float(rest)
+    if best is None:
+        best = ritz(space.gram, seen, factor, count, tolerance)
+    return space, seen, best, float(rest)
 
 
 def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> Array:
@@ -169,6 +197,7 @@ def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> 
     few = min(width, max(most, _FEW_LABELS), max(count, 2 * _FEW_LABELS))
     wanted = labels @ like(axes[:, :few], labels)
     extra = max(4, count // 10, count // 3 - few)
+    extra += -(few + extra) % SMOOTH_WIDTH
     both = concatenate([wanted, X.random_block(labels.shape[0], extra, rng)], axis=1)
     lengths = column_norms(both)
     alive = np.flatnonzero(lengths > 0)
@@ -177,13 +206,3 @@ def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> 
 
 def _see(space: KrylovSpace, labels: Array, seen: Array) -> Array:
     return np.concatenate([seen, inner(space.image[-1], labels)])
-
-
-def _objective(gram: Array, seen: Array, factor: Factor, count: int) -> float:
-    """A sum that only grows with the space: the energy of the features kept, and of the
-    labels explained.
-    """
-    assert factor.regression is not None
-    slopes = psd_solve(gram, seen, factor.regression.alpha, 1e-12)
-    kept = factor.share * float(leading_values(gram, count).sum()) if factor.share else 0.0
-    return kept + float((seen * slopes).sum())

@@ -84,7 +84,7 @@ def shared_basis(
     balanced = Factor(
         labels=labels, share=float(scale**2) / X.sum_of_squares(), regression=Regression(alpha)
     )
-    space, _, _ = grow(
+    space, _, _, _ = grow(
         X,
         labels,
         balanced,

@@ -7,6 +7,7 @@ threads and numpy's would wait for each other inside an iteration.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
@@ -16,6 +17,7 @@ from ..operators.base import Array
 from ..operators.threads import single_thread
 
 __all__ = [
+    "Ritz",
     "inverse_root",
     "leading",
     "leading_values",
@@ -142,27 +144,50 @@ def spectral(
     return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
 
 
-def ritz(
-    gram: Array, seen: Array, factor: Factor, count: int, tolerance: float
-) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class Ritz:
+    """MLSI's leading directions inside a space: ``W = P inside``, with ``W'X'X W = I``.
+
+    ``slopes`` are those of the ridge regression inside the space.
+    """
+
+    gram: Array
+    slopes: Array
+    share: float
+    values: Array
+    inside: Array
+
+    @property
+    def worth(self) -> float:
+        """The objective that the directions reach."""
+        return float(self.values.sum())
+
+    def worth_of(self, inside: Array) -> float:
+        """The objective, by this regression, of directions in the space's first blocks."""
+        image = self.gram[:, : inside.shape[0]] @ inside
+        features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
+        return float(self.share * features + labels)
+
+
+def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float) -> Ritz:
     """MLSI's ridge form inside a space with basis P, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
-    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. The answer is
-    ``(eigenvalues, F)`` with ``W = P F``. Where R has no inverse, by eigenvalues.
+    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
+    inverse, by eigenvalues.
     """
     assert factor.regression is not None
     with _threads(gram.shape[0]):
+        slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
         lengths = np.square(np.diag(lower))
         if failed or lengths.min(initial=1.0) <= tolerance * lengths.max(initial=0.0):
-            values, vectors = psd_basis(gram, tolerance)
-            coordinates = (vectors.T @ seen) / np.sqrt(values)[:, None]
-            eigenvalues, inside = spectral(values, coordinates, factor, 0.0, count)
-            return eigenvalues, vectors @ inside
-        slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
+            squares, vectors = psd_basis(gram, tolerance)
+            coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
+            values, inside = spectral(squares, coordinates, factor, 0.0, count)
+            return Ritz(gram, slopes, factor.share, values, vectors @ inside)
         fitted = lower.T @ slopes
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
-        eigenvalues, axes = thin_spectrum(agreement, count)
+        values, axes = thin_spectrum(agreement, count)
         inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
-    return eigenvalues, np.asarray(inside)
+    return Ritz(gram, slopes, factor.share, values, np.asarray(inside))

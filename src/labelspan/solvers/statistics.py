@@ -19,6 +19,22 @@ class Statistics:
     Products are kept about the means and shifted when two parts are joined (Chan, Golub
     and LeVeque 1983): sums of squares about zero would lose the digits of data far from
     it.
+
+    Attributes
+    ----------
+    n : int
+    x_mean, b_mean : arrays of shape (d,) and (s,)
+    xx, xb, bb : arrays of shape (d, d), (d, s) and (s, s)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Statistics
+    >>> X, B = np.arange(8.0).reshape(4, 2), np.ones((4, 1))
+    >>> parts = [Statistics.of(as_operator(X[rows]), B[rows]) for rows in ([0, 1], [2, 3])]
+    >>> parts[0].join(parts[1]).x_mean
+    array([3., 4.])
     """
 
     n: int
@@ -44,8 +60,10 @@ class Statistics:
         x_gap, b_gap = other.x_mean - self.x_mean, other.b_mean - self.b_mean
         return Statistics(
             n,
-            (self.n * self.x_mean + other.n * other.x_mean) / n,
-            (self.n * self.b_mean + other.n * other.b_mean) / n,
+            # A step from one mean towards the other: a constant column stays where it is,
+            # where a weighted sum would round and make it vary.
+            self.x_mean + (other.n / n) * x_gap,
+            self.b_mean + (other.n / n) * b_gap,
             self.xx + other.xx + share * np.outer(x_gap, x_gap),
             self.xb + other.xb + share * np.outer(x_gap, b_gap),
             self.bb + other.bb + share * np.outer(b_gap, b_gap),

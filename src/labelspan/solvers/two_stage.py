@@ -9,9 +9,9 @@ import numpy as np
 from ..operators import HStack, Scaled, as_operator
 from ..operators.arrays import inner, like
 from ..penalties import L1
-from .base import Problem, Solution
+from .base import Problem, Solution, solve_arranged
 from .krylov import truncated_svd
-from .normal import Regressed, regress
+from .normal import SHORT, Regressed, regress
 from .small import thin_spectrum
 
 __all__ = ["TwoStage"]
@@ -37,6 +37,16 @@ class TwoStage:
         The most iterations of each stage.
     seed : int
         For the start of the SVD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import TwoStage, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> TwoStage().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
+    'two-stage'
     """
 
     tol: float | None = None
@@ -66,6 +76,11 @@ class TwoStage:
         return None
 
     def solve(self, problem: Problem) -> Solution:
+        if problem.X.short_side <= SHORT:
+            return self._solve(problem)
+        return solve_arranged(problem, self._solve)
+
+    def _solve(self, problem: Problem) -> Solution:
         labels, regression = problem.factor.labels, problem.factor.regression
         assert labels is not None
         alpha = problem.metric_alpha if regression is None else regression.alpha
