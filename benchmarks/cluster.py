@@ -7,6 +7,10 @@ one and two workers; ``angle`` is that between the spaces. *Weak scaling* gives 
 all rows of rcv1, as a file that it reads itself, with the labels to match: with two workers
 there are twice the rows, and the time would ideally stay. The client's own share of a fit,
 the orthogonalisation of n x K blocks, doubles in any case.
+
+*Traffic* counts the bytes of arrays that a pass sends: from the client, back to it, and
+between workers, beside the bytes of X, which stay. *Empty passes* are passes over blocks of
+one row and one column: what is left is scheduling and messages, for a pass and for a block.
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,7 @@ from .harness import Report, Row, make_parser, measure
 WORKERS = (1, 2)
 LOCAL = "local, one thread"
 WIDTH = 110
+EMPTY = (1, 16)
 
 
 def start(stack: ExitStack, workers: int) -> Client:
@@ -103,8 +108,90 @@ def weak_scaling(
     return [rows[name] for name in sorted(rows)]
 
 
+def between_workers(dask_worker: Any) -> int:
+    """Bytes that a worker has had from others; run on it."""
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+@contextmanager
+def counted(client: Client) -> Iterator[dict[str, int]]:
+    """Bytes of arrays on the way while this is open, by direction."""
+    seen = {"to workers": 0, "back": 0, "between": 0}
+    scatter, gather = client.scatter, client.gather
+
+    def size(value: Any) -> int:
+        parts = value if isinstance(value, tuple) else (value,)
+        return sum(getattr(part, "nbytes", 0) for part in parts)
+
+    def scattered(values: list[Any], workers: Any = None, **options: Any) -> Any:
+        seen["to workers"] += len(workers) * sum(size(value) for value in values)
+        return scatter(values, workers=workers, **options)
+
+    async def gathered(futures: Any, **options: Any) -> Any:
+        answer = await gather(futures, **options)
+        seen["back"] += sum(size(value) for value in answer)
+        return answer
+
+    before = sum(client.run(between_workers).values())
+    client.scatter, client.gather = scattered, gathered
+    try:
+        yield seen
+    finally:
+        del client.scatter, client.gather
+    seen["between"] = sum(client.run(between_workers).values()) - before
+
+
+def traffic(data: DataSet, model: Any, clients: dict[int, Client]) -> list[Row]:
+    """What one pass of each kind sends, and a fit in all."""
+    rows = []
+    for workers, client in clients.items():
+        passes: list[str] = []
+        X = row_blocks_of(client, data.X, workers, on_pass=passes.append)
+        rng = np.random.default_rng(0)
+        wide, tall = (X.random_block(side, WIDTH, rng) for side in X.shape[::-1])
+        cases: dict[str, Callable[[], Any]] = {
+            f"X V, {WIDTH} columns": lambda X=X, wide=wide: X.matmat(wide),
+            f"X' U, {WIDTH} columns": lambda X=X, tall=tall: X.rmatmat(tall),
+            "MLSI, the whole fit": lambda X=X: model(X, data.Y),
+        }
+        for name, run in cases.items():
+            passes.clear()
+            with counted(client) as seen:
+                run()
+            notes: dict[str, Any] = {"passes": len(passes)}
+            notes |= {f"MB {way}": f"{bytes_ / 1e6:.1f}" for way, bytes_ in seen.items()}
+            held = sparse.csr_matrix(data.X)
+            size = held.data.nbytes + held.indices.nbytes + held.indptr.nbytes
+            rows.append(
+                Row(f"{name}, {workers} worker(s)", notes=notes | {"MB of X": f"{size / 1e6:.1f}"})
+            )
+    return rows
+
+
+def empty_passes(clients: dict[int, Client], repeats: int) -> list[Row]:
+    """Passes that have nothing to compute and next to nothing to send."""
+    cases: dict[str, Callable[[], Any]] = {}
+    one = np.ones((1, 1), dtype=np.float32)
+    for workers, client in clients.items():
+        for blocks in EMPTY:
+            X = row_blocks(client, [one] * (blocks * workers))
+            tall = np.ones((X.shape[0], 1), dtype=np.float32)
+            named = f"{workers} worker(s), {blocks} block(s) each"
+            cases[f"X V, {named}"] = lambda X=X: X.matmat(one)
+            cases[f"X' U, {named}"] = lambda X=X, tall=tall: X.rmatmat(tall)
+    # Milliseconds each: more rounds cost little, and the median needs them.
+    rows = {row.name: row for row in measure(cases, 4 * repeats, memory=False)}
+    for name, row in rows.items():
+        first = rows[name.replace(f", {EMPTY[1]} b", f", {EMPTY[0]} b")]
+        if row is not first:
+            workers = int(name.split(", ")[1].split()[0])
+            more = (EMPTY[1] - EMPTY[0]) * workers
+            row.notes = {"ms a further block": f"{1e3 * (row.median - first.median) / more:.2f}"}
+    return list(rows.values())
+
+
 def main(args: argparse.Namespace) -> None:
-    """Two tables of overhead, one of scaling."""
+    """Two tables of overhead, one of scaling, of traffic, and of empty passes."""
     report = Report("cluster", args)
     data = load("rcv1", args.data)
     count = args.components
@@ -126,6 +213,9 @@ def main(args: argparse.Namespace) -> None:
             report.add(f"overhead, {name}, {size}", rows, peer=LOCAL)
         rows = weak_scaling(data, next(iter(models.values())), clients, folder, args.repeats)
         report.add(f"weak scaling, {size} a worker, {WIDTH} columns", rows)
+        print("traffic and empty passes ...", file=sys.stderr)
+        report.add(f"traffic, {size}", traffic(data, next(iter(models.values())), clients))
+        report.add("empty passes", empty_passes(clients, args.repeats))
     report.write()
 
 

@@ -13,7 +13,16 @@ from threadpoolctl import threadpool_info
 
 __all__ = ["describe_machine", "load"]
 
-_PACKAGES = ("labelspan", "numpy", "scipy", "scikit-learn", "cca-zoo")
+_PACKAGES = (
+    "labelspan",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "cca-zoo",
+    "gensim",
+    "ikpls",
+    "skmatter",
+)
 
 
 def describe_machine() -> dict[str, Any]:

@@ -1,6 +1,12 @@
-"""A small index with awkward names, and reading of pages, for the tests of the explorer."""
+"""A small index with awkward names, its server, and reading of pages, for tests of the explorer."""
 
+import asyncio
+import json
+import socket
+import threading
+from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -13,6 +19,23 @@ WORDS = {
 }
 ODD = ["a/b?c=d&e", "item.json", "../manifest.json", "quote\"'><b>", "ключ ü 🙂", "  spaced  "]
 BASE = "http://127.0.0.1:8000"
+ATTACKS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "</textarea></select></title><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "{{ 7 * 7 }} {% raw %} ${7} <%= 7 %>",
+    "a\r\nSet-Cookie: stolen=1\r\n\r\n<b>",
+    "\u202egnp.exe\u2066 \x1b[31m \x07",
+    "__proto__",
+    "constructor",
+    "$$\\href{javascript:alert(1)}{x}$$",
+    "<!--",
+    "]]><!doctype>",
+    "&lt;b&gt; &amp; &#0;",
+    "x" * 900,
+]
 
 
 def make_index(folder=None, count=60):
@@ -33,6 +56,135 @@ def make_index(folder=None, count=60):
     metadata = [{"year": 2000 + number % 5, "free": number % 2 == 0} for number in range(count)]
     index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
     return index if folder is None else index.save(folder)
+
+
+def make_attacks(folder):
+    """An index whose ids, texts, labels and metadata all attack who looks at them."""
+    count = 4 * len(ATTACKS)
+    rows = [ATTACKS[number % len(ATTACKS)] for number in range(count)]
+    texts = [f"{row} {row.lower()} chess\n{row}" for row in rows]
+    labels = [[row, "game"][: 1 + number % 2] for number, row in enumerate(rows)]
+    ids = [f"{row}{number}" for number, row in enumerate(rows)]
+    metadata = [{row: row, "n": 1e308, "tiny": 5e-324, "whole": 2**70} for row in rows]
+    index = SemanticIndex(estimator=MLSI(6)).fit(texts, labels, ids, metadata=metadata)
+    return index.save(folder)
+
+
+@contextmanager
+def explore(path, *, drawn=False, **settings):
+    """A client of the explorer of an index, in this process; nothing happens in the background."""
+    from starlette.testclient import TestClient
+
+    from labelspan.web import Served, make_app
+
+    served = Served(path)
+    if drawn:
+        with served.lease() as snapshot:
+            snapshot.draw_map()
+    app = make_app(served, watch=False, **settings)
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+        yield client
+
+
+@contextmanager
+def listen(path, *, drawn=False, **settings):
+    """The explorer of an index on a socket, by a thread of this process; gives its address."""
+    import uvicorn
+
+    from labelspan.web import Served, make_app
+    from labelspan.web.server import configure
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
+        served = Served(path)
+        if drawn:
+            with served.lease() as snapshot:
+                snapshot.draw_map()
+        config = configure(make_app(served, watch=False), **settings)
+        running = uvicorn.Server(config)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield listening.getsockname()
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
+def send(address, data, *, patience=10):
+    """All that a server says to some bytes, until it closes their connection."""
+    found = b""
+    with socket.create_connection(address, timeout=patience) as connection:
+        # What is refused early may not be taken to its end.
+        with suppress(ConnectionError):
+            connection.sendall(data)
+        with suppress(ConnectionError):
+            while part := connection.recv(1 << 16):
+                found += part
+    return found
+
+
+def ask(app, target, *, method="GET", headers=(), body=(b"",)):
+    """Status, headers and body of an answer to a request that no client would send."""
+    path, _, query = target.partition(b"?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        # As uvicorn has it: what is no UTF-8 is replaced.
+        "path": unquote(path.decode("latin-1")),
+        "raw_path": path,
+        "root_path": "",
+        "query_string": query,
+        "headers": [(b"host", b"127.0.0.1"), *headers],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
+    parts, sent = list(body), []
+
+    async def receive():
+        part = parts.pop(0) if parts else b""
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def hear(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, hear))
+    start = sent[0]
+    return start["status"], dict(start["headers"]), b"".join(m.get("body", b"") for m in sent[1:])
+
+
+INSIDE = [
+    "Traceback",
+    'File "',
+    ".py",
+    "labelspan/",
+    "labelspan.",
+    "site-packages",
+    "sqlite",
+    "numpy",
+]
+
+
+def check_refusal(status, headers, body, *inside):
+    """A refusal is a short sentence, as JSON or as a page, and says nothing of the inside."""
+    assert 400 <= status < 500 or status in {503, 505}, (status, body)
+    text = body.decode()
+    if headers[b"content-type"] == b"application/json":
+        error = json.loads(text)["error"]
+        assert error["status"] == status
+        message = error["message"]
+    else:
+        assert headers[b"content-type"] == b"text/html; charset=utf-8"
+        page = Page(text)
+        assert f"Status {status}" in page.text
+        message = page.text
+    assert 10 < len(message) < 600, message
+    for word in (*INSIDE, *inside):
+        assert word not in text.replace("manifest.json", ""), (word, text)
+    assert headers[b"x-content-type-options"] == b"nosniff"
+    assert headers[b"content-security-policy"].startswith(b"default-src 'none'")
 
 
 class Page(HTMLParser):

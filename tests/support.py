@@ -34,6 +34,13 @@ def features(shape, seed):
     return rng.standard_normal((rows, rank)) @ rng.standard_normal((rank, columns)) + 0.5
 
 
+def scattered(shape, density, rng, dtype=np.float64):
+    """A sparse matrix of uniform entries; scipy's own takes its generator by two names."""
+    flat = rng.choice(shape[0] * shape[1], round(density * shape[0] * shape[1]), replace=False)
+    entries = rng.random(flat.size).astype(dtype)
+    return sparse.csr_array((entries, np.unravel_index(flat, shape)), shape=shape)
+
+
 def indicator(rows, seed, labels=4):
     """Labels, several a row, none of them constant."""
     rng = np.random.default_rng(seed + 100)

@@ -5,7 +5,7 @@ import pytest
 from graphs import known, laplacian, weights
 from scipy import linalg, sparse
 from sklearn.linear_model import Ridge
-from support import SHAPES, classes, features, indicator
+from support import SHAPES, classes, features, indicator, scattered
 
 from labelspan.baselines import (
     MCGF,
@@ -218,7 +218,7 @@ def test_mlls_counts_its_components_and_refuses_what_is_too_large():
     assert MLLS().fit(X, classes(60, 0, 3)).components_.shape == (1, 12)
     with pytest.raises(InvalidParameter, match=r"n_components=5 is too large; at most 4"):
         MLLS(n_components=5).fit(X, Y)
-    wide = sparse.random_array((4200, 4200), density=1e-3, rng=np.random.default_rng(0))
+    wide = scattered((4200, 4200), 1e-3, np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="MLLS: X has shape"):
         MLLS().fit(wide, np.arange(4200) % 2)
 

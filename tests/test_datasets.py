@@ -16,6 +16,7 @@ import pytest
 import sklearn.datasets
 from scipy import sparse
 from sklearn.utils import Bunch
+from support import scattered
 
 from labelspan import datasets
 from labelspan.datasets import Card, DataSet, rcv1_full, read_npz, registry, write_npz
@@ -254,7 +255,7 @@ def test_an_unpinned_copy_of_reuters_is_held_against_its_card(tmp_path):
 
 def test_npz_keeps_everything(tmp_path):
     rng = np.random.default_rng(1)
-    X = sparse.random_array((6, 5), density=0.5, rng=rng, dtype=np.float32, format="csr")
+    X = scattered((6, 5), 0.5, rng, np.float32)
     links = sparse.csr_array(np.eye(6)[::-1])
     data = DataSet(
         "all",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from support import angle, classes, features, indicator
+from support import angle, classes, features, indicator, scattered
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, loadings_path
 from labelspan.datasets import DataSet, write_npz
@@ -245,7 +245,7 @@ def received(dask_worker):
 def test_only_thin_blocks_travel(client, monkeypatch):
     rng = np.random.default_rng(0)
     rows, columns, width = 1500, 1200, 14
-    X = sparse.random_array((rows, columns), density=0.2, rng=rng, format="csr")
+    X = scattered((rows, columns), 0.2, rng)
     Y = (rng.random((rows, 6)) < 0.3).astype(float)
     thin = 8 * max(rows, columns) * width
     parts = [partial(X.__getitem__, slice(start, start + 375)) for start in range(0, rows, 375)]
@@ -311,7 +311,7 @@ class Killer:
 
 def problem():
     rng = np.random.default_rng(4)
-    X = sparse.random_array((400, 300), density=0.1, rng=rng, format="csr")
+    X = scattered((400, 300), 0.1, rng)
     Y = (rng.random((400, 5)) < 0.3).astype(float)
     model = MLSI(5, solver="two-stage", tol=1e-10)
     return model, X, Y, clone(model).fit(X, Y)

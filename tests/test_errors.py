@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
-from support import features, indicator
+from support import features, indicator, scattered
 
 import labelspan
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, errors
@@ -150,7 +149,7 @@ def test_an_early_stop_warns_with_the_remedy(monkeypatch):
     monkeypatch.setattr(normal, "DIRECT_LIMIT", 0)
     with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
         OPLS(max_iter=1).fit(X, Y)
-    wide = sparse.random_array((600, 1200), density=0.05, rng=np.random.default_rng(0))
+    wide = scattered((600, 1200), 0.05, np.random.default_rng(0))
     with pytest.warns(NotConverged, match="LSI: .* raise max_iter or tol"):
         LSI(20, solver="randomized", max_iter=2).fit(wide)
 

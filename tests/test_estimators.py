@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support import SHAPES, angle, classes, features, indicator
+from support import SHAPES, angle, classes, features, indicator, scattered
 
 import labelspan
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
@@ -291,7 +291,7 @@ def test_unlabelled_rows_are_left_out_or_used():
 
 def test_randomized_agrees_with_gram_on_sparse_text_like_data():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((400, 300), density=0.05, rng=rng, format="csr")
+    X = scattered((400, 300), 0.05, rng)
     Y = (rng.random((400, 12)) < 0.2).astype(float)
     exact = MLSI(10, solver="gram").fit(X, Y)
     loose = MLSI(10, solver="randomized").fit(X, Y)

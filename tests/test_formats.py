@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.io import arff as scipy_arff
 from sklearn.datasets import dump_svmlight_file
+from support import scattered
 
 from labelspan.datasets import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
@@ -201,7 +202,7 @@ def test_xml_is_read_safely(fruit, text, message):
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_libsvm_is_what_scikit_learn_wrote(tmp_path, zero_based):
     rng = np.random.default_rng(3)
-    X = sparse.random_array((12, 9), density=0.4, rng=rng, format="csr")
+    X = scattered((12, 9), 0.4, rng)
     Y = (rng.random((12, 4)) < 0.4).astype(int)
     Y[0] = 0
     Y[1] = 1

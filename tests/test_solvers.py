@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
-from support import SHAPES, THIN, angle, dense_eigenvalues, features, operators, thin_factor
+from support import (
+    SHAPES,
+    THIN,
+    angle,
+    dense_eigenvalues,
+    features,
+    operators,
+    scattered,
+    thin_factor,
+)
 
 from labelspan.errors import Mismatch
 from labelspan.factors import Factor, Regression, block_rank, stack_factor
@@ -240,7 +249,7 @@ def test_lsi_is_the_svd(shape, center):
 
 def big_sparse(seed, decay=0.7, rows=700, columns=900):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((rows, columns), density=0.02, rng=rng, format="csr")
+    X = scattered((rows, columns), 0.02, rng)
     return X * (1.0 / np.arange(1, columns + 1) ** decay)
 
 

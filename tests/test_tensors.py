@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
-from support import angle, features, indicator
+from support import angle, features, indicator, scattered
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, as_operator
 from labelspan.errors import InvalidInput, InvalidLabels, Mismatch
@@ -68,7 +67,7 @@ def test_dot_test_and_random_blocks(kind):
 
 
 def test_indices_are_short_and_the_transpose_is_stored():
-    X = sparse.random_array((50, 80), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    X = scattered((50, 80), 0.1, np.random.default_rng(0))
     operator = as_operator(X, device="cpu")
     assert operator._csr.crow_indices().dtype == torch.int32
     assert operator._transpose.col_indices().dtype == torch.int32

@@ -1,9 +1,7 @@
 """The explorer in a browser: Debian's chromium, headless, driven by Playwright."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -11,24 +9,16 @@ import urllib.request
 from urllib.parse import urlsplit
 
 import pytest
+from chromium import CHROMIUM, launch
 from explorer import ODD, WORDS, make_index
 
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 playwright = pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 IMAGE = sorted(WORDS)[2]
-FLAGS = [
-    "--disable-background-networking",
-    # A name that is looked up at all is not found; the map is drawn without a graphics card.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-]
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +47,7 @@ def address(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as play:
-        # Chromium's own sandbox does not run as root.
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        started = play.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *sandbox])
+        started = launch(play)
         yield started
         started.close()
 

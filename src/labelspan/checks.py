@@ -1,4 +1,4 @@
-"""Checks for estimators that learn from several labels a row.
+"""Checks for estimators that learn from several labels a row, and for operators.
 
 scikit-learn's own battery knows class vectors; this is the part it leaves out. An
 estimator of yours can run it too::
@@ -23,9 +23,12 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from .errors import InvalidInput
+from .operators import Operator, dottest
+from .operators.arrays import host
 from .operators.base import Array
 
-__all__ = ["MULTILABEL_CHECKS", "parametrize_with_multilabel_checks"]
+__all__ = ["MULTILABEL_CHECKS", "check_operator", "parametrize_with_multilabel_checks"]
 
 
 def _data(estimator: Any, seed: int = 0, rows: int = 60) -> tuple[Array, Array]:
@@ -190,8 +193,89 @@ MULTILABEL_CHECKS: tuple[Callable[[Any], None], ...] = (
 )
 
 
+def check_operator(operator: Operator, *, seed: int = 0) -> None:
+    """See that an operator is a matrix: its products agree, and all it offers has a dense twin.
+
+    Makes the twin, so take an operator that fits into memory. Raises AssertionError at the
+    first thing that is wrong.
+
+    Parameters
+    ----------
+    operator : Operator
+        With at least one row and one column.
+    seed : int, default=0
+        For the blocks that it is multiplied by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.checks import check_operator
+    >>> from labelspan.operators import as_operator
+    >>> check_operator(as_operator(np.arange(6.0).reshape(3, 2)))
+    """
+    gap = dottest(operator, seed=seed)
+    close = 1e3 * float(np.finfo(operator.dtype).eps)
+    assert gap < close, (
+        f"the dot-test fails: <X v, u> and <v, X'u> differ by {gap:.2g} of their size"
+    )
+    twin = operator.toarray().astype(np.float64)
+    rng = np.random.default_rng(seed)
+    index = rng.integers(operator.shape[0], size=3)
+    means, center = twin.mean(axis=0), rng.standard_normal(operator.shape[1])
+    block = rng.standard_normal((operator.shape[0], 2)).astype(operator.dtype)
+    offered = {
+        "rmatmat": (operator.rmatmat(block), twin.T @ block),
+        "cross": (operator.cross(block), twin.T @ block),
+        "T": (operator.T.toarray(), twin.T),
+        "gram": (operator.gram(), twin.T @ twin),
+        "column_means": (operator.column_means(), means),
+        "sum_of_squares": (operator.sum_of_squares(), np.square(twin).sum()),
+        "shifted": (operator.shifted(center).toarray(), twin - center),
+        "centered": (operator.centered()[0].toarray(), twin - means),
+        "rows": (operator.rows(index).toarray(), twin[index]),
+    }
+    if operator.dual:
+        offered["cogram"] = (operator.cogram(), twin @ twin.T)
+    for name, (found, expected) in offered.items():
+        values = np.asarray(found if name == "sum_of_squares" else host(found), dtype=np.float64)
+        assert values.shape == np.shape(expected), f"{name} has shape {values.shape}"
+        size = max(1.0, float(np.abs(expected).max()))
+        gap = float(np.abs(values - expected).max()) / size
+        assert gap < close * max(operator.shape), f"{name} is not that of the dense twin: {gap:.2g}"
+    for product, rows in ((operator.matmat, operator.shape[1]), (operator.rmatmat, len(twin))):
+        _refuses(product, np.ones((rows + 1, 1), dtype=operator.dtype))
+        _refuses(product, np.ones(rows, dtype=operator.dtype))
+
+
+def _refuses(product: Callable[[Array], Array], block: Array) -> None:
+    try:
+        product(block)
+    except InvalidInput:
+        return
+    raise AssertionError(f"{product.__name__} took a block of the wrong shape {block.shape}")
+
+
 def parametrize_with_multilabel_checks(estimators: Sequence[Any]) -> Any:
-    """A pytest decorator that runs every check on every estimator."""
+    """A pytest decorator that runs every check on every estimator.
+
+    Parameters
+    ----------
+    estimators : sequence of estimators
+        Not fitted.
+
+    Returns
+    -------
+    decorator
+        For a test that takes ``estimator`` and ``check``.
+
+    Examples
+    --------
+    >>> from labelspan import CCA
+    >>> from labelspan.checks import parametrize_with_multilabel_checks
+    >>> @parametrize_with_multilabel_checks([CCA()])
+    ... def test_several_labels(estimator, check):
+    ...     check(estimator)
+    """
     import pytest
 
     return pytest.mark.parametrize(

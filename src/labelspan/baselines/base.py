@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import InvalidLabels, Mismatch
+from ..estimators.whole import whole
 from ..factors import Kind, Labels, read_labels
 from ..graph import AFFINITIES, Affinity, Made
 from ..metrics import threshold_by_share
@@ -28,6 +29,19 @@ class Baseline(ClassifierMixin, BaseEstimator):
     A row of classes gets the class with the highest score; the most frequent class where all
     scores are equal, as where nothing is known of a row. With an indicator, each label goes
     to the rows whose score lies above its threshold; see ``thresholds_``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+        The labels' names.
+    thresholds_ : array of shape (k,) or None
+        With an indicator, above which score a label is given; chosen on the labelled rows.
+
+    Examples
+    --------
+    >>> from labelspan.baselines import MLLS, Baseline
+    >>> issubclass(MLLS, Baseline)
+    True
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
@@ -129,6 +143,21 @@ class GraphClassifier(Baseline):
 
     ``fit`` scores the rows it is given. New rows get the mean of the scores of fitted rows,
     weighted by the affinity that made the graph.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n, k)
+        Of the rows of ``fit``.
+    transduction_ : array of shape (n,) or (n, k)
+        Their labels; known ones are kept.
+    graph_ : Operator
+        Of shape (n, n).
+
+    Examples
+    --------
+    >>> from labelspan.baselines import GraphClassifier, HarmonicFunction
+    >>> issubclass(HarmonicFunction, GraphClassifier)
+    True
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -145,6 +174,7 @@ class GraphClassifier(Baseline):
     transduction_: Array
     graph_: Operator
 
+    @whole
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Score every label for every row of X.
 

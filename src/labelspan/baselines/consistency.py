@@ -21,7 +21,7 @@ class LocalGlobalConsistency(SolvingClassifier):
     """Learning with local and global consistency, the CF of wang2010.
 
     By Zhou, Bousquet, Lal, Weston and Schoelkopf (NIPS 2003, printed 2004). With
-    ``S = D^-1/2 W D^-1/2`` the scores are
+    ``S = D^-1/2 W D^-1/2`` the scores are::
 
         F = (1 - alpha) (I - alpha S)^-1 Y
 

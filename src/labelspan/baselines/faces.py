@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import InvalidInput
 from ..estimators import LDA, LPP, LSI
+from ..estimators.whole import whole
 from ..operators.base import Array
 from ..validation.params import Choice, Either, Integer, check_params
 
@@ -50,6 +51,7 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __init__(self, keep: str | int = "all") -> None:
         self.keep = keep
 
+    @whole
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the components; ``y`` holds classes, needed unless all or a number is kept."""
         allowed = Either((Choice(("all", "classes", "search")), Integer(1)))
@@ -136,6 +138,10 @@ def fisherfaces() -> Pipeline:
     """Principal components, n less the classes, then discriminants and the nearest image.
 
     Belhumeur, Hespanha and Kriegman 1997.
+
+    Returns
+    -------
+    Pipeline
 
     Examples
     --------

@@ -27,12 +27,12 @@ class KMeansLaplacian(SolvingClassifier):
 
     By Wang, Ding and Li (SDM 2009), whose text was not at hand; this is the quotient that
     wang2010's Eq. 9 generalises. K-means, relaxed, looks for Q that maximises
-    ``tr Q'Xc Xc'Q``, the Laplacian embedding for Q that minimises ``tr Q'LQ``. Together:
+    ``tr Q'Xc Xc'Q``, the Laplacian embedding for Q that minimises ``tr Q'LQ``. Together::
 
         max tr (Q'LQ)^-1 (Q'Xc Xc'Q)
 
     Its columns solve ``Xc Xc'q = lambda L q``. With ``v = Xc'q / lambda^1/2`` that says
-    ``q = L^+ Xc v / lambda^1/2``, and put back in v, a problem of the size of the features:
+    ``q = L^+ Xc v / lambda^1/2``, and put back in v, a problem of the size of the features::
 
         Xc'L^+ Xc v = lambda v,      Q = L^+ Xc V lambda^-1/2,      Q'LQ = I
 

@@ -23,7 +23,7 @@ class MCGF(SolvingClassifier):
 
     By Wang, Huang and Ding (ICCV 2009); the original text was not at hand, and this is its
     idea as we read it. Labels are propagated by the graph's Green's function, the
-    pseudo-inverse of its Laplacian without the zero mode, and coupled by their correlation:
+    pseudo-inverse of its Laplacian without the zero mode, and coupled by their correlation::
 
         F = L^+ Y_c (I + mu C)
 

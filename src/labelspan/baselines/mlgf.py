@@ -24,7 +24,7 @@ class MLGF(SolvingClassifier):
 
     By Zha, Mei, Wang, Wang and Hua (ICME 2008); the original text was not at hand, and this
     is its idea as we read it: harmonic scores that are smooth over the labels too. With the
-    labelled rows held, it minimises
+    labelled rows held, it minimises::
 
         tr F'LF + m tr F L_C F'      so that      L_uu F_u + m F_u L_C = W_ul Y_l
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InvalidParameter
 from ..estimators.coordinates import coordinates
+from ..estimators.whole import whole
 from ..factors import RANK_TOLERANCE
 from ..operators import as_operator
 from ..operators.base import Array
@@ -24,13 +25,13 @@ class MLLS(Baseline):
     """Multi-label least squares with a shared subspace, the MLLS of wang2010.
 
     By Ji, Tang, Yu and Ye (KDD 2008). Label l is predicted by ``u_l'x``, and of each u_l the
-    part outside a subspace, spanned by the r orthonormal rows of Theta, is penalised more:
+    part outside a subspace, spanned by the r orthonormal rows of Theta, is penalised more::
 
         min |XU - Y|^2 / n + alpha |U - Theta'V|^2 + beta |U|^2
 
     over U (d x k), V and Theta. Given Theta, ``V = Theta U`` and
     ``(M - alpha Theta'Theta) U = X'Y / n`` with ``M = X'X / n + (alpha + beta) I``; what is
-    left is to maximise
+    left is to maximise::
 
         tr (Theta S_1 Theta')^-1 (Theta S_2 Theta')
 
@@ -93,6 +94,7 @@ class MLLS(Baseline):
         self.alpha = alpha
         self.beta = beta
 
+    @whole
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the subspace and the labels' weights.
 

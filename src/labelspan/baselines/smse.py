@@ -21,7 +21,7 @@ __all__ = ["SMSE"]
 class SMSE(SolvingClassifier):
     """Semi-supervised multi-label learning by a Sylvester equation, the SMSE of wang2010.
 
-    By Chen, Song, Wang and Zhang (SDM 2008). One graph joins the rows, another the labels:
+    By Chen, Song, Wang and Zhang (SDM 2008). One graph joins the rows, another the labels::
 
         min sum_labelled |f_i - y_i|^2 + mu tr F'LF + nu tr F H F'
 

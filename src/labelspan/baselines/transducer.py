@@ -30,7 +30,7 @@ class SpectralGraphTransducer(GraphClassifier):
     """The spectral graph transducer of wang2010.
 
     By Joachims (ICML 2003). One class against the rest: a cut of the graph, balanced and
-    relaxed to real numbers, that the labelled rows pull towards their side.
+    relaxed to real numbers, that the labelled rows pull towards their side::
 
         min z'Lz + c (z - g)'C(z - g)      with  z'1 = 0  and  z'z = n
 
@@ -38,7 +38,7 @@ class SpectralGraphTransducer(GraphClassifier):
     ``-(p/q)^1/2`` outside and 0 for unlabelled rows, and the diagonal of C is
     ``(p + q) / 2p``, ``(p + q) / 2q`` and 0. z lies in the span of the eigenvectors V of L
     with the smallest eigenvalues but the first, which are replaced by their squared ranks,
-    ``D = diag(1, 4, 9, ...)``. Then ``z = V w`` with
+    ``D = diag(1, 4, 9, ...)``. Then ``z = V w`` with::
 
         (G - l I) w = b,   w'w = n,   G = D + c V'CV,   b = c V'C g
 

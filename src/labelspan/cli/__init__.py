@@ -13,6 +13,7 @@ from .demo import demo
 from .evaluate import evaluate
 from .fit import add, fit
 from .look import axes, info
+from .refusal import Verbs
 from .reproduce import reproduce
 from .search import search
 from .serve import serve
@@ -22,6 +23,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="labelspan",
+    cls=Verbs,
     help="Small spaces that labels inform.",
     no_args_is_help=True,
     add_completion=True,

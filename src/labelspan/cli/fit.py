@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +25,7 @@ from .corpus import (
     TextFields,
     read,
 )
-from .progress import shown
+from .progress import Told, shown
 from .refusal import one_sentence
 from .saved import DEFAULT, IndexOption, open_index
 
@@ -73,6 +75,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     format: Format = None,
     no_labels: NoLabels = False,
     empty_is_none: EmptyIsNone = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Learn the space on the workers of the Dask cluster whose scheduler has this "
+            "address, say tcp://host:8786; they need labelspan\\[dask].",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn an index from a tagged corpus, to search, tag, map and explore.
@@ -88,10 +98,13 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       cat notes.jsonl | labelspan fit - --out notes.labelspan
 
       labelspan fit letters/ --method lsi --no-labels
+
+      labelspan fit papers.jsonl --scheduler tcp://host:8786
     """
-    with one_sentence():
+    with one_sentence(), ExitStack() as stack:
         start = time.perf_counter()
         _check_out(out, force=force)
+        client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
             corpus,
             text=text,
@@ -107,15 +120,19 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
         index = SemanticIndex(estimator=estimator)
         with shown("learning") as told:
+            steps, on_pass = _told_of_passes(told)
             index.fit(
                 found.texts,
                 found.labels,
                 found.ids,
                 metadata=found.metadata,
-                # Saving is a step, too.
-                progress=lambda done, total: told(done, total + 1),
+                progress=steps,
+                client=client,
+                on_pass=None if client is None else on_pass,
             )
             index.save(out)
+        if index.large:
+            _prepare_search(out)
         answer = {
             "index": str(out),
             "items": len(index),
@@ -213,12 +230,56 @@ def _counted(number: Any, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
+@contextmanager
+def _cluster(scheduler: str) -> Iterator[Any]:
+    """The client of a cluster; says on stderr what was found."""
+    from ..operators.connect import connected  # noqa: PLC0415
+
+    with connected(scheduler) as client:
+        workers = client.nthreads()
+        said = (
+            f"{_counted(len(workers), 'worker')} with {_counted(sum(workers.values()), 'thread')}"
+        )
+        typer.echo(f"  space learned by {said} at {scheduler}", err=True)
+        yield client
+
+
+def _told_of_passes(told: Told) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
+    """What is told of steps, and of the passes of workers over the rows that a step takes."""
+    done, total, passes = 0, 0, 0
+
+    def steps(ended: int, of: int) -> None:
+        nonlocal done, total
+        # Saving is a step, too.
+        done, total = ended, of + 1
+        told(done, total)
+
+    def on_pass(name: str) -> None:
+        nonlocal passes
+        passes += 1
+        told(done, total, f"pass {passes} over the workers' rows ({name})")
+
+    return steps, on_pass
+
+
+def _prepare_search(out: Path) -> None:
+    """Build what approximate search in a large index needs, where usearch is installed."""
+    from ..index import SemanticIndex  # noqa: PLC0415
+    from ..index.near import installed  # noqa: PLC0415
+
+    if installed():
+        with SemanticIndex.load(out, verify=False) as saved, shown("linking neighbours") as told:
+            saved.prepare_search(progress=told)
+
+
 def _check_out(out: Path, *, force: bool) -> None:
     """Refuse a folder that must not be written over, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
+    from ..index.store import strangers  # noqa: PLC0415
 
-    there = out.exists() and not (out.is_dir() and not any(out.iterdir()))
-    if there and not (out / "manifest.json").is_file():
+    there = (out / "manifest.json").is_file()
+    # What a fit left that was killed is no index, and does not bar the next one.
+    if not there and out.exists() and not (out.is_dir() and not strangers(out)):
         raise InvalidInput(f"{str(out)!r} is there and is no index; choose another --out.")
     if there and not force:
         raise InvalidInput(

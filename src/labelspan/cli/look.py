@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,6 +36,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
         estimator = opened.space
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
         items = opened.items()
+        cache = opened.search_cache()
         size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
         found: dict[str, Any] = {
             "index": str(index),
@@ -52,6 +54,8 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
             "solver": str(estimator.solver_),
             "metadata": sorted({key for item in items for key in item.metadata}),
             "megabytes": round(size / 1e6, 2),
+            "search": "approximate" if opened.large and cache.vectors else "exact",
+            "search_cache": asdict(cache),
         }
     if as_json:
         typer.echo(json.dumps({**found, "label_counts": dict(labels)}, indent=2))
@@ -63,6 +67,11 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
         f"{name} {value}" for name, value in found["parameters"].items()
     )
     found["metadata"] = ", ".join(found["metadata"])
+    if cache.vectors:
+        said = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"
+    else:
+        said = f"none ({cache.reason})"
+    found["search_cache"] = said
     top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
     found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")
     for key, value in found.items():

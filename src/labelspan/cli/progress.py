@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["shown"]
+__all__ = ["Told", "shown"]
 
 # Where stderr is no terminal, a line as often as this.
 _SECONDS = 30.0
 
 
+class Told(Protocol):
+    """Takes how many of all steps are done and, of the one under way, what it is doing."""
+
+    def __call__(self, done: int, total: int, now: str = "") -> None: ...
+
+
 @contextmanager
-def shown(what: str) -> Iterator[Callable[[int, int], None]]:
+def shown(what: str) -> Iterator[Told]:
     """A function to be told how many of all steps are done; ``what`` says what they are."""
     console = Console(stderr=True)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+    )
     bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
     with bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(what, total=None, now="")
         last = time.monotonic()
 
-        def told(done: int, total: int) -> None:
+        def told(done: int, total: int, now: str = "") -> None:
             nonlocal last
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total, now=now)
             if not console.is_terminal and time.monotonic() - last > _SECONDS:
                 last = time.monotonic()
-                typer.echo(f"{what}: {done} of {total}", err=True)
+                typer.echo(f"{what}: {done} of {total}" + (f", {now}" if now else ""), err=True)
 
         yield told

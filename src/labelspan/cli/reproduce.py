@@ -12,7 +12,7 @@ from rich.table import Table
 
 from .data import Home
 from .progress import shown
-from .refusal import one_sentence
+from .refusal import STOPPED, one_sentence
 
 if TYPE_CHECKING:
     from ..experiments.reproduce import Report
@@ -51,16 +51,20 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     from ..experiments.reproduce import reproduce as run  # noqa: PLC0415
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
-    with one_sentence(), shown("jobs") as progress:
-        report = run(
-            [paper] if paper else PAPERS,
-            out,
-            parts=parts or None,
-            scale=Scale(quick, repeats),
-            data_home=data_home,
-            processes=jobs,
-            progress=progress,
-        )
+    try:
+        with one_sentence(), shown("jobs") as progress:
+            report = run(
+                [paper] if paper else PAPERS,
+                out,
+                parts=parts or None,
+                scale=Scale(quick, repeats),
+                data_home=data_home,
+                processes=jobs,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped; what is done is in {out}, and the same command goes on.", err=True)
+        raise typer.Exit(STOPPED) from None
     _print(report, as_json=as_json)
     if check and report.failed:
         typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["DEFAULT", "IndexArgument", "IndexOption", "complete_label", "open_index"]
+__all__ = ["DEFAULT", "IndexArgument", "IndexOption", "complete_label", "found", "open_index"]
 
 DEFAULT = Path("index.labelspan")
 
@@ -24,11 +26,19 @@ IndexArgument = Annotated[
 
 def open_index(path: Path, *, write: bool = False) -> SemanticIndex:
     """Open an index; where there is none, say how to make one."""
-    from ..errors import MissingData  # noqa: PLC0415
     from ..index import SemanticIndex  # noqa: PLC0415
 
-    try:
+    with found(path):
         return SemanticIndex.load(path, write=write)
+
+
+@contextmanager
+def found(path: Path) -> Iterator[None]:
+    """Where there is no index, say how to make one."""
+    from ..errors import MissingData  # noqa: PLC0415
+
+    try:
+        yield
     except MissingData:
         raise MissingData(
             f"There is no index in {str(path)!r}; make one with `labelspan fit CORPUS --out "

@@ -69,6 +69,14 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             metavar="KEY=VALUE", help="Only items with this metadata.", rich_help_panel=_FILTERS
         ),
     ] = None,
+    approximate: Annotated[
+        bool | None,
+        typer.Option(
+            "--approximate/--exact",
+            help="Ask a graph of neighbours, built where it is missing, or compare with every "
+            "item. By default a large index uses the graph that is there.",
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each item was found.")
     ] = False,
@@ -92,17 +100,19 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         wanted = _filter(having, without, where)
         with open_index(index) as opened:
             queries = _queries(query)
-            for text in queries:
-                asked = {"items": tuple(like or ()), "labels": tuple(label or ())}
-                found = opened.search(text, number, wanted, **asked)
+            asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
+            # Together they cost little more than one.
+            several = len(queries) > 1
+            together = queries if several else queries[0]
+            answers = opened.search(together, number, wanted, **asked, approximate=approximate)
+            for text, found in zip(queries, answers if several else [answers], strict=True):
                 reasons = None
                 if explain:
                     reasons = [opened.explain(text, hit.id, 5, **asked) for hit in found]
                 if as_json:
-                    answer = _as_json(text, found, reasons)
-                    typer.echo(json.dumps(answer, indent=None if len(queries) > 1 else 2))
+                    answer = {**_as_json(text, found, reasons), "search": opened.search_by_}
+                    typer.echo(json.dumps(answer, indent=None if several else 2))
                 else:
-                    several = len(queries) > 1
                     _print(text if several else None, found, opened.labels, reasons)
 
 

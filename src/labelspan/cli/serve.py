@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .refusal import one_sentence
+from .saved import DEFAULT, IndexArgument, found
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -21,7 +21,7 @@ _NEEDED = ("starlette", "uvicorn", "jinja2", "bokeh")
 
 
 def serve(
-    index: Annotated[Path, typer.Argument(help="Folder of an index.", show_default=False)],
+    index: IndexArgument = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8000,
     allow_host: Annotated[
@@ -37,7 +37,11 @@ def serve(
     Only this machine can reach it unless --host says otherwise; whoever reaches it can read
     the whole index. Ctrl-C ends it.
 
-    Example: `labelspan serve debtags.index --open`.
+    For example:
+
+      labelspan serve
+
+      labelspan serve notes.labelspan --open
     """
 
     def started(address: str, served: Served) -> None:
@@ -63,5 +67,5 @@ def serve(
 
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         # Ctrl-C is how it is meant to end.
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), found(index):
             run(index, host=host, port=port, allow_hosts=allow_host or (), started=started)

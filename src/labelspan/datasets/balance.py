@@ -33,7 +33,23 @@ SIDES = ("L", "B", "R")
 
 
 def load_balance(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load balance; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load balance; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_balance
+    >>> load_balance()  # doctest: +SKIP
+    <DataSet balance: 625 rows, 4 features, 3 classes>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch)
 
 

@@ -43,6 +43,13 @@ class Card:
         What gives the set where there is no file: a source that scikit-learn can ask.
     remarks : str
         How it differs from what the papers used.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import card
+    >>> found = card("yeast")
+    >>> found.n, found.d, found.k, found.papers
+    (2417, 103, 14, ('sun2009',))
     """
 
     name: str

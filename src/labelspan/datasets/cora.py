@@ -31,5 +31,21 @@ CARD = Card(
 
 
 def load_cora(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load cora; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load cora; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_cora
+    >>> load_cora()  # doctest: +SKIP
+    <DataSet cora: 2,708 rows, 1,433 features, 7 classes>
+    """
     return obtain(CARD, data_home, download=download)

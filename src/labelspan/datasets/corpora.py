@@ -31,6 +31,13 @@ class TaggedTexts:
         How the corpus was read: its format, and which fields are what.
     numbered : bool
         Whether the ids are numbers that the items were given in reading.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import TaggedTexts
+    >>> texts = TaggedTexts("mine", ["a game", "a tool"], [["play"], None], ["1", "2"], [{}, {}])
+    >>> len(texts), texts.n_labelled, texts.label_names
+    (2, 1, ['play'])
     """
 
     name: str

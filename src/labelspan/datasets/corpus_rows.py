@@ -173,7 +173,8 @@ def _folder(path: Path) -> Rows:
             continue
         # A number after a dot, as in "mail.12", is no suffix.
         suffix = file.suffix.lower()
-        if suffix not in _TEXTS and not suffix[1:].isdigit():
+        # Pipes would be waited for, and links may lead nowhere.
+        if not file.is_file() or (suffix not in _TEXTS and not suffix[1:].isdigit()):
             others += 1
             continue
         try:

@@ -70,6 +70,13 @@ class Debtags(DataSet):
         The keys source, section and summary.
     split : array of shape (n,)
         0 for training, 1 for test.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_debtags
+    >>> corpus = load_debtags()
+    >>> corpus.Y.shape, len(corpus.texts)
+    ((4899, 204), 4899)
     """
 
     labels: Sequence[list[str]] = ()
@@ -93,6 +100,12 @@ def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
     """Read the corpus; the parameters are those of :func:`labelspan.datasets.load`.
 
     It comes with the package: no folder is looked into, and nothing is downloaded.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+        Neither has an effect here.
 
     Returns
     -------

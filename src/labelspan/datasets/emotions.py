@@ -35,7 +35,23 @@ CARD = Card(
 
 
 def load_emotions(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load emotions; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load emotions; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_emotions
+    >>> load_emotions()  # doctest: +SKIP
+    <DataSet emotions: 593 rows, 72 features, 6 labels>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch).dense()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,8 @@ def data_home(given: str | os.PathLike[str] | None = None) -> Path:
 def read_bytes(path: Path, sha256: str | None = None) -> bytes:
     """A file's content; with ``sha256``, only what has that hash."""
     try:
+        if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
+            raise InvalidFile(f"{path} is a device, which may have no end; give a file.")
         content = path.read_bytes()
     except FileNotFoundError:
         raise MissingData(f"There is no file {str(path)!r}; correct the path.") from None

@@ -34,6 +34,13 @@ class Tagged(DataSet):
         their labels, texts, which have a length, the mean.
     offset : array of shape (d,)
         The mean of the features without any label.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import make_tagged_vectors
+    >>> drawn = make_tagged_vectors(100, 8, 3, random_state=0)
+    >>> drawn.directions.shape, drawn.offset.shape
+    ((3, 8), (8,))
     """
 
     directions: Any = None

@@ -36,7 +36,23 @@ CARD = Card(
 
 
 def load_housing(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load housing; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load housing; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_housing
+    >>> load_housing()  # doctest: +SKIP
+    <DataSet housing: 506 rows, 13 features, 3 classes>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch)
 
 

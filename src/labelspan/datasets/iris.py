@@ -36,6 +36,15 @@ CARD = Card(
 def load_iris(data_home: Home = None, *, download: bool = True) -> DataSet:
     """Load iris; the parameters are those of :func:`labelspan.datasets.load`.
 
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
     Examples
     --------
     >>> from labelspan.datasets import load_iris

@@ -34,5 +34,21 @@ CARD = Card(
 
 
 def load_mediamill(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load mediamill; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load mediamill; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_mediamill
+    >>> load_mediamill()  # doctest: +SKIP
+    <DataSet mediamill: 2,500 rows, 120 features, 101 labels>
+    """
     return obtain(CARD, data_home, download=download).dense()

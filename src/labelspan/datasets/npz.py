@@ -89,6 +89,16 @@ def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
     data : DataSet
         Texts and ids have no place in this format.
     path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.datasets import load_iris, read_npz, write_npz
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_npz(load_iris(), Path(folder) / "flowers.npz")
+    ...     read_npz(Path(folder) / "flowers.npz")
+    <DataSet flowers: 150 rows, 4 features, 3 classes>
     """
     if data.texts is not None or data.ids is not None:
         raise InvalidInput(

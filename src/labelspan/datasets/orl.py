@@ -31,5 +31,21 @@ CARD = Card(
 
 
 def load_orl(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load orl; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load orl; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_orl
+    >>> load_orl()  # doctest: +SKIP
+    <DataSet orl: 400 rows, 1,024 features, 40 classes>
+    """
     return obtain(CARD, data_home, download=download)

@@ -31,5 +31,21 @@ CARD = Card(
 
 
 def load_pie(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load pie; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load pie; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_pie
+    >>> load_pie()  # doctest: +SKIP
+    <DataSet pie: 11,554 rows, 1,024 features, 68 classes>
+    """
     return obtain(CARD, data_home, download=download)

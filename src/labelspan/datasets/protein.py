@@ -29,5 +29,21 @@ CARD = Card(
 
 
 def load_protein(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load protein; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load protein; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_protein
+    >>> load_protein()  # doctest: +SKIP
+    <DataSet protein: 116 rows, 20 features, 6 classes>
+    """
     return obtain(CARD, data_home, download=download)

@@ -37,5 +37,21 @@ CARD = Card(
 
 
 def load_rcv1(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load rcv1; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load rcv1; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_rcv1
+    >>> load_rcv1()  # doctest: +SKIP
+    <DataSet rcv1: 27,695 rows, 47,236 features, 101 labels>
+    """
     return obtain(CARD, data_home, download=download)

@@ -39,7 +39,23 @@ TRAINING = 23149
 
 
 def load_rcv1_full(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load rcv1_full; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load rcv1_full; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_rcv1_full
+    >>> load_rcv1_full()  # doctest: +SKIP
+    <DataSet rcv1_full: 804,414 rows, 47,236 features, 103 labels>
+    """
 
     def fetch() -> DataSet:
         answer = full_rcv1(CARD, folder_of(data_home))

@@ -30,6 +30,12 @@ def register(card: Card, loader: Callable[..., DataSet]) -> None:
     card : Card
     loader : callable
         Takes ``data_home`` and the keyword ``download``, and gives a :class:`DataSet`.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import Card, register
+    >>> mine = Card(name="mine", ..., file="mine.npz", sha256=None)  # doctest: +SKIP
+    >>> register(mine, load_mine)  # doctest: +SKIP
     """
     if card.name in _ENTRIES:
         raise InvalidParameter(f"register: there is a data set {card.name!r} already.")
@@ -38,6 +44,10 @@ def register(card: Card, loader: Callable[..., DataSet]) -> None:
 
 def names() -> list[str]:
     """The names of all data sets, sorted.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------

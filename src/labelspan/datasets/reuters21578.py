@@ -73,6 +73,12 @@ def load_reuters21578(
     -------
     DataSet
         With ``texts`` (title and body), ``ids`` and ``split`` (ModApte).
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_reuters21578
+    >>> load_reuters21578()  # doctest: +SKIP
+    <DataSet reuters21578: 1,652 rows, 4,294 features, 47 labels>
     """
     if selection not in ("yu2005", "all"):
         raise InvalidParameter(

@@ -37,7 +37,23 @@ CARD = Card(
 
 
 def load_soybean(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load soybean; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load soybean; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_soybean
+    >>> load_soybean()  # doctest: +SKIP
+    <DataSet soybean: 562 rows, 35 features, 15 classes>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch)
 
 

@@ -33,7 +33,23 @@ CARD = Card(
 
 
 def load_usps(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load usps; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load usps; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_usps
+    >>> load_usps()  # doctest: +SKIP
+    <DataSet usps: 9,298 rows, 256 features, 10 classes>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch)
 
 

@@ -35,6 +35,15 @@ CARD = Card(
 def load_wine(data_home: Home = None, *, download: bool = True) -> DataSet:
     """Load wine; the parameters are those of :func:`labelspan.datasets.load`.
 
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
     Examples
     --------
     >>> from labelspan.datasets import load_wine

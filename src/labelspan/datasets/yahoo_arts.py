@@ -30,5 +30,21 @@ CARD = Card(
 
 
 def load_yahoo_arts(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load yahoo_arts; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load yahoo_arts; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_yahoo_arts
+    >>> load_yahoo_arts()  # doctest: +SKIP
+    <DataSet yahoo_arts: 7,484 rows, 23,146 features, 26 labels>
+    """
     return obtain(CARD, data_home, download=download)

@@ -30,5 +30,21 @@ CARD = Card(
 
 
 def load_yahoo_science(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load yahoo_science; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load yahoo_science; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_yahoo_science
+    >>> load_yahoo_science()  # doctest: +SKIP
+    <DataSet yahoo_science: 6,428 rows, 37,187 features, 40 labels>
+    """
     return obtain(CARD, data_home, download=download)

@@ -29,5 +29,21 @@ CARD = Card(
 
 
 def load_yale(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load yale; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load yale; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_yale
+    >>> load_yale()  # doctest: +SKIP
+    <DataSet yale: 165 rows, 1,024 features, 15 classes>
+    """
     return obtain(CARD, data_home, download=download)

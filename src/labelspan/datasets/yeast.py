@@ -34,7 +34,23 @@ CARD = Card(
 
 
 def load_yeast(data_home: Home = None, *, download: bool = True) -> DataSet:
-    """Load yeast; the parameters are those of :func:`labelspan.datasets.load`."""
+    """Load yeast; the parameters are those of :func:`labelspan.datasets.load`.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+    download : bool, default=True
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_yeast
+    >>> load_yeast()  # doctest: +SKIP
+    <DataSet yeast: 2,417 rows, 103 features, 14 labels>
+    """
     return obtain(CARD, data_home, download=download, fetch=_fetch).dense()
 
 

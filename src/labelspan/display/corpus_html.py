@@ -50,6 +50,15 @@ def corpus_html(corpus_map: CorpusMap, title: str) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.display import CorpusMap, corpus_html
+    >>> points = np.array([[0.0, 0.0], [0.1, 0.0]])
+    >>> found = CorpusMap(points, ["a", "b"], ["A game", "A tool"], [["play"], []], [])
+    >>> corpus_html(found, "Two items").startswith("<!")  # doctest: +SKIP
+    True
     """
     try:
         from bokeh.embed import file_html  # noqa: PLC0415 - an optional dependency

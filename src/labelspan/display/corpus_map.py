@@ -32,6 +32,14 @@ class CorpusMap:
     labels : sequence of sequences of str
         Empty for an item whose labels are not known.
     regions : sequence of Region
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.display import CorpusMap
+    >>> points = np.array([[0.0, 0.0], [0.1, 0.0]])
+    >>> CorpusMap(points, ["a", "b"], ["A game", "A tool"], [["play"], ["play", "work"]], []).counts
+    {'play': 2, 'work': 1}
     """
 
     points: Array

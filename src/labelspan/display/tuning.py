@@ -22,6 +22,15 @@ class TuningDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelspan import MLSI, tune
+    >>> from labelspan.display import TuningDisplay
+    >>> X, Y = make_multilabel_classification(100, n_features=20, random_state=0)
+    >>> found = tune(MLSI(3), X, Y, alpha=[1.0, 10.0], beta=[0.3, 0.8])
+    >>> TuningDisplay.from_tuning(found)  # doctest: +SKIP
     """
 
     def __init__(self, tuning: Tuning) -> None:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..factors import Factor
@@ -19,10 +18,14 @@ from ..penalties import L2, Penalty
 from ..solvers import Problem, Solution, Solver
 from ..validation.params import Constraint
 from .constraints import SHARED
+from .overflow import refuse_large_squares, refuse_overflow
 from .solving import Solving
-from .space import Space, fixed_signs
+from .space import Space, fixed_signs, read_features
 
 __all__ = ["Features", "Invertible", "SpaceEstimator"]
+
+# Coordinates under a kernel that vary by less than this share of their size are constant.
+_STEADY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,7 @@ class SpaceEstimator(Space):
             return self._validate_operator(as_operator(X), reset=reset, least=least)
         if not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
             return super()._validate(X, reset=reset, least=least)
-        return validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=least
-        )
+        return read_features(self, X, reset=reset, least=least, sparse=False)
 
     def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> Operator:
         owner = type(self).__name__
@@ -100,6 +101,7 @@ class SpaceEstimator(Space):
                 f"{type(self).__name__}: kernel={self.kernel!r} takes arrays and sparse matrices, "
                 "but X is a tensor or an operator; use kernel='linear'."
             )
+        refuse_large_squares(as_operator(data))
         kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         rng = check_random_state(self.random_state)
         reference = landmark_rows(type(self).__name__, kernel, data, self.landmarks, rng)
@@ -107,9 +109,11 @@ class SpaceEstimator(Space):
         coordinates = kernel_map.features(data).astype(data.dtype)
         return Features(as_operator(coordinates), data.dtype, kernel_map)
 
-    def _center(self, X: Operator) -> tuple[Operator, Array]:
+    def _center(self, X: Operator, kernel_map: KernelMap | None = None) -> tuple[Operator, Array]:
         """X centred where the estimator centres, and the row that was taken off."""
-        return X.centered() if self.center else (X, np.zeros(X.shape[1]))
+        if not self.center:
+            return X, np.zeros(X.shape[1])
+        return (X if kernel_map is None else _steady(X)).centered()
 
     # --- solving ----------------------------------------------------------------------
 
@@ -198,9 +202,34 @@ class SpaceEstimator(Space):
         return tags
 
 
+def _steady(X: Operator) -> Operator:
+    """Coordinates under a kernel, those that vary by rounding alone made constant.
+
+    Rows that are equal, or a design that is even, have coordinates with nothing else in
+    them, and no solver could tell that from a feature in small units.
+    """
+    values = X.toarray()
+    still = np.ptp(values, axis=0) <= _STEADY * np.abs(values).max(axis=0)
+    if not still.any():
+        return X
+    values[:, still] = values[0, still]
+    return as_operator(values)
+
+
 class Invertible(SpaceEstimator):
     """For spaces that keep the features: a way back to them."""
 
+    def _square(self, X: Operator) -> float:
+        """The squared norm of X, centred where it is; refused where it is zero."""
+        square = X.sum_of_squares()
+        if not square > 0:
+            what = "all rows of X are equal" if self.center else "X holds nothing but zeros"
+            raise InvalidInput(
+                f"{type(self).__name__}: {what}, so that there is no direction to find."
+            )
+        return square
+
+    @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
         """The smallest features, off the mean, that ``transform`` maps to given points.
 

@@ -44,6 +44,8 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
     # All that the method looks at lies in the row space: with X = P S V', its coordinates
     # are P S, and a direction u of theirs is V u = X' P S^-1 u among the features.
     squares, left = psd_basis(X.cogram(), RANK_TOLERANCE)
+    # About their mean, n rows have n - 1 directions; far from zero, rounding shows one more.
+    squares, left = squares[: rows - center], left[:, : rows - center]
     if squares.size == 0:
         raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
     lengths = np.sqrt(squares)

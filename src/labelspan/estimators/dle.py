@@ -17,12 +17,15 @@ from ..solvers.small import inverse_root
 from ..validation.params import Choice, Constraint, Either, Real
 from .coordinates import Coordinates
 from .graphs import GraphSpace
+from .overflow import refuse_overflow
 from .scoring import LabelScores
 from .space import Limit
+from .whole import whole
 
 __all__ = ["DLE"]
 
-# S_w is a difference: below so many roundings of S_t it is nothing.
+# S_w and A are differences, and so are the classes' means: below so many roundings of what they
+# are taken from they are nothing.
 _ROUNDINGS = 64
 
 
@@ -127,6 +130,7 @@ class DLE(LabelScores, GraphSpace):
         self.label_weight = label_weight
         self.projection = projection
 
+    @whole
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn the space from features, labels and a graph.
 
@@ -148,6 +152,7 @@ class DLE(LabelScores, GraphSpace):
         self._learn(X, y, graph)
         return self
 
+    @refuse_overflow
     def _learn(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
         """Fit; gives back the labels and the rows' places in the space."""
         self._check_params()
@@ -170,12 +175,19 @@ class DLE(LabelScores, GraphSpace):
     ) -> tuple[Array, Array]:
         rows = coordinates.rows
         labelled = np.flatnonzero(labels.labelled)
-        scatter = class_scatter(rows.rows(labelled), labels.values[labelled])
-        smooth = inverse_root(metric_form(rows, Laplacian(graph)))
-        floor = _ROUNDINGS * np.finfo(np.float64).eps * float(np.trace(scatter.total))
-        tight = inverse_root(scatter.within, self.alpha, floor)
+        known, values = rows.rows(labelled), labels.values[labelled]
+        scatter = class_scatter(known, values)
+        laplacian = Laplacian(graph)
+        rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
+        joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
+        smooth = inverse_root(metric_form(rows, laplacian), floor=rounding * joined)
+        summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
+        tight = inverse_root(scatter.within, self.alpha, rounding * summed)
+        apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
         # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
-        left, lengths, _ = np.linalg.svd(smooth @ (tight @ scatter.between), full_matrices=False)
+        left, lengths, _ = np.linalg.svd(
+            smooth @ (tight @ (scatter.between * apart)), full_matrices=False
+        )
         useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
         count = self._count(_limit(useful, labels))
         directions = left[:, :count]
@@ -222,7 +234,10 @@ class DLE(LabelScores, GraphSpace):
 def _limit(useful: int, labels: Labels) -> Limit:
     present = int((labels.values.sum(axis=0) > 0).sum())
     if useful == 0:
-        reason = "no class has two labelled rows that differ, and nothing scatters within classes"
+        reason = (
+            "no class has two labelled rows that differ, all classes have one mean, or the graph "
+            "joins no two rows that differ"
+        )
     else:
         reason = f"{present} labels are in use, and the labelled rows tell {useful} directions"
     return Limit(useful, reason, default=useful)

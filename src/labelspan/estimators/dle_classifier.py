@@ -12,6 +12,7 @@ from ..factors import Labels
 from ..graph.neighbors import nearest_row
 from ..operators.base import Array
 from .dle import DLE
+from .whole import whole
 
 __all__ = ["DLEClassifier"]
 
@@ -49,6 +50,7 @@ class DLEClassifier(ClassifierMixin, DLE):
     True
     """
 
+    @whole
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn as :meth:`DLE.fit` does; keeps the labelled rows' places in the space."""
         self._keep(X, y, graph)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..graph import AFFINITIES, Affinity
-from ..operators import Operator
+from ..operators import Operator, as_operator
 from ..operators.base import Array
 from ..operators.graphs import read_graph
 from ..validation.params import Choice, Constraint, Either, Integer, Null, Real
 from .coordinates import Coordinates, coordinates
+from .overflow import refuse_large_squares
 from .space import Space
 
 __all__ = ["GraphSpace"]
@@ -33,6 +34,12 @@ class GraphSpace(Space):
     affinity: str
     n_neighbors: int
     gamma: float | None
+
+    def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
+        data = super()._validate(X, reset=reset, least=least)
+        if reset:
+            refuse_large_squares(as_operator(data))
+        return data
 
     def _graph(self, data: Any, graph: Any) -> Operator:
         """The graph that was given, or one of the rows."""

@@ -14,7 +14,9 @@ from ..operators import Operator, Scaled
 from ..solvers.small import psd_basis
 from ..validation.params import Boolean, Choice, Constraint
 from .graphs import GraphSpace
+from .overflow import refuse_overflow
 from .space import Limit
+from .whole import whole
 
 __all__ = ["LPP"]
 
@@ -92,6 +94,8 @@ class LPP(GraphSpace):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
 
+    @whole
+    @refuse_overflow
     def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
         """Learn the space from features and a graph.
 

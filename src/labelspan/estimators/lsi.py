@@ -11,8 +11,10 @@ from ..factors import Factor
 from ..operators.arrays import like
 from ..solvers import Solver, Statistics, solve_statistics
 from .base import Invertible
+from .overflow import refuse_overflow
 from .space import Limit
 from .streaming import Stream, Streaming, when_streaming
+from .whole import whole
 
 __all__ = ["LSI"]
 
@@ -104,6 +106,8 @@ class LSI(Invertible, Streaming):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @whole
+    @refuse_overflow
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the space from features.
 
@@ -118,7 +122,8 @@ class LSI(Invertible, Streaming):
         """
         self._check_params()
         features = self._open(X)
-        operator, means = self._center(features.operator)
+        operator, means = self._center(features.operator, features.kernel_map)
+        self._square(operator)
         count = self._count(self._limit(*operator.shape))
         solution = self._solve(operator, Factor(share=1.0), count)
         # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.

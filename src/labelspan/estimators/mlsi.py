@@ -26,8 +26,10 @@ from ..validation.params import Boolean, Choice, Constraint, Either, Null, Real
 from .base import Invertible
 from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
 from .labelled import LabelledEstimator
+from .overflow import refuse_overflow
 from .space import Limit
 from .streaming import Stream
+from .whole import whole
 
 __all__ = ["MLSI"]
 
@@ -193,6 +195,8 @@ class MLSI(Invertible, LabelledEstimator):
                 f"but has {', '.join(sorted(map(str, unknown)))}."
             )
 
+    @whole
+    @refuse_overflow
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the space from features and labels.
 
@@ -210,12 +214,12 @@ class MLSI(Invertible, LabelledEstimator):
         self._check_params()
         features = self._open(X)
         labels = self._labels_in_place(y, features.operator)
-        operator, means = self._center(features.operator)
+        operator, means = self._center(features.operator, features.kernel_map)
         values, label_means = self._label_values(labels)
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         factor = stack_factor(
             informed,
-            features_square=operator.sum_of_squares(),
+            features_square=self._square(operator),
             beta=self.beta,
             alpha=self.alpha,
             form=cast(Form, self.form),
@@ -283,7 +287,9 @@ class MLSI(Invertible, LabelledEstimator):
         if solution.images is not None and self.beta > 0 and self.label_kernel == "linear":
             square = sum_of_squares(values) if self.balance else 1.0
             return np.asarray(solution.images * np.sqrt(square / self.beta))
-        return inner(solution.weights, X.rmatmat(values))
+        # At unit length: products of long targets with features may not fit the features' width.
+        length = np.sqrt(sum_of_squares(values)) or 1.0
+        return np.asarray(length * inner(solution.weights, X.rmatmat(values / length)))
 
     # --- streaming --------------------------------------------------------------------
 

@@ -36,7 +36,24 @@ class TargetPath:
 
 @dataclass(frozen=True)
 class LoadingsPath:
-    """The paths of all targets, the leading target first."""
+    """The paths of all targets, the leading target first.
+
+    Attributes
+    ----------
+    targets : tuple of TargetPath
+        Each with ``alphas``, falling, and ``weights``, a column for each of them.
+    names : array of shape (d,)
+        The features' names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import OPLS, loadings_path
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> path = loadings_path(X, Y, OPLS(1))
+    >>> int(path.targets[0].nonzeros[0])  # at the strongest penalty nothing is left
+    0
+    """
 
     targets: tuple[TargetPath, ...]
     names: Array

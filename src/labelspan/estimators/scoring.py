@@ -10,6 +10,7 @@ from ..errors import InvalidLabels
 from ..factors import Kind, Labels, read_labels
 from ..operators import Operator
 from ..operators.arrays import Array, is_tensor, like, on_host
+from .overflow import refuse_overflow
 from .reading import Ends, ends
 from .space import Space
 
@@ -45,6 +46,7 @@ class LabelScores(Space):
             values = np.where(labels.unknown, 0.0, values)
         return values, means
 
+    @refuse_overflow
     def label_scores(self, X: Any) -> Array:
         """Score every label for every row, from the small space alone.
 

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import InvalidInput, InvalidParameter
+from ..errors import InvalidInput, InvalidParameter, LabelspanError
 from ..operators import Operator, as_operator
 from ..operators.arrays import Array, host, largest_entries, like, on_host
 from ..validation.params import Constraint, check_params
+from .overflow import refuse_overflow
 from .reading import Ends, ends
 
 __all__ = ["Limit", "Space"]
@@ -49,14 +50,7 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_params(type(self).__name__, given, self._constraints)
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=self._sparse_formats,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=least,
-        )
+        return read_features(self, X, reset=reset, least=least, sparse=self._sparse_formats)
 
     def _count(self, limit: Limit) -> int:
         """The number of components to look for."""
@@ -99,6 +93,7 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """See that there are results to use."""
         check_is_fitted(self)
 
+    @refuse_overflow
     def transform(self, X: Any) -> Array:
         """Map rows to the learned space.
 
@@ -161,6 +156,25 @@ class Space(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def read_features(
+    model: BaseEstimator, X: Any, *, reset: bool, least: int, sparse: tuple[str, ...] | bool
+) -> Any:
+    """X as scikit-learn reads it; what it refuses is an error of ours, in its words."""
+    try:
+        return validate_data(
+            model,
+            X,
+            reset=reset,
+            accept_sparse=sparse,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=least,
+        )
+    except LabelspanError:
+        raise
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
 
 
 def fixed_signs(weights: Array) -> Array:

@@ -15,6 +15,8 @@ from ..operators.base import Array
 from ..solvers import Statistics
 from ..solvers.base import DIRECT_LIMIT
 from .base import SpaceEstimator
+from .overflow import refuse_overflow
+from .whole import whole
 
 __all__ = ["Stream", "Streaming", "when_streaming"]
 
@@ -44,11 +46,14 @@ class Stream:
     kind: Kind | None
     dtype: Any
     statistics: Statistics | None = None
+    batches: int = 0
 
-    def seen(self, more: Statistics) -> Stream:
-        """The stream with one more part."""
-        joined = more if self.statistics is None else self.statistics.join(more)
-        return replace(self, statistics=joined)
+    def seen(self, more: Statistics | None, batches: int) -> Stream:
+        """The stream with one more part; None where none of its rows counts."""
+        joined = self.statistics
+        if more is not None:
+            joined = more if joined is None else joined.join(more)
+        return replace(self, statistics=joined, batches=self.batches + batches)
 
 
 class when_streaming:  # noqa: N801 - it is used as a decorator
@@ -102,7 +107,24 @@ class Streaming(SpaceEstimator):
 
     # --- the stream -------------------------------------------------------------------
 
+    @whole
+    @refuse_overflow
     def _add(self, X: Any, y: Any, classes: Any) -> Self:
+        """Take a batch in; one that is refused leaves the stream where it was."""
+        stream = self.__dict__.get("_stream")
+        if stream is None:
+            return self._take(X, y, classes)
+        try:
+            return self._take(X, y, classes)
+        except ValueError as error:
+            said = str(error).partition("\n")[0]
+            kind = type(error) if isinstance(error, InvalidInput) else InvalidInput
+            raise kind(
+                f"{type(self).__name__}: batch {stream.batches + 1} is not taken, and the batches "
+                f"before it count as they did: {said}"
+            ) from error
+
+    def _take(self, X: Any, y: Any, classes: Any) -> Self:
         first = "_stream" not in self.__dict__
         self._check_params()
         operator = as_operator(self._validate(X, reset=first, least=1))
@@ -115,9 +137,8 @@ class Streaming(SpaceEstimator):
             )
         stream = self._stream if not first else self._open_stream(operator, y, classes)
         operator, block = self._batch(operator, y, stream)
-        if operator.shape[0]:
-            stream = stream.seen(Statistics.of(operator, block))
-        self._stream = stream
+        some = operator.shape[0] > 0
+        self._stream = stream.seen(Statistics.of(operator, block) if some else None, 1)
         self._forget()
         return self
 
@@ -128,6 +149,7 @@ class Streaming(SpaceEstimator):
         return operator, np.zeros((operator.shape[0], 0))
 
     @when_streaming
+    @whole
     def merge(self, other: Self) -> Self:
         """Join what another model has seen to this one; the other stays as it is.
 
@@ -160,8 +182,7 @@ class Streaming(SpaceEstimator):
                 f"{owner}: merge needs the same features; one model has seen "
                 f"{self.n_features_in_} columns, the other {other.n_features_in_}."
             )
-        if theirs.statistics is not None:
-            self._stream = mine.seen(theirs.statistics)
+        self._stream = mine.seen(theirs.statistics, theirs.batches)
         self._forget()
         return self
 
@@ -192,6 +213,8 @@ class Streaming(SpaceEstimator):
         if stream is not None:
             self._finish(stream)
 
+    @whole
+    @refuse_overflow
     def _finish(self, stream: Stream) -> None:
         if "eigenvalues_" in self.__dict__:
             return

@@ -18,7 +18,25 @@ __all__ = ["SupervisedLSI", "supervised_lsi"]
 
 
 class SupervisedLSI(NamedTuple):
-    """The optimum of yu2005's problem (2)."""
+    """The optimum of yu2005's problem (2).
+
+    Attributes
+    ----------
+    V : array of shape (n, m)
+        The space, with orthonormal columns.
+    A, B : arrays of shape (m, d) and (m, k)
+        What gives features and labels back from it.
+    objective : float
+        What is left of both, weighted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan import supervised_lsi
+    >>> found = supervised_lsi(np.eye(4), [0, 0, 1, 1], 2)
+    >>> found.V.shape, found.A.shape, found.B.shape
+    ((4, 2), (2, 4), (2, 2))
+    """
 
     V: Array
     A: Array
@@ -74,6 +92,10 @@ def supervised_lsi(
     if not 0 <= beta <= 1:
         raise InvalidParameter(f"supervised_lsi: beta must be from 0 to 1, but {beta!r} was given.")
     features = as_operator(X)
+    with np.errstate(over="ignore"):
+        square = features.sum_of_squares()
+    if not np.isfinite(square):
+        raise InvalidInput("supervised_lsi: X contains NaN or infinity, or numbers too large.")
     values = read_labels(Y, features.shape[0], "supervised_lsi").values
     most = min(features.shape[0], features.shape[1] + values.shape[1])
     if not 1 <= n_components <= most:
@@ -83,7 +105,7 @@ def supervised_lsi(
         )
     x_scale, y_scale = 1.0, 1.0
     if balance:
-        x_scale = 1.0 / np.sqrt(features.sum_of_squares() or 1.0)
+        x_scale = 1.0 / np.sqrt(square or 1.0)
         y_scale = 1.0 / np.sqrt(np.square(values).sum() or 1.0)
     labels = as_operator((values * y_scale).astype(features.dtype))
     both = HStack(

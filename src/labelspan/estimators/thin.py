@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..errors import InvalidLabels, InvalidParameter, Mismatch
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from ..factors import Factor, Labels, block_rank, square_rank
 from ..operators import Operator, Product, VStack
-from ..operators.arrays import Array, inner
+from ..operators.arrays import Array, inner, sum_of_squares
 from ..operators.graphs import incidence
 from ..penalties import L1, L2
 from ..solvers import Solution, Solver, Statistics, solve_statistics
@@ -20,10 +20,15 @@ from ..validation.params import Choice, Constraint, Real
 from .base import Features
 from .constraints import SHARED
 from .labelled import LabelledEstimator
+from .overflow import refuse_overflow
 from .space import Limit
 from .streaming import Stream
+from .whole import whole
 
 __all__ = ["Prepared", "ThinEstimator"]
+
+# An eigenvalue below this share of the labels' squares may be made of rounding alone.
+_FAINT = 1e-16
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class ThinEstimator(LabelledEstimator):
     def _stream_map(self, sums: Array, square: Array) -> Array:
         """T with ``H = block @ T``, from the block's column sums and products."""
 
+    @whole
+    @refuse_overflow
     def fit(self, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> Self:
         """Learn the space from features and labels.
 
@@ -122,6 +129,10 @@ class ThinEstimator(LabelledEstimator):
             rows = VStack([rows, edges])
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
         solution = self._solve(rows, Factor(labels=factor), count, penalty)
+        h_square = sum_of_squares(ready.factor)
+        if solution.eigenvalues[0] <= _FAINT * h_square:
+            cross = ready.rows.cross(ready.factor)
+            self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
         self._end_stream()
         dtype = ready.features.dtype
         signs = self._publish(
@@ -147,7 +158,7 @@ class ThinEstimator(LabelledEstimator):
         labels = self._read_labels(y, features.operator.shape[0])
         rows, labels = _labelled_rows(features.operator, labels)
         self._refuse_one_class(labels)
-        rows, means = self._center(rows)
+        rows, means = self._center(rows, features.kernel_map)
         return Prepared(features, rows, means, labels, self._make_factor(labels))
 
     def _check_penalty(self) -> None:
@@ -177,6 +188,14 @@ class ThinEstimator(LabelledEstimator):
             raise InvalidLabels(
                 f"{type(self).__name__}: y has one class, {labels.names[0]}; "
                 "at least two are needed."
+            )
+
+    def _refuse_rounding(self, cross: Array, x_square: float, h_square: float) -> None:
+        """Refuse X'H that is nothing but the rounding of its sums."""
+        if sum_of_squares(cross) <= (64 * np.finfo(np.float64).eps) ** 2 * x_square * h_square:
+            raise InvalidInput(
+                f"{type(self).__name__}: X says nothing about y, every eigenvalue is zero up to "
+                "rounding; check that X varies with y."
             )
 
     def _set_loadings(
@@ -212,10 +231,13 @@ class ThinEstimator(LabelledEstimator):
         to_factor = self._stream_map(sums, square)
         rank = square_rank(to_factor.T @ square @ to_factor)
         count = self._count(self._limit((statistics.n, gram.shape[0]), rank))
+        seen = cross @ to_factor
         solution = solve_statistics(
-            gram, cross @ to_factor, Factor(), alpha=self.alpha, count=count, rows=statistics.n
+            gram, seen, Factor(), alpha=self.alpha, count=count, rows=statistics.n
         )
         self._solving.accept(solution, count)
+        h_square = float(np.trace(to_factor.T @ square @ to_factor))
+        self._refuse_rounding(seen, float(np.trace(gram)), h_square)
         means = statistics.x_mean * self.center
         signs = self._publish(means, solution, solution.weights, dtype=stream.dtype)
         self.classes_ = stream.names

@@ -46,7 +46,27 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`tune` found."""
+    """What :func:`tune` found.
+
+    Attributes
+    ----------
+    best_params : mapping
+    best_score : float
+        Its mean over folds.
+    best_estimator : estimator
+        With the best parameters; fitted on all rows unless ``refit=False``.
+    candidates : tuple of Candidate
+        Each with ``params``, ``scores`` (one a fold), ``mean`` and ``std``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import LDA, tune
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = tune(LDA(), X, y, n_components=[1, 2])
+    >>> [one.params["n_components"] for one in found.candidates]
+    [1, 2]
+    """
 
     best_params: Mapping[str, Any]
     best_score: float

@@ -158,8 +158,17 @@ def _draw(part: Part, results: Results, path: Path) -> Path | None:
     if part.draw is None or not len(results):
         return None
     figure: Any = part.draw(results)
-    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None})
-    figure.savefig(path.with_suffix(".svg"), bbox_inches="tight", metadata={"Date": None})
+
+    def png(file: BinaryIO) -> None:
+        figure.savefig(
+            file, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None}
+        )
+
+    def svg(file: BinaryIO) -> None:
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+
+    write_whole(path, png)
+    write_whole(path.with_suffix(".svg"), svg)
     import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional dependency
 
     plt.close(figure)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from ..errors import LostWorkers
 from .base import Key, Paper, Part, Record, Results, Scale
 from .records import Done, RecordFile, job_name
 
@@ -95,7 +98,14 @@ def _results(
             pool.submit(_work, find, job, data_home): job for job in jobs
         }
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            try:
+                done = future.result()
+            except BrokenProcessPool as error:
+                raise LostWorkers(
+                    "A process that ran jobs was ended from outside, for want of memory perhaps; "
+                    "what is done is kept, and the next run goes on, better with fewer processes."
+                ) from error
+            yield futures[future], done
 
 
 @contextmanager
@@ -114,7 +124,8 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+    """A worker whose parent was killed would wait for work for ever; Ctrl-C ends it silently."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -21,6 +21,17 @@ class Regression:
 
     ``B = (X'X + alpha I)^+ X'L``; ``mix`` takes ``B'B`` and returns ``Q^1/2``, or is None
     where Q is the identity.
+
+    Parameters
+    ----------
+    alpha : float
+    mix : callable or None, default=None
+
+    Examples
+    --------
+    >>> from labelspan.factors import Regression
+    >>> Regression(1.0).mix is None
+    True
     """
 
     alpha: float
@@ -39,6 +50,13 @@ class Factor:
         The weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
     regression : Regression or None
         Where given, L enters as its regression on X, so that S stays within range(X).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import Factor
+    >>> Factor(labels=np.ones((3, 1))).thin, Factor(share=1.0).thin
+    (True, False)
     """
 
     labels: Array | None = None
@@ -52,12 +70,44 @@ class Factor:
 
 
 def block_rank(block: Array) -> int:
-    """The number of independent columns of a thin block, whatever their scales."""
+    """The number of independent columns of a thin block, whatever their scales.
+
+    Parameters
+    ----------
+    block : array of shape (n, s)
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import block_rank
+    >>> block_rank(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]))
+    1
+    """
     return square_rank(inner(block, block))
 
 
 def square_rank(square: Array) -> int:
-    """The same, from the block's ``B'B``."""
+    """The same, from the block's ``B'B``.
+
+    Parameters
+    ----------
+    square : array of shape (s, s)
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import square_rank
+    >>> square_rank(np.diag([1.0, 1e-20, 0.0]))
+    2
+    """
     norms = np.sqrt(np.diag(square))
     alive = norms > 0
     if not alive.any():

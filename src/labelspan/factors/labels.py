@@ -33,6 +33,21 @@ class Labels:
     """Labels as a dense n x k block, in float64.
 
     ``values`` holds 0 where ``unknown`` is True. ``names`` has one entry a column.
+
+    Attributes
+    ----------
+    values : array of shape (n, k)
+    unknown : array of shape (n, k) or None
+        None where all is known.
+    names : array of shape (k,)
+    kind : {"classes", "indicator", "targets"}
+
+    Examples
+    --------
+    >>> from labelspan.factors import read_labels
+    >>> labels = read_labels([[1, 0], [-1, -1], [1, 1]], 3, "mine")
+    >>> labels.labelled, labels.means()
+    (array([ True, False,  True]), array([1. , 0.5]))
     """
 
     values: Array
@@ -69,6 +84,24 @@ def read_labels(
 
     ``part`` says that these rows are some of many: they may all be unlabelled, or all of
     one class. ``targets`` says that the numbers are known to be real targets.
+
+    Parameters
+    ----------
+    y : vector, array, sparse matrix or data frame
+    n_rows : int
+    owner : str
+    part, targets : bool, default=False
+
+    Returns
+    -------
+    Labels
+
+    Examples
+    --------
+    >>> from labelspan.factors import read_labels
+    >>> labels = read_labels(["a", "b", "a"], 3, "mine")
+    >>> labels.kind, labels.values.tolist()
+    ('classes', [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     """
     if y is None:
         raise InvalidLabels(
@@ -105,7 +138,27 @@ def read_labels(
 
 
 def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
-    """A tensor of 0 and 1, all known, as labels on the device of X; None for anything else."""
+    """A tensor of 0 and 1, all known, as labels on the device of X; None for anything else.
+
+    Parameters
+    ----------
+    y : labels
+    X : Operator
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    Labels or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import indicator_in_place
+    >>> from labelspan.operators import as_operator
+    >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine").kind
+    'indicator'
+    """
     if y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
         return None
     if y.shape[0] != X.shape[0]:
@@ -142,7 +195,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
             f"{owner}: y mixes classes that cannot be sorted together, say numbers and strings; "
             "make them all of one type."
         ) from None
-    if names.dtype.kind == "f":
+    if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
         names = names.astype(np.int64)
     if names.dtype.kind in "iu" and names.tolist() == [1] and not (part or known.all()):
         raise _plus_minus_one(owner)

@@ -14,7 +14,23 @@ __all__ = ["Scatter", "class_scatter"]
 
 @dataclass(frozen=True)
 class Scatter:
-    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean."""
+    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean.
+
+    Attributes
+    ----------
+    between : array of shape (d, k)
+        B.
+    within, total : arrays of shape (d, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import class_scatter
+    >>> from labelspan.operators import as_operator
+    >>> found = class_scatter(as_operator(np.array([[0.0], [2.0], [6.0]])), np.eye(3)[:, [0, 0, 2]])
+    >>> np.allclose(found.between @ found.between.T + found.within, found.total)
+    True
+    """
 
     between: Array
     within: Array
@@ -28,6 +44,16 @@ def class_scatter(X: Operator, Y: Array) -> Scatter:
     ``S_b = sum n_k (m_k - m)(m_k - m)'``, ``S_t = sum y_ik (x_i - m)(x_i - m)'`` and
     ``S_w = S_t - S_b = sum y_ik (x_i - m_k)(x_i - m_k)'``. On one label a row they are
     those of linear discriminant analysis.
+
+    Parameters
+    ----------
+    X : Operator
+    Y : array of shape (n, k)
+        A 0/1 indicator.
+
+    Returns
+    -------
+    Scatter
 
     Examples
     --------

@@ -17,7 +17,21 @@ Form = Literal["ridge", "inverse", "direct"]
 
 @dataclass(frozen=True)
 class Stack:
-    """How features and labels enter MLSI: ``share * X X'`` and ``scale * Y``."""
+    """How features and labels enter MLSI: ``share * X X'`` and ``scale * Y``.
+
+    Attributes
+    ----------
+    share, scale : float
+    regression : Regression or None
+        None where the labels enter as they are.
+
+    Examples
+    --------
+    >>> from labelspan.factors import stack_weights
+    >>> stack = stack_weights(x_square=4.0, y_square=1.0, beta=0.5, alpha=1.0, form="direct")
+    >>> stack.share, stack.regression
+    (0.125, None)
+    """
 
     share: float
     scale: float
@@ -54,6 +68,25 @@ def stack_weights(
         ``Q = t^-2 ((1 - beta)^2 (I/beta + B'B/(1 - beta)) - B'B/t)^-1``.
     ``"direct"``
         yu2005 Eq. 4: Y enters as it is, and ``alpha`` belongs to the metric.
+
+    Parameters
+    ----------
+    x_square, y_square : float
+    beta : float
+        The labels' share, from 0 to 1.
+    alpha : float
+    form : {"ridge", "inverse", "direct"}
+    balance : bool, default=True
+
+    Returns
+    -------
+    Stack
+
+    Examples
+    --------
+    >>> from labelspan.factors import stack_weights
+    >>> stack_weights(x_square=4.0, y_square=1.0, beta=0.0, alpha=1.0, form="ridge").share
+    0.25
     """
     x_square = x_square if balance and x_square > 0 else 1.0
     y_square = y_square if balance and y_square > 0 else 1.0
@@ -80,7 +113,31 @@ def stack_factor(
     form: Form,
     balance: bool = True,
 ) -> Factor:
-    """MLSI's factor for labels at hand; see :func:`stack_weights`."""
+    """MLSI's factor for labels at hand; see :func:`stack_weights`.
+
+    Parameters
+    ----------
+    labels : array of shape (n, k)
+    features_square : float
+        The squared Frobenius norm of X.
+    beta : float
+        The labels' share, from 0 to 1.
+    alpha : float
+    form : {"ridge", "inverse", "direct"}
+    balance : bool, default=True
+
+    Returns
+    -------
+    Factor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import stack_factor
+    >>> factor = stack_factor(np.eye(2), features_square=4.0, beta=0.5, alpha=1.0, form="ridge")
+    >>> factor.share, factor.thin
+    (0.125, False)
+    """
     return stack_weights(
         x_square=features_square,
         y_square=sum_of_squares(labels),

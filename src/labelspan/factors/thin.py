@@ -33,7 +33,24 @@ Laplacian = Literal["clique", "star", "zhou"]
 
 
 def opls_factor(labels: Labels, *, center: bool = True) -> Array:
-    """``H = Y`` (sun2009, Eq. 4)."""
+    """``H = Y`` (sun2009, Eq. 4).
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.factors import opls_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> opls_factor(labels, center=False).tolist()
+    [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    """
     return _finish(labels.values, labels, center)
 
 
@@ -43,6 +60,24 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Array:
     ``H H' = Y (Y'Y)^+ Y'``. Directions that are null, such as the sum of one-hot
     columns or a duplicate label, are dropped; a plain inverse square root would blow
     them up.
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.factors import cca_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> H = cca_factor(labels)
+    >>> (H.T @ H).round(6) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
     """
     block = _finish(labels.values, labels, center)
     return np.asarray(block @ whitening(block.T @ block))
@@ -53,6 +88,21 @@ def whitening(square: Array) -> Array:
 
     Columns are brought to unit length first, so that a rare label, or a target in small
     units, is not taken for rounding.
+
+    Parameters
+    ----------
+    square : array of shape (s, s)
+
+    Returns
+    -------
+    array of shape (s, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import whitening
+    >>> whitening(np.diag([4.0, 0.0])).ravel()
+    array([0.5, 0. ])
     """
     norms = np.sqrt(np.diag(square))
     alive = np.flatnonzero(norms > 0)
@@ -67,7 +117,25 @@ def whitening(square: Array) -> Array:
 
 
 def lda_factor(labels: Labels, *, center: bool = True) -> Array:
-    """One-hot labels, each column divided by the square root of its class size."""
+    """One-hot labels, each column divided by the square root of its class size.
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.factors import lda_factor, read_labels
+    >>> labels = read_labels([0, 0, 0, 0, 1], 5, "mine")
+    >>> lda_factor(labels, center=False)[[0, 4]]
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
     sizes = labels.values.sum(axis=0)
     return _finish(labels.values * inverse_power(sizes, 0.5), labels, center)
 
@@ -83,6 +151,26 @@ def hsl_factor(
 
     ``S = I - L`` with L after Zhou, or of the star or clique expansion (sun2009, Eq. 5);
     ``edge_weight`` has one positive number a label, 1 by default.
+
+    Parameters
+    ----------
+    labels : Labels
+    laplacian : {"clique", "star", "zhou"}, default="clique"
+    edge_weight : sequence of float or None, default=None
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.factors import hsl_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> hsl_factor(labels, laplacian="zhou", center=False).round(2)
+    array([[0.71, 0.  ],
+           [0.5 , 0.5 ],
+           [0.  , 0.71]])
     """
     incidence = labels.values
     if (incidence < 0).any():
@@ -124,14 +212,48 @@ def _finish(block: Array, labels: Labels, center: bool) -> Array:
 
 
 def inverse_power(values: Array, power: float) -> Array:
-    """``values ** -power``, and 0 where a value is 0."""
+    """``values ** -power``, and 0 where a value is 0.
+
+    Parameters
+    ----------
+    values : array
+    power : float
+
+    Returns
+    -------
+    array, of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.factors import inverse_power
+    >>> inverse_power(np.array([4.0, 0.0]), 0.5)
+    array([0.5, 0. ])
+    """
     out = np.zeros_like(values, dtype=np.float64)
     np.power(values, -power, out=out, where=values > 0)
     return out
 
 
 def edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
-    """One positive weight a hyperedge; ones where none are given."""
+    """One positive weight a hyperedge; ones where none are given.
+
+    Parameters
+    ----------
+    edge_weight : sequence of float or None
+    count : int
+        The number of hyperedges.
+
+    Returns
+    -------
+    array of shape (count,)
+
+    Examples
+    --------
+    >>> from labelspan.factors import edge_weights
+    >>> edge_weights(None, 2)
+    array([1., 1.])
+    """
     if edge_weight is None:
         return np.ones(count)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,7 +55,22 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
 
 @dataclass(frozen=True)
 class Made:
-    """A graph of rows, and the width of its Gaussian; None where it has none."""
+    """A graph of rows, and the width of its Gaussian; None where it has none.
+
+    Attributes
+    ----------
+    graph : Operator
+        Of shape (n, n).
+    gamma : float or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import Affinity
+    >>> made = Affinity("rbf", 1, 2.0)("mine", np.array([[0.0], [1.0]]))
+    >>> made.gamma
+    2.0
+    """
 
     graph: Operator
     gamma: float | None
@@ -156,13 +172,30 @@ def _heat(X: Any, start: Array, end: Array, gamma: float | None) -> tuple[Array,
 
 
 def _half_inverse(square: Any) -> float:
-    # Where half of the rows are equal, any width will do.
-    return 0.5 / float(square) if square > 0 else 1.0
+    # Where half of the rows are equal, any width will do; and the widest there is where they
+    # are so near each other that the inverse would be infinite.
+    return min(0.5 / float(square), sys.float_info.max) if square > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Affinity:
-    """How an estimator makes a graph of its rows."""
+    """How an estimator makes a graph of its rows.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``AFFINITIES``.
+    n_neighbors : int
+    gamma : float or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import Affinity
+    >>> made = Affinity("nearest_neighbors", 1, None)("mine", np.array([[0.0], [1.0], [5.0]]))
+    >>> made.graph.shape
+    (3, 3)
+    """
 
     kind: str
     n_neighbors: int

@@ -14,7 +14,23 @@ __all__ = ["LabelGraph", "label_correlation", "label_graph"]
 
 
 class LabelGraph(Operator):
-    """``F C F'`` less its diagonal, for a thin F and a small symmetric C."""
+    """``F C F'`` less its diagonal, for a thin F and a small symmetric C.
+
+    Parameters
+    ----------
+    sides : array of shape (n, k)
+        F.
+    middle : array of shape (k, k)
+        C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import LabelGraph
+    >>> LabelGraph(np.array([[1.0], [1.0]]), np.eye(1)).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
 
     def __init__(self, sides: Array, middle: Array) -> None:
         rows = sides.shape[0]
@@ -34,6 +50,15 @@ def label_correlation(Y: Any) -> Array:
     """How alike labels are: the cosine between the columns of Y (wang2010, Eq. 19).
 
     A label that no row carries is like none, itself included.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, k)
+        A 0/1 indicator.
+
+    Returns
+    -------
+    array of shape (k, k)
 
     Examples
     --------

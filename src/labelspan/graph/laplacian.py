@@ -12,7 +12,25 @@ __all__ = ["Laplacian", "degrees", "metric_form"]
 
 
 def degrees(graph: Operator) -> Array:
-    """The sum of the weights at each vertex."""
+    """The sum of the weights at each vertex.
+
+    Parameters
+    ----------
+    graph : Operator
+        Of shape (n, n).
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import degrees
+    >>> from labelspan.operators import as_operator
+    >>> degrees(as_operator(np.array([[0.0, 2.0], [2.0, 0.0]])))
+    array([2., 2.])
+    """
     return np.asarray(graph.matmat(np.ones((graph.shape[0], 1)))[:, 0], dtype=np.float64)
 
 
@@ -63,6 +81,17 @@ class Laplacian(Operator):
 
 def metric_form(X: Operator, middle: Operator) -> Array:
     """``X' M X`` in float64 for a symmetric operator M over the rows, a block at a time.
+
+    Parameters
+    ----------
+    X : Operator
+        Of shape (n, d).
+    middle : Operator
+        M, of shape (n, n).
+
+    Returns
+    -------
+    array of shape (d, d)
 
     Examples
     --------

@@ -2,12 +2,14 @@
 
 from .catalogue import Filter
 from .items import Item
+from .near import CacheState
 from .results import Axis, AxisShare, Explanation, Hit, LabelShare, Tag, WordShare
 from .semantic import SemanticIndex
 
 __all__ = [
     "Axis",
     "AxisShare",
+    "CacheState",
     "Explanation",
     "Filter",
     "Hit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from ..validation.params import Integer
 from .catalogue import Filter, as_names
 from .explain import explain, label_direction, read_axes
 from .labels import read_texts
+from .near import CacheState, Graph
 from .results import Axis, Explanation, Hit, Tag
+from .steps import Progress
 from .stored import Stored
 from .vectors import unit_rows
 
@@ -23,6 +25,8 @@ __all__ = ["Asking"]
 class Asking(Stored):
     """The questions of :class:`SemanticIndex`."""
 
+    search_by_: Literal["exact", "approximate"]
+
     def search(
         self,
         query: Any = None,
@@ -31,8 +35,12 @@ class Asking(Stored):
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
+        approximate: bool | None = None,
     ) -> Any:
         """The items nearest to a text, to items, to labels, or to all of these at once.
+
+        Many queries are best given at once: they are compared with a block of items at a
+        time, and get the answers that they would get alone.
 
         Parameters
         ----------
@@ -47,6 +55,14 @@ class Asking(Stored):
             Ids; the items themselves are not among the answers.
         labels : str or list of str, default=()
             Labels, learned or not.
+        approximate : bool or None, default=None
+            False compares with every item. True asks a graph of neighbours, which
+            :meth:`prepare_search` builds, and this call where there is none that fits; scores
+            are exact, but an item may be missed. None is True for an index of
+            ``approximate_from`` items or more for which a graph is there, and False for all
+            others. For more than 256 answers, or with a filter that lets fewer than one item
+            in four through, every item is compared in any case; so it is for a query for which
+            the graph proposes too few. ``search_by_`` says what was done.
 
         Returns
         -------
@@ -55,14 +71,61 @@ class Asking(Stored):
         """
         _, corpus = self._fitted()
         _check_count("search", "k", k)
+        graph = self._graph(approximate)
         names = as_names(items)
         parts, single = self._query(query, names, as_names(labels))
-        found = corpus.search(parts, k, Filter.of(filter), names)
+        found, proposed = corpus.search(parts, k, Filter.of(filter), names, graph)
+        self.search_by_ = "approximate" if proposed else "exact"
         hits = [
             [Hit(item.id, score, item.labels, item.text, item.metadata) for score, item in ranked]
             for ranked in found
         ]
         return hits[0] if single else hits
+
+    def prepare_search(self, *, jobs: int = 1, progress: Progress | None = None) -> Self:
+        """Build the graph of neighbours for approximate search, unless one is there that fits.
+
+        It needs usearch (``pip install 'labelspan[ann]'``) and, for a million items of 100
+        dimensions, some minutes and 350 MB. For an index in a folder it is put there, as a cache:
+        it may be removed, and one that is damaged, or was made of other vectors or by another
+        usearch, is not used. It covers the items of the last fit or save; those added later
+        are compared one by one.
+
+        Parameters
+        ----------
+        jobs : int, default=1
+            Threads. With one, the same vectors give the same graph.
+        progress : function or None, default=None
+            Told how many of all vectors are done.
+
+        Returns
+        -------
+        self
+        """
+        _, corpus = self._fitted()
+        _check_count("prepare_search", "jobs", jobs)
+        corpus.cache.prepare(jobs, progress)
+        return self
+
+    @property
+    def large(self) -> bool:
+        """Whether there are ``approximate_from`` items or more."""
+        return len(self._fitted()[1]) >= self.approximate_from
+
+    def search_cache(self) -> CacheState:
+        """What there is for approximate search: how many vectors, or why none."""
+        return self._fitted()[1].cache.state()
+
+    def _graph(self, approximate: bool | None) -> Graph | None:
+        """The graph that a search uses, if it uses one."""
+        if approximate not in (None, True, False):
+            raise InvalidParameter(
+                f"search: approximate must be True, False or None, but {approximate!r} was given."
+            )
+        _, corpus = self._fitted()
+        if approximate:
+            return corpus.cache.prepare()
+        return corpus.cache.ready() if approximate is None and self.large else None
 
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
         """Labels for a text, for several, or for items, with probabilities.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..errors import InvalidFile, InvalidInput
 from ..operators.base import Array
 from .catalogue import Catalogue, Filter
 from .items import Item, Items, Record
+from .near import Cache, Graph, near_top
 from .vectors import Vectors
 
 __all__ = ["Corpus"]
@@ -22,14 +23,23 @@ class Corpus:
     """Items in a table, their unit vectors, and a catalogue of both.
 
     Everything is written to the table first, in one transaction; what is in memory follows.
+
+    Vectors and catalogue know an item by its place. For those of the array that is the row
+    in the table; those that came later, some of which may be gone, stand behind it in the
+    order of their rows.
     """
 
-    def __init__(self, items: Items, vectors: Vectors, catalogue: Catalogue) -> None:
+    def __init__(
+        self, items: Items, vectors: Vectors, catalogue: Catalogue, late: Sequence[int] = ()
+    ) -> None:
         self._items = items
         self._vectors = vectors
         self.catalogue = catalogue
+        self._late = list(late)
+        self._early = vectors.alive.size - len(self._late)
         self.revision = items.revision
         self._lock = threading.RLock()
+        self.cache = Cache(vectors.base)
         self._moments: tuple[Array, Array] | None = None
         self._centres: tuple[list[str], Array] | None = None
 
@@ -58,34 +68,40 @@ class Corpus:
         vectors, catalogue = Vectors(base), Catalogue()
         with items.snapshot():
             following = items.next_row
-            late: list[tuple[int, bytes]] = []
-            alive = np.zeros(max(following, len(base)), dtype=bool)
+            late: list[int] = []
+            tail: list[bytes] = []
+            alive = np.zeros(len(base), dtype=bool)
             for record in items.scan(verify=verify):
-                known = record.row < (len(base) if record.vector is None else following)
-                if not known or record.row < 0:
+                place = record.row
+                if record.vector is None and 0 <= place < len(base):
+                    alive[place] = True
+                elif record.vector is not None and len(base) <= place < following:
+                    if len(record.vector) != 4 * base.shape[1]:
+                        raise InvalidFile("items.sqlite is damaged: a vector has another length.")
+                    place = len(base) + len(late)
+                    late.append(record.row)
+                    tail.append(record.vector)
+                else:
                     raise InvalidFile("items.sqlite is damaged: an item has no vector.")
-                if record.vector is not None:
-                    late.append((record.row, record.vector))
-                alive[record.row] = True
-                catalogue.add(record.row, record.item)
-            if late and any(len(vector) != 4 * base.shape[1] for _, vector in late):
-                raise InvalidFile("items.sqlite is damaged: a vector has another length.")
-            tail = np.zeros((alive.size - len(base), base.shape[1]), dtype=np.float32)
-            for row, vector in late:
-                tail[row - len(base)] = np.frombuffer(vector, dtype="<f4")
-            vectors.append(tail)
+                if record.item.id in catalogue.rows:
+                    raise InvalidFile("items.sqlite is damaged: two items have one id.")
+                catalogue.add(place, record.item)
             vectors.drop(np.flatnonzero(~alive))
-            return cls(items, vectors, catalogue)
+            # Joined at once: a number of rows that is not there takes no memory.
+            numbers = np.frombuffer(b"".join(tail), dtype="<f4")
+            vectors.append(numbers.reshape(len(late), base.shape[1]))
+            return cls(items, vectors, catalogue, late)
 
     def write_to(self, path: Path, key: str) -> Array:
         """Write the items that are there to a table of their own; gives their vectors."""
         kept: list[int] = []
+        known = {self._row(int(place)): place for place in np.flatnonzero(self._vectors.alive)}
 
         def records() -> Iterator[Record]:
             for record in self._items.scan():
                 # A reader may be behind: it writes what it knows.
-                if record.row < self._vectors.alive.size and self._vectors.alive[record.row]:
-                    kept.append(record.row)
+                if record.row in known:
+                    kept.append(int(known[record.row]))
                     yield Record(len(kept) - 1, record.item, None)
 
         with self._lock:
@@ -115,27 +131,37 @@ class Corpus:
                     "replace=True."
                 )
             gone = [self.catalogue.rows[name] for name in there]
-            old = self._items.fetch(gone)
-            first = self._items.next_row
+            old = self._fetch(gone)
+            first, place = self._items.next_row, self._vectors.alive.size
             records = [
                 Record(first + n, item, vectors[n].astype("<f4").tobytes())
                 for n, item in enumerate(items)
             ]
-            self._items.write(records, gone)
+            self._items.write(records, [self._row(one) for one in gone])
             self._forget(old)
             self._vectors.append(vectors)
-            for record in records:
-                self.catalogue.add(record.row, record.item)
+            self._late += [record.row for record in records]
+            for number, item in enumerate(items, start=place):
+                self.catalogue.add(number, item)
             self._settle()
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove items; all of them must be there."""
         with self._lock:
             gone = sorted({self.catalogue.row(name) for name in ids})
-            old = self._items.fetch(gone)
-            self._items.write((), gone)
+            old = self._fetch(gone)
+            self._items.write((), [self._row(one) for one in gone])
             self._forget(old)
             self._settle()
+
+    def _row(self, place: int) -> int:
+        """The row in the table of the item in a place."""
+        return place if place < self._early else self._late[place - self._early]
+
+    def _fetch(self, places: Sequence[int]) -> dict[int, Item]:
+        """The items in some places."""
+        rows = {self._row(place): place for place in places}
+        return {rows[row]: item for row, item in self._items.fetch(list(rows)).items()}
 
     def _settle(self) -> None:
         self.revision = self._items.revision
@@ -163,7 +189,7 @@ class Corpus:
         """An item by its id."""
         with self._lock:
             row = self.catalogue.row(name)
-            found = self._items.fetch([row])
+            found = self._fetch([row])
         if row not in found:
             raise InvalidInput(f"The item {name!r} was removed by a writer; refresh the index.")
         return found[row]
@@ -172,7 +198,7 @@ class Corpus:
         """Some items; those that a writer has removed are left out."""
         with self._lock:
             rows = [self.catalogue.row(name) for name in names]
-            found = self._items.fetch(rows)
+            found = self._fetch(rows)
         return [found[row] for row in rows if row in found]
 
     def vectors(self, ids: Sequence[str]) -> Array:
@@ -205,20 +231,27 @@ class Corpus:
             return self._centres
 
     def search(
-        self, queries: Array, k: int, wanted: Filter, leave_out: Sequence[str]
-    ) -> list[list[tuple[float, Item]]]:
-        """The best items for each unit query, best first."""
+        self,
+        queries: Array,
+        k: int,
+        wanted: Filter,
+        leave_out: Sequence[str],
+        graph: Graph | None = None,
+    ) -> tuple[list[list[tuple[float, Item]]], bool]:
+        """The best items for each unit query, best first, and whether a graph proposed them."""
         with self._lock:
             size = self._vectors.alive.size
-            allowed: Any = self.catalogue.mask(wanted, size)
+            chosen = self.catalogue.mask(wanted, size)
+            mask = self._vectors.alive if chosen is None else self._vectors.alive & chosen
             if leave_out:
-                allowed = np.ones(size, dtype=bool) if allowed is None else allowed
-                allowed[[self.catalogue.row(name) for name in leave_out]] = False
-            ranked = self._vectors.top(queries, k, allowed)
+                mask = mask.copy()
+                mask[[self.catalogue.row(name) for name in leave_out]] = False
+            ranked, proposed = near_top(self._vectors, graph, queries, k, mask)
             needed = sorted({int(row) for rows, _ in ranked for row in rows})
-            items = self._items.fetch(needed)
+            items = self._fetch(needed)
         # A writer may have removed items since a reader read them.
-        return [
+        answers = [
             [(float(s), items[int(r)]) for r, s in zip(rows, scores, strict=True) if r in items]
             for rows, scores in ranked
         ]
+        return answers, proposed

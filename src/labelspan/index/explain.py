@@ -87,7 +87,7 @@ def _words(model: Model, own: Array, features: Any, item: Item, n: int) -> tuple
     columns = np.array(list(row), dtype=np.intp)
     values = np.array(list(row.values()))
     shares = values * (own @ components[:, columns].astype(np.float64)) / length
-    there = _entries(model.vectorizer.transform([item.text]))
+    there = set(model.vectorizer.transform([item.text]).nonzero()[1].tolist())
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
         WordShare(str(names[columns[j]]), float(shares[j]), int(columns[j]) in there)

@@ -14,10 +14,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 from ..errors import InvalidFile, InvalidInput
+from .parts import file_size
 
 __all__ = ["Item", "Items", "Record"]
 
@@ -35,14 +37,32 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
 # The largest text, or vector, that is written or read.
 LARGEST_VALUE = 1 << 26
+# Numbers of rows and of changes stay far below what SQLite can count to.
+_LARGEST_COUNT = 1 << 53
 _PATIENCE = 10.0
 _FETCHED_AT_ONCE = 500
+# What SQLite may put beside a file: its log, marks of readers, and a journal.
+_BESIDE = ("-wal", "-shm", "-journal")
 _LONGEST_TITLE = 90
 
 
 @dataclass(frozen=True)
 class Item:
-    """What is known of an item; ``labels`` is None where they are unknown."""
+    """What is known of an item; ``labels`` is None where they are unknown.
+
+    Attributes
+    ----------
+    id, text : str
+    labels : tuple of str or None
+        None where they are not known.
+    metadata : dict
+
+    Examples
+    --------
+    >>> from labelspan.index import Item
+    >>> Item("gimp", "An image editor", ("graphics",), {}).title
+    'An image editor'
+    """
 
     id: str
     text: str
@@ -87,19 +107,30 @@ class Items:
     @classmethod
     def open(cls, path: Path, key: str, *, write: bool) -> Self:
         """The table in a file, if it is the one that belongs to a manifest's key."""
-        if not path.is_file() or path.is_symlink():
-            raise FileNotFoundError(path)
+        log, marks, journal = (path.with_name(path.name + end) for end in _BESIDE)
+        file_size(path)
+        for beside in (log, marks):
+            if os.path.lexists(beside):
+                file_size(beside)
+        if os.path.lexists(journal):
+            # Ours has a log instead; a journal could name files elsewhere, to be deleted.
+            raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
         mode = "mode=rw" if write else "mode=ro"
-        log = path.with_name(f"{path.name}-wal")
         if not write and not os.access(path.parent, os.W_OK) and not log.exists():
             # Readers of a log leave marks beside it; on a read-only medium nobody writes one.
             mode = "immutable=1"
-        items = cls(_connect(f"{path.resolve().as_uri()}?{mode}"), str(path))
-        with items._reading():
-            found = items._about("key")
-        if found != key:
+        items = cls(_connect(path, f"?{mode}"), str(path))
+        try:
+            with items._reading():
+                strange = items._tables() != _our_tables()
+                found = None if strange else items._about("key")
+            if strange:
+                raise InvalidFile(f"{path} is damaged: its tables are not those of an index.")
+            if found != key:
+                raise InvalidFile(f"{path} belongs to another index, and is not opened.")
+        except BaseException:
             items.close()
-            raise InvalidFile(f"{path} belongs to another index, and is not opened.")
+            raise
         return items
 
     @classmethod
@@ -108,7 +139,7 @@ class Items:
         fresh = cls.create(key)
         with closing(fresh._connection), fresh._writing(path):
             fresh.write(records, ())
-            with closing(_connect(path.resolve().as_uri())) as target:
+            with closing(_connect(path)) as target:
                 fresh._connection.backup(target)
                 target.execute("PRAGMA journal_mode = WAL")
                 target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -127,11 +158,11 @@ class Items:
                 "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", map(_as_row, records)
             ).rowcount
             last = cursor.execute("SELECT max(row) FROM items").fetchone()[0]
-            count, following = self._about("count"), self._about("next")
+            count, following = self._whole("count"), self._whole("next")
             about = {
                 "count": count - len(gone) + max(added, 0),
                 "next": max(following, 0 if last is None else last + 1),
-                "revision": self._about("revision") + 1,
+                "revision": self._whole("revision") + 1,
             }
             cursor.executemany(
                 "UPDATE about SET value = ? WHERE name = ?",
@@ -191,6 +222,11 @@ class Items:
 
     # --- below ------------------------------------------------------------------------
 
+    def _tables(self) -> list[Any]:
+        """What the file defines: tables of ours, and no view or trigger beside them."""
+        query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+        return self._connection.execute(query).fetchall()
+
     def _about(self, name: str) -> Any:
         query = "SELECT value FROM about WHERE name = ?"
         found = self._connection.execute(query, (name,)).fetchone()
@@ -198,7 +234,7 @@ class Items:
 
     def _whole(self, name: str) -> int:
         value = self._about(name)
-        if type(value) is not int or value < 0:
+        if type(value) is not int or not 0 <= value < _LARGEST_COUNT:
             raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
         return value
 
@@ -218,41 +254,50 @@ class Items:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             if isinstance(error, InvalidInput):
                 raise
-            raise InvalidFile(f"{self._where} cannot be read: {error}.") from error
+            raise InvalidFile(f"{self._where} cannot be read: {_line(error)}.") from error
 
     @contextmanager
     def _writing(self, path: Path | None = None) -> Iterator[None]:
         where = self._where if path is None else str(path)
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise InvalidFile(
-                f"{where} cannot be written: {error}; the index is as it was."
+                f"{where} cannot be written: {_line(error)}; the index is as it was."
             ) from error
 
 
-def _connect(where: str) -> sqlite3.Connection:
+def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
+    """Open a file, or memory, in the way that options of its address say."""
     try:
         connection = sqlite3.connect(
-            where,
+            f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
             timeout=_PATIENCE,
             isolation_level=None,
             # One index may answer on several threads; it holds a lock of its own.
             check_same_thread=False,
-            uri=where.startswith("file:"),
+            uri=isinstance(where, Path),
         )
     except sqlite3.Error as error:
         raise InvalidFile(f"{where} cannot be opened: {error}.") from error
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error as error:
+        # A file from elsewhere may define what it likes; nothing of it is called.
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except (sqlite3.Error, ValueError) as error:
+        # What SQLite says of a damaged file may quote it, and then be no text.
         connection.close()
-        raise InvalidFile(f"{where} cannot be read: {error}.") from error
+        raise InvalidFile(f"{where} cannot be read: {_line(error)}.") from error
     return connection
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in a line that is not too long."""
+    return f"{' '.join(str(error).split()):.200}"
 
 
 def _as_row(record: Record) -> tuple[Any, ...]:
@@ -265,8 +310,32 @@ def _as_row(record: Record) -> tuple[Any, ...]:
 
 def _as_record(values: tuple[Any, ...]) -> Record:
     row, name, text, labels, metadata, vector, _ = values
-    known = None if labels is None else tuple(json.loads(labels))
-    return Record(row, Item(name, text, known, json.loads(metadata)), vector)
+    known = None if labels is None else json.loads(labels)
+    table = json.loads(metadata)
+    if (
+        type(row) is not int
+        or not isinstance(name, str)
+        or not isinstance(text, str)
+        or not (known is None or _names(known))
+        or not (isinstance(table, dict) and all(map(_is_plain, table.values())))
+        or not (vector is None or isinstance(vector, bytes))
+    ):
+        raise ValueError(f"what stands in row {row!r:.40} is no item")
+    return Record(row, Item(name, text, None if known is None else tuple(known), table), vector)
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(label, str) for label in value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)
+
+
+@cache
+def _our_tables() -> list[Any]:
+    with closing(Items.create("")._connection) as connection:
+        return Items(connection, "")._tables()
 
 
 def _hash(values: Iterable[Any]) -> bytes:

@@ -157,6 +157,11 @@ def _flat(entry: Any, number: int, owner: str) -> dict[str, Any]:
                 f"{owner}: metadata[{number}] has {key!r}: {value!r}; keys must be strings, and "
                 "values strings, finite numbers, booleans or None."
             )
+        if not _writable(key) or (isinstance(value, str) and not _writable(value)):
+            raise InvalidInput(
+                f"{owner}: metadata[{number}] holds half a character (a lone surrogate) in "
+                f"{key!r}; decode it with errors='replace'."
+            )
     return dict(entry)
 
 

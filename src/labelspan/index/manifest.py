@@ -13,23 +13,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidFile, MissingData
-from .parts import write_bytes
+from ..errors import InvalidFile, InvalidInput, MissingData
+from .parts import file_size, parse_json, write_bytes
 
 __all__ = ["MANIFEST", "field", "generation_folder", "read_manifest", "write_manifest"]
 
 MANIFEST = "manifest.json"
 _FORMAT = "labelspan-index"
 _VERSION = 1
-_LARGEST = 1 << 26
+# Lists of words, where a vectoriser has some; JSON takes twenty times its size in memory.
+_LARGEST = 1 << 24
+_DEEPEST = 20
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
-_FILE = re.compile(r"[a-z_]+\.(npy|json)")
+_FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
     """Put a manifest in the place of the one that may be there."""
     head = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content)}
     data = json.dumps({**head, "content": content}, ensure_ascii=False, indent=1).encode()
+    if len(data) > _LARGEST:
+        raise InvalidInput(
+            f"save: the parameters take {len(data):,} bytes, and at most {_LARGEST:,} are written; "
+            "give the vectorizer a smaller vocabulary, or none to learn it."
+        )
     write_bytes(folder / MANIFEST, data)
 
 
@@ -37,15 +44,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The content of a manifest that is whole, ours, and not of a later format."""
     path = folder / MANIFEST
     try:
-        if path.stat().st_size > _LARGEST:
+        if file_size(path) > _LARGEST:
             raise InvalidFile(f"{path} is no manifest of an index: it is far too large.")
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise MissingData(f"There is no index in {str(folder)!r}; correct the path.") from None
-    try:
-        head = json.loads(data)
-    except (ValueError, RecursionError):
-        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}.") from error
+    head = parse_json(data, path)
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise InvalidFile(f"{path} is not the manifest of a labelspan index.")
     version = head.get("version")
@@ -53,10 +59,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} is damaged: it has no format version.")
     if version > _VERSION:
         raise InvalidFile(
-            f"{folder} is an index of format {version}, and this labelspan reads formats up to "
-            f"{_VERSION}; install a newer labelspan."
+            f"{folder} is an index of format {version!s:.20}, and this labelspan reads formats up "
+            f"to {_VERSION}; install a newer labelspan."
         )
     content = head.get("content")
+    if not _is_shallow(content, _DEEPEST):
+        raise InvalidFile(f"{path} is no manifest of an index: it is nested far too deep.")
     if not isinstance(content, dict) or _digest(content) != head.get("sha256"):
         raise InvalidFile(f"{path} is damaged: its content is not what was written.")
     return content
@@ -74,13 +82,21 @@ def generation_folder(folder: Path, content: Mapping[str, Any]) -> Path:
     """The folder with the files of a manifest, which lies in that of the index."""
     name: str = field(content, "generation", str)
     inside = folder / name
-    if not _GENERATION.fullmatch(name) or inside.resolve() != folder.resolve() / name:
-        raise InvalidFile(f"{MANIFEST}: {name!r} is no folder of this index; it is not opened.")
+    if not _GENERATION.fullmatch(name) or inside.is_symlink():
+        raise InvalidFile(f"{MANIFEST}: {name!r:.80} is no folder of this index; it is not opened.")
     for file in field(content, "files", dict):
-        outside = (inside / file).is_symlink()
-        if not _FILE.fullmatch(file) or outside:
-            raise InvalidFile(f"{MANIFEST}: {file!r} is no file of this index; it is not opened.")
+        if not _FILE.fullmatch(file) or (inside / file).is_symlink():
+            raise InvalidFile(
+                f"{MANIFEST}: {file!r:.80} is no file of this index; it is not opened."
+            )
     return inside
+
+
+def _is_shallow(value: Any, most: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return most > 0 and all(_is_shallow(entry, most - 1) for entry in inner)
 
 
 def _digest(content: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from sklearn.utils.extmath import row_norms
 
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..operators.base import Array
+from ..operators.base import Array, Operator
 from .labels import LabelLists, indicator
 from .steps import Progress, Steps
 from .tagger import Tagger, fit_tagger, labelled_folds
@@ -69,8 +69,12 @@ def learn(
     folds: int,
     random_state: Any,
     progress: Progress | None = None,
+    hold: Callable[[Any], Operator] | None = None,
 ) -> tuple[Model, Array]:
-    """Fit everything; gives the model and the unit vectors of the items."""
+    """Fit everything; gives the model and the unit vectors of the items.
+
+    ``hold`` makes of the features what spaces are learned from, where that is somewhere else.
+    """
     owner = "fit"
     names = tuple(sorted({label for own in labels for label in own or ()}))
     rows = np.flatnonzero([own is not None for own in labels]) if names else np.arange(0)
@@ -93,7 +97,8 @@ def learn(
             f"fit: {type(estimator).__name__} learns from labels, and no item has a known one; "
             "label some items, or use SemanticIndex(estimator=LSI())."
         )
-    space = _fitted(estimator, features, targets if names else None)
+    learned_from = features if hold is None else hold(features)
+    space = _fitted(estimator, learned_from, targets if names else None)
     found = space_vectors(space, features)
     step()
     if not names:
@@ -101,7 +106,7 @@ def learn(
 
     def outside(held: Array) -> tuple[Array, Array]:
         others = np.setdiff1d(np.arange(len(texts)), rows[held])
-        part = _part(estimator, _safe_indexing(features, others), targets[others])
+        part = _part(estimator, _some_rows(learned_from, others), targets[others])
         labelled = np.zeros((rows.size, part.n_components_), dtype=np.float32)
         inside = np.setdiff1d(np.arange(rows.size), held)
         labelled[inside] = space_vectors(part, _safe_indexing(features, rows[inside]))
@@ -161,6 +166,12 @@ def learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:
             ) from error
         raise
     return check_array(features, accept_sparse="csr", dtype=[np.float32, np.float64])
+
+
+def _some_rows(features: Any, index: Array) -> Any:
+    return (
+        features.rows(index) if isinstance(features, Operator) else _safe_indexing(features, index)
+    )
 
 
 def _fitted(estimator: Any, features: Any, targets: Array | None) -> Any:

@@ -53,14 +53,16 @@ def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) 
     if kind is None or not isinstance(params, dict) or not isinstance(values, dict):
         raise InvalidFile("manifest.json: the estimator is of no kind that is known.")
     learned = {**values, **arrays}
-    if not all(_LEARNED.fullmatch(name) for name in learned):
+    # What a class defines itself, say as a property, is no result either.
+    strange = [name for name in learned if not _LEARNED.fullmatch(name) or hasattr(kind, name)]
+    if strange or learned.get("_kernel_map") is not None:
         raise InvalidFile("manifest.json: the estimator has results of a strange name.")
     try:
         estimator = kind(**params)
         estimator._check_params()
     except (TypeError, LabelspanError) as error:
         raise InvalidFile(
-            f"manifest.json: the parameters of the estimator are damaged ({error})."
+            f"manifest.json: the parameters of the estimator are damaged ({error!s:.200})."
         ) from error
     for name, value in learned.items():
         setattr(estimator, name, value)

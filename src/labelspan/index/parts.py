@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +15,16 @@ from ..datasets.files import write_whole
 from ..errors import InvalidFile
 from ..operators.base import Array
 
-__all__ = ["Part", "read_array", "read_json", "write_array", "write_bytes", "write_json"]
+__all__ = [
+    "Part",
+    "file_size",
+    "parse_json",
+    "read_array",
+    "read_json",
+    "write_array",
+    "write_bytes",
+    "write_json",
+]
 
 # What the manifest tells of a file.
 Part = dict[str, Any]
@@ -23,6 +33,9 @@ _TYPES = ("<f4", "<f8", "<i4", "<i8")
 # Text is read into memory as a whole; arrays are mapped.
 _LARGEST_JSON = 1 << 31
 _CHUNK = 1 << 20
+# How an array of numbers begins, and the longest header that numpy itself would read.
+_BEGINNING = b"\x93NUMPY\x01\x00"
+_LONGEST_HEADER = 10_000
 
 
 class _Hashing:
@@ -87,14 +100,18 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
     for length in part["shape"]:
         content *= length
     if content > part["bytes"]:
-        raise InvalidFile(f"{path} is damaged: it is too short for an array of shape {shape}.")
+        raise InvalidFile(
+            f"{path} is damaged: it is too short for an array of shape {_brief(shape)}."
+        )
+    if part["bytes"] - content > _LONGEST_HEADER + len(_BEGINNING):
+        raise InvalidFile(
+            f"{path} is damaged: it is too long for an array of shape {_brief(shape)}."
+        )
     if verify:
         _check_hash(path, part)
-    if not content:
-        # Nothing cannot be mapped, and need not be read.
-        return np.zeros(part["shape"], dtype=kind)
     try:
-        mapped = _mapped(path)
+        # Nothing cannot be mapped, and need not be read.
+        mapped = _mapped(path) if content else np.zeros(part["shape"], dtype=kind)
     except Exception as error:
         # The header is parsed as Python's literals are, and fails in as many ways.
         raise InvalidFile(f"{path} is damaged: it cannot be read as an array.") from error
@@ -105,6 +122,9 @@ def read_array(path: Path, part: Mapping[str, Any], *, verify: bool) -> Array:
 
 
 def _mapped(path: Path) -> Array:
+    with path.open("rb") as file:
+        if file.read(len(_BEGINNING)) != _BEGINNING:
+            raise ValueError("another format")
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except SystemError:
@@ -118,19 +138,39 @@ def read_json(path: Path, part: Mapping[str, Any]) -> Any:
     if part["bytes"] > _LARGEST_JSON:
         raise InvalidFile(f"{path} is too large: {part['bytes']} bytes are more than is read.")
     _check_hash(path, part)
+    return parse_json(path.read_bytes(), path)
+
+
+def parse_json(data: bytes, path: Path) -> Any:
+    """Plain data from UTF-8, no name of which comes twice."""
     try:
-        return json.loads(path.read_bytes())
-    except ValueError as error:
-        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from error
+        return json.loads(data.decode(), object_pairs_hook=_table)
+    except (ValueError, RecursionError):
+        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def file_size(path: Path) -> int:
+    """The size of a plain file; links, pipes and devices are not opened."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidFile(f"{path} is no plain file; it is not opened.")
+    return found.st_size
 
 
 def _check_size(path: Path, part: Mapping[str, Any]) -> None:
     if type(part.get("bytes")) is not int or not isinstance(part.get("sha256"), str):
         raise InvalidFile(f"{path}: the manifest gives no size and hash for it.")
-    size = path.stat().st_size
+    size = file_size(path)
     if size != part["bytes"]:
         raise InvalidFile(
-            f"{path} is damaged: it has {size} bytes, and {part['bytes']} were written."
+            f"{path} is damaged: it has {size} bytes, and {_brief(part['bytes'])} were written."
         )
 
 
@@ -141,3 +181,8 @@ def _check_hash(path: Path, part: Mapping[str, Any]) -> None:
             found.update(chunk)
     if found.hexdigest() != part["sha256"]:
         raise InvalidFile(f"{path} is damaged: its content is not what was written.")
+
+
+def _brief(value: Any) -> str:
+    """A value in few characters, for a sentence."""
+    return f"{value!r:.80}"

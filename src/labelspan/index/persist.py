@@ -13,6 +13,7 @@ from .corpus import Corpus
 from .manifest import field
 from .model import Model
 from .models import pack_estimator, unpack_estimator
+from .near import GRAPH, Cache
 from .parts import Part, read_array, read_json, write_array, write_json
 from .store import ITEMS
 from .tagger import Tagger
@@ -58,18 +59,19 @@ def write_index(
 
 
 def read_index(
-    folder: Path, content: dict[str, Any], *, write: bool, verify: bool
+    folder: Path, content: dict[str, Any], *, write: bool, verify: bool, mapped: bool = True
 ) -> tuple[Model, Corpus, dict[str, Any]]:
     """Model, corpus and settings from a generation and its manifest."""
     if field(content, "class", str) != "SemanticIndex":
-        raise InvalidFile(f"manifest.json: {content['class']!r} is no kind that is known.")
+        raise InvalidFile(f"manifest.json: {content['class']!r:.80} is no kind that is known.")
     files = field(content, "files", dict)
 
     def get(name: str) -> Array:
         part = files.get(f"{name}.npy")
         if not isinstance(part, dict):
             raise InvalidFile(f"manifest.json: there is no array {name!r}.")
-        return read_array(folder / f"{name}.npy", part, verify=verify)
+        found = read_array(folder / f"{name}.npy", part, verify=verify)
+        return found if mapped else np.array(found)
 
     def plain(name: str) -> Any:
         part = files.get(f"{name}.json")
@@ -89,8 +91,11 @@ def read_index(
         vectorizer = unpack_vectorizer(table, words, get("idf") if "idf.npy" in files else None)
     tagger = None
     if "labels.json" in files:
+        labels = plain("labels")
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise InvalidFile("labels.json is damaged: it holds no list of names.")
         tagger = Tagger(
-            tuple(plain("labels")),
+            tuple(labels),
             get("tagger_weights"),
             get("tagger_bias"),
             get("tagger_thresholds"),
@@ -98,23 +103,26 @@ def read_index(
     base = get("vectors")
     model = Model(vectorizer, estimator, tagger)
     _check_shapes(model, base)
+    _check_use(model)
     key = field(content, "key", str)
     corpus = Corpus.open(folder / ITEMS, key, base, write=write, verify=verify)
+    made_of = files["vectors.npy"]["sha256"]
+    corpus.cache = Cache(base, folder / GRAPH, made_of, mapped=mapped)
     return model, corpus, field(content, "settings", dict)
 
 
 def _check_shapes(model: Model, base: Array) -> None:
     """See that the parts fit together, before anything is computed with them."""
-    components = getattr(model.estimator, "components_", None)
+    components: Any = getattr(model.estimator, "components_", None)
     wrong = InvalidFile("The parts of the index do not fit together; it is damaged.")
-    if base.ndim != 2 or base.dtype != np.float32 or components is None or components.ndim != 2:
+    if base.ndim != 2 or base.dtype != np.float32 or np.ndim(components) != 2:
         raise wrong
     values = vars(model.estimator)
     m, d = components.shape
+    numbers = values.get("n_components_"), values.get("n_features_in_")
     fitting = [
         base.shape[1] == m,
-        values.get("n_components_") == m,
-        values.get("n_features_in_") == d,
+        all(type(number) is int for number in numbers) and numbers == (m, d),
         np.shape(values.get("mean_")) == (d,),
         np.shape(values.get("eigenvalues_")) == (m,),
     ]
@@ -127,3 +135,18 @@ def _check_shapes(model: Model, base: Array) -> None:
         fitting.append(model.tagger.bias.shape == model.tagger.thresholds.shape == (k,))
     if not all(fitting):
         raise wrong
+
+
+def _check_use(model: Model) -> None:
+    """Map nothing to the space and tag it: what cannot do that is damaged."""
+    try:
+        if model.vectorizer is None:
+            features = np.zeros((1, model.n_features), dtype=np.float32)
+        else:
+            features = model.features([""], None, "load")
+        found = model.vectors(features)
+        if model.tagger is not None:
+            model.tagger.probabilities(found)
+    except Exception as error:
+        # What a manifest can say, and a class then trips over, is more than can be named.
+        raise InvalidFile("The parts of the index do not work together; it is damaged.") from error

@@ -14,7 +14,22 @@ _SNIPPET = 200
 
 @dataclass(frozen=True)
 class Hit:
-    """An item that a search found; ``score`` is a cosine, from 0 to 1."""
+    """An item that a search found; ``score`` is a cosine, from 0 to 1.
+
+    Attributes
+    ----------
+    id, text : str
+    score : float
+    labels : tuple of str or None
+        None where they are not known.
+    metadata : dict
+
+    Examples
+    --------
+    >>> from labelspan.index import Hit
+    >>> Hit("gimp", 0.9, ("graphics",), "An editor  for images", {}).snippet
+    'An editor for images'
+    """
 
     id: str
     score: float
@@ -33,7 +48,19 @@ class Hit:
 
 @dataclass(frozen=True)
 class Tag:
-    """A label for a text, with its probability and the threshold of that label."""
+    """A label for a text, with its probability and the threshold of that label.
+
+    Attributes
+    ----------
+    label : str
+    probability, threshold : float
+
+    Examples
+    --------
+    >>> from labelspan.index import Tag
+    >>> Tag("game", probability=0.7, threshold=0.5).chosen
+    True
+    """
 
     label: str
     probability: float
@@ -50,6 +77,21 @@ class Axis:
     """A dimension of the space, by what lies at its two ends.
 
     ``words`` and ``labels`` have fields ``high`` and ``low``, lists of (name, weight).
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    eigenvalue : float
+    words, labels : Ends
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> index.axes()[0].number
+    0
     """
 
     number: int
@@ -60,7 +102,23 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisShare:
-    """What a dimension adds to a score, and at which end query and item lie."""
+    """What a dimension adds to a score, and at which end query and item lie.
+
+    Attributes
+    ----------
+    axis : Axis
+    share : float
+    end : {"high", "low"}
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> why = index.explain("chess", index.search("chess", 1)[0].id)
+    >>> why.axes[0].end in ("high", "low")
+    True
+    """
 
     axis: Axis
     share: float
@@ -79,7 +137,20 @@ class AxisShare:
 
 @dataclass(frozen=True)
 class WordShare:
-    """What a word of the query adds to a score, and whether the item has it too."""
+    """What a word of the query adds to a score, and whether the item has it too.
+
+    Attributes
+    ----------
+    word : str
+    share : float
+    shared : bool
+
+    Examples
+    --------
+    >>> from labelspan.index import WordShare
+    >>> WordShare("chess", share=0.8, shared=True).word
+    'chess'
+    """
 
     word: str
     share: float
@@ -88,7 +159,19 @@ class WordShare:
 
 @dataclass(frozen=True)
 class LabelShare:
-    """A label of the item, and how probable it is for the query."""
+    """A label of the item, and how probable it is for the query.
+
+    Attributes
+    ----------
+    label : str
+    probability : float
+
+    Examples
+    --------
+    >>> from labelspan.index import LabelShare
+    >>> LabelShare("game", probability=0.9).label
+    'game'
+    """
 
     label: str
     probability: float
@@ -100,6 +183,23 @@ class Explanation:
 
     The shares of all axes add up to the cosine; ``axes`` and ``words`` hold the largest, the
     largest first. ``labels`` are those of the item that were learned.
+
+    Attributes
+    ----------
+    id : str
+    score : float
+    axes : tuple of AxisShare
+    words : tuple of WordShare
+    labels : tuple of LabelShare
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> why = index.explain("chess", index.search("chess", 1)[0].id)
+    >>> why.words[0].word
+    'chess'
     """
 
     id: str

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
-from ..errors import InvalidInput, InvalidParameter
+from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..estimators import MLSI
+from ..estimators.base import SpaceEstimator
 from ..estimators.space import Space
 from ..operators.base import Array
+from ..operators.distributed import row_blocks_of
 from ..validation.params import Integer, check_params
 from .asking import Asking
 from .catalogue import as_names
@@ -26,7 +29,8 @@ class SemanticIndex(Asking):
 
     A vectoriser makes features of texts, an estimator learns a space from features and
     labels, a tagger learns labels in that space, and a store holds the items. Search is
-    exact: a cosine with every item.
+    exact, a cosine with every item, or, in a large index that was prepared for it,
+    approximate.
 
     Special cases: with ``estimator=LSI()`` no labels are needed, and with
     ``vectorizer=None`` no texts: then every item, and every query, brings a vector.
@@ -46,12 +50,17 @@ class SemanticIndex(Asking):
         these scores probabilities and thresholds are chosen.
     random_state : int, default=0
         For the folds.
+    approximate_from : int, default=300_000
+        From so many items on, :meth:`search` uses the graph that :meth:`prepare_search` built.
+        Below, comparing with every item takes a few milliseconds.
 
     Attributes
     ----------
     ids : list of str
     labels : dict
         How many items carry each label.
+    search_by_ : str
+        "exact" or "approximate": how the last search was answered.
     space : estimator
         The estimator that was fitted.
     writable : bool
@@ -76,10 +85,12 @@ class SemanticIndex(Asking):
         estimator: Any = None,
         folds: int = 3,
         random_state: int = 0,
+        approximate_from: int = 300_000,
     ) -> None:
         super().__init__(
             vectorizer=vectorizer, estimator=estimator, folds=folds, random_state=random_state
         )
+        self.approximate_from = approximate_from
 
     # --- learning ---------------------------------------------------------------------
 
@@ -93,6 +104,8 @@ class SemanticIndex(Asking):
         vectors: Any = None,
         label_names: Any = None,
         progress: Progress | None = None,
+        client: Any = None,
+        on_pass: Callable[[str], Any] | None = None,
     ) -> Self:
         """Learn everything from items, and hold them.
 
@@ -114,6 +127,12 @@ class SemanticIndex(Asking):
             The columns of an indicator.
         progress : function or None, default=None
             Told how many of all steps are done.
+        client : distributed.Client or None, default=None
+            A Dask cluster on whose workers the spaces are learned, those of the tagger
+            included: the features are sent there once, in blocks of rows. All else is done
+            here. For the linear estimators.
+        on_pass : function or None, default=None
+            With ``client``: called with a name after every pass of the workers over the rows.
 
         Returns
         -------
@@ -122,6 +141,8 @@ class SemanticIndex(Asking):
         if not self.writable:
             raise self._read_only("fit")
         self._check_params()
+        estimator = MLSI() if self.estimator is None else self.estimator
+        self._check_cluster(estimator, client, on_pass)
         given = read_texts(texts, "fit")
         if len(given) < 2:
             raise InvalidInput(f"fit: an index needs two items or more, but {len(given)} came.")
@@ -130,13 +151,14 @@ class SemanticIndex(Asking):
         tables = read_metadata(metadata, len(given), "fit")
         model, found = learn(
             self.vectorizer,
-            MLSI() if self.estimator is None else self.estimator,
+            estimator,
             given,
             vectors,
             lists,
             folds=self.folds,
             random_state=self.random_state,
             progress=progress,
+            hold=None if client is None else partial(row_blocks_of, client, on_pass=on_pass),
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
         corpus = Corpus.of(items, found)
@@ -146,8 +168,8 @@ class SemanticIndex(Asking):
         return self
 
     def _check_params(self) -> None:
-        params = {"folds": self.folds, "random_state": self.random_state}
-        check_params("SemanticIndex", params, {"folds": Integer(2), "random_state": Integer(0)})
+        known = {"folds": Integer(2), "random_state": Integer(0), "approximate_from": Integer(0)}
+        check_params("SemanticIndex", {name: getattr(self, name) for name in known}, known)
         fine = self.vectorizer is None or self.vectorizer == "tfidf"
         if not fine and not hasattr(self.vectorizer, "fit_transform"):
             raise InvalidParameter(
@@ -158,6 +180,19 @@ class SemanticIndex(Asking):
             raise InvalidParameter(
                 "SemanticIndex: estimator must be an estimator of labelspan, say MLSI(50), or "
                 f"None, but {self.estimator!r} was given."
+            )
+
+    def _check_cluster(self, estimator: Any, client: Any, on_pass: Any) -> None:
+        if client is None and on_pass is not None:
+            raise Mismatch(
+                "fit: on_pass is told of passes on a cluster; give client= beside it, or progress= "
+                "to follow a fit on this machine."
+            )
+        kind = type(estimator).__name__
+        if client is not None and not isinstance(estimator, SpaceEstimator):
+            raise Mismatch(
+                f"fit: {kind} needs all rows on one machine; leave client= out, or use LSI, MLSI, "
+                "OPLS, CCA, LDA or HSL."
             )
 
     # --- items ------------------------------------------------------------------------

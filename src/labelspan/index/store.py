@@ -11,6 +11,7 @@ in the generation's items.sqlite.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shutil
@@ -22,8 +23,9 @@ from typing import Any, TypeVar
 from ..datasets.files import sync_folder
 from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked
 from .manifest import MANIFEST, generation_folder, read_manifest, write_manifest
+from .parts import file_size
 
-__all__ = ["ITEMS", "Lock", "commit", "opened", "prepared"]
+__all__ = ["ITEMS", "Lock", "commit", "opened", "prepared", "strangers"]
 
 T = TypeVar("T")
 
@@ -42,10 +44,19 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._connection = sqlite3.connect(
-            folder / _LOCK, timeout=0, isolation_level=None, check_same_thread=False
-        )
+        path = folder / _LOCK
         try:
+            # Not ours, or a link to elsewhere: SQLite would read it, and more beside it.
+            if os.path.lexists(path) and file_size(path):
+                raise InvalidFile(f"{path} is damaged: it is not empty; remove it.")
+            self._connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+        try:
+            # Nothing is ever written, so a full disk is no hindrance, and a kill leaves nothing.
+            self._connection.execute("PRAGMA journal_mode = MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             self._connection.close()
@@ -57,7 +68,7 @@ class Lock:
             ) from None
         except sqlite3.DatabaseError as error:
             self._connection.close()
-            raise InvalidFile(f"{folder / _LOCK} is damaged ({error}); remove it.") from error
+            raise InvalidFile(f"{path} is damaged ({error}); remove it.") from error
 
     def release(self) -> None:
         """Let others write."""
@@ -106,9 +117,8 @@ def opened(folder: Path, read: Callable[[Path, dict[str, Any]], T]) -> T:
             if newer.get("generation") == content.get("generation"):
                 if isinstance(error, InvalidFile):
                     raise
-                raise InvalidFile(
-                    f"{generation} cannot be read: {error.strerror or error}: {error.filename}."
-                ) from error
+                where = error.filename or generation
+                raise InvalidFile(f"{where} cannot be read: {error.strerror or error}.") from error
             content = newer
     raise InvalidFile(f"{folder} is written too often to be read; try again later.")
 
@@ -117,7 +127,7 @@ def prepared(path: Path) -> Path:
     """A folder that may hold an index: new, empty, or with nothing but an index in it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        strange = sorted(p.name for p in path.iterdir() if not _OURS.fullmatch(p.name))
+        strange = strangers(path)
     except OSError as error:
         raise InvalidFile(f"{path} cannot be written: {error.strerror or error}.") from error
     if strange:
@@ -125,6 +135,11 @@ def prepared(path: Path) -> Path:
             f"save: {str(path)!r} holds other files, say {strange[0]!r}; give a new folder."
         )
     return path
+
+
+def strangers(folder: Path) -> list[str]:
+    """Names in a folder that no index, and no save that was killed, puts there."""
+    return sorted(path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name))
 
 
 def _named(folder: Path) -> str:

@@ -26,6 +26,9 @@ Where = str | os.PathLike[str]
 class Stored:
     """A model and a corpus, in memory or in a folder."""
 
+    # Of an index that was saved without it.
+    approximate_from = 300_000
+
     def __init__(self, *, vectorizer: Any, estimator: Any, folds: int, random_state: int) -> None:
         self.vectorizer = vectorizer
         self.estimator = estimator
@@ -36,6 +39,7 @@ class Stored:
         self._folder: Path | None = None
         self._generation = ""
         self._lock: Lock | None = None
+        self._mapped = True
 
     # --- saving and loading -----------------------------------------------------------
 
@@ -82,6 +86,7 @@ class Stored:
             "default_estimator": self.estimator is None,
             "folds": self.folds,
             "random_state": self.random_state,
+            "approximate_from": self.approximate_from,
         }
         new = not folder.exists()
         folder = prepared(folder)
@@ -100,7 +105,9 @@ class Stored:
         return self
 
     @classmethod
-    def load(cls, path: Where, *, write: bool = False, verify: bool = True) -> Self:
+    def load(
+        cls, path: Where, *, write: bool = False, verify: bool = True, mapped: bool = True
+    ) -> Self:
         """Open a saved index. No code in it is run.
 
         Parameters
@@ -113,6 +120,10 @@ class Stored:
         verify : bool, default=True
             Whether to see that every file and item is what was written. Otherwise sizes and
             shapes alone are checked.
+        mapped : bool, default=True
+            Whether arrays are read from their files when they are needed. Otherwise they are
+            held in memory, and a file that is cut short later does no harm: a process that
+            reads a mapped one beyond its end is ended by the system.
 
         Returns
         -------
@@ -133,6 +144,7 @@ class Stored:
         read_manifest(folder)
         Stored.__init__(index, vectorizer="tfidf", estimator=None, folds=2, random_state=0)
         index._folder = folder
+        index._mapped = mapped
         index._lock = Lock(folder) if write else None
         try:
             index._open(write=write, verify=verify)
@@ -146,19 +158,25 @@ class Stored:
         assert self._folder is not None
 
         def read(folder: Path, content: dict[str, Any]) -> tuple[Any, ...]:
-            return (*read_index(folder, content, write=write, verify=verify), folder.name)
+            found = read_index(folder, content, write=write, verify=verify, mapped=self._mapped)
+            return (*found, folder.name)
 
         model, corpus, settings, generation = opened(self._folder, read)
+        try:
+            numbers = {name: field(settings, name, int) for name in ("folds", "random_state")}
+            if "approximate_from" in settings:
+                numbers["approximate_from"] = field(settings, "approximate_from", int)
+            own = None if model.vectorizer is None else clone(model.vectorizer)
+            estimator = None if settings.get("default_estimator") else clone(model.estimator)
+        except BaseException:
+            corpus.close()
+            raise
         if self._corpus is not None:
             self._corpus.close()
         self._model, self._corpus, self._generation = model, corpus, generation
-        self.folds, self.random_state = (
-            field(settings, "folds", int),
-            field(settings, "random_state", int),
-        )
-        own = None if model.vectorizer is None else clone(model.vectorizer)
         self.vectorizer = "tfidf" if settings.get("default_vectorizer") else own
-        self.estimator = None if settings.get("default_estimator") else clone(model.estimator)
+        self.estimator = estimator
+        vars(self).update(numbers)
 
     def refresh(self) -> bool:
         """Read the index again if a writer has changed it; gives whether it had."""

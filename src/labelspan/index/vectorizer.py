@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -67,11 +68,12 @@ def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, 
     kind = type(vectorizer).__name__
     params = vectorizer.get_params(deep=False) if hasattr(vectorizer, "get_params") else {}
     plain = {name: _plain(value) for name, value in params.items()}
-    if type(vectorizer) is not _KINDS.get(kind) or Ellipsis in plain.values():
+    files = plain.get("input", "content") != "content"
+    if type(vectorizer) is not _KINDS.get(kind) or Ellipsis in plain.values() or files:
         raise Mismatch(
             f"save: the vectorizer {vectorizer!r} cannot be written without code that would run "
             "on load; use scikit-learn's TfidfVectorizer, CountVectorizer or HashingVectorizer "
-            "with plain parameters, or bring vectors (vectorizer=None)."
+            "with plain parameters and input='content', or bring vectors (vectorizer=None)."
         )
     described = {"class": kind, "params": plain}
     if kind == "HashingVectorizer":
@@ -88,21 +90,40 @@ def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array |
     if kind is None or not isinstance(params, dict):
         raise InvalidFile("manifest.json: the vectorizer is of no kind that is known.")
     given = dict(params)
+    if given.get("input") != "content":
+        # It would open the files that texts and queries name.
+        raise InvalidFile("manifest.json: the vectorizer reads files, and is not made.")
     try:
         given["dtype"] = _TYPES[given["dtype"]]
-        given["ngram_range"] = tuple(given["ngram_range"])
-        if words is None:
-            return kind(**given)
+        given["ngram_range"] = _whole_numbers(given["ngram_range"])
+        if kind is HashingVectorizer:
+            return HashingVectorizer(**given).fit([""])
+        _check_words(words)
+        if (weights is None) is (kind is TfidfVectorizer and bool(given["use_idf"])):
+            raise ValueError("idf")
         # A vocabulary that is given is not learned: fitting on nothing sets all the rest up.
         vectorizer = kind(**{**given, "vocabulary": words, "lowercase": False}).fit([""])
         vectorizer.set_params(vocabulary=given["vocabulary"], lowercase=given["lowercase"])
         if weights is not None:
             vectorizer.idf_ = np.array(weights)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, re.error) as error:
+        said = str(error).partition("\n")[0]
         raise InvalidFile(
-            f"manifest.json: the parameters of the vectorizer are damaged ({error})."
+            f"manifest.json: the parameters of the vectorizer are damaged ({said:.200})."
         ) from error
     return vectorizer
+
+
+def _whole_numbers(pair: Any) -> tuple[int, int]:
+    low, high = pair
+    if type(low) is not int or type(high) is not int:
+        raise TypeError("ngram_range")
+    return low, high
+
+
+def _check_words(words: Any) -> None:
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TypeError("words")
 
 
 def _plain(value: Any) -> Any:

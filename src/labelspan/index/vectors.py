@@ -1,16 +1,28 @@
-"""Unit vectors of the items, and exact search among them."""
+"""Unit vectors of the items, and exact search among them.
+
+Scores of many queries with many rows are float32 products, a block at a time. How these are
+rounded depends on the block, so they only say which rows may be among the best; those are
+ranked by cosines in float64. The answer is the same for one query and for many.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..operators.base import Array
 
-__all__ = ["Vectors", "unit_rows"]
+__all__ = ["Ranked", "Vectors", "unit_rows"]
 
-# A block of scores, queries by items, of about 64 MiB.
-_SCORES_AT_ONCE = 1 << 24
-_BLOCK = 64
+# Rows of items, the best first, and their cosines.
+Ranked = tuple[Array, Array]
+
+# A block of scores, queries by items, of 16 MiB.
+_SCORES_AT_ONCE = 1 << 22
+_QUERIES_AT_ONCE = 256
+_ROWS_AT_ONCE = 1 << 14
+_GROUP = 64
 
 
 def unit_rows(rows: Array) -> Array:
@@ -30,6 +42,13 @@ class Vectors:
         self._base = base
         self._tail = np.zeros((0, base.shape[1]), dtype=np.float32)
         self.alive = np.ones(base.shape[0], dtype=bool)
+        # No sum of so many float32 products of unit vectors is further off than half of this.
+        self._slack = (self.width + 2) * float(np.finfo(np.float32).eps)
+
+    @property
+    def base(self) -> Array:
+        """The fixed array: the rows that came first."""
+        return self._base
 
     @property
     def width(self) -> int:
@@ -62,33 +81,93 @@ class Vectors:
         out[late] = self._tail[numbers[late] - len(self._base)]
         return out
 
-    def scores(self, queries: Array) -> Array:
-        """Cosines of unit queries with all rows, those that are gone included."""
-        used = self.alive.size - len(self._base)
-        known = queries @ self._base.T
-        return known if not used else np.hstack([known, queries @ self._tail[:used].T])
+    def top(self, queries: Array, k: int, mask: Array | None = None) -> list[Ranked]:
+        """For each unit query the rows with the best cosines above zero, best first.
 
-    def top(
-        self, queries: Array, k: int, allowed: Array | None = None
-    ) -> list[tuple[Array, Array]]:
-        """For each unit query the rows with the best cosines above zero, best first."""
-        mask = self.alive if allowed is None else self.alive & allowed
-        open_rows = np.flatnonzero(mask)
-        whole = open_rows.size == mask.size
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.alive.size))
-        found = []
-        for start in range(0, len(queries), at_once):
-            scores = self.scores(queries[start : start + at_once])
-            found += [_best(row if whole else row[open_rows], open_rows, k) for row in scores]
+        Rows with the same cosine come in their order. ``mask`` says which rows may be found,
+        None that all may that are not gone. What float32 cannot tell from zero counts as zero.
+        """
+        mask = self.alive if mask is None else mask
+        found: list[Ranked] = []
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            part = queries[start : start + _QUERIES_AT_ONCE]
+            near = _Near(len(part), k, self._slack)
+            for first, block in self._blocks(max(1, _SCORES_AT_ONCE // len(part))):
+                open_rows = np.flatnonzero(mask[first : first + len(block)])
+                if open_rows.size:
+                    near.take(_scores(part, block, open_rows), first + open_rows)
+            found += [
+                self.rank(query, rows, k) for query, rows in zip(part, near.rows(), strict=True)
+            ]
         return found
 
+    def rank(self, query: Array, rows: Array, k: int) -> Ranked:
+        """The best of some rows, by cosines in float64."""
+        wide = query.astype(np.float64)
+        # Row by row the same sum, whatever else is asked: a product of matrices would not be.
+        scores = np.concatenate(
+            [np.zeros(0)]
+            + [
+                (self.rows(rows[start : start + _ROWS_AT_ONCE]) * wide).sum(axis=1)
+                for start in range(0, len(rows), _ROWS_AT_ONCE)
+            ]
+        )
+        order = np.lexsort((rows, -scores))
+        order = order[scores[order] > self._slack][:k]
+        return rows[order], np.clip(scores[order], 0.0, 1.0)
 
-def _best(scores: Array, rows: Array, k: int) -> tuple[Array, Array]:
-    least = np.finfo(np.float32).tiny
-    blocks = scores[: scores.size - scores.size % _BLOCK].reshape(-1, _BLOCK).max(axis=1)
-    if k <= blocks.size:
-        # The k-th best of all is no worse than the k-th of the blocks' best, which are few.
-        least = max(least, np.partition(blocks, -k)[-k])
-    near = np.flatnonzero(scores >= least)
-    order = near[np.argsort(-scores[near], kind="stable")][:k]
-    return rows[order], np.clip(scores[order], 0.0, 1.0)
+    def _blocks(self, step: int) -> Iterator[tuple[int, Array]]:
+        """Rows by blocks, each with the number of its first."""
+        used = self.alive.size - len(self._base)
+        for first, array in ((0, self._base), (len(self._base), self._tail[:used])):
+            for start in range(0, len(array), step):
+                yield first + start, array[start : start + step]
+
+
+def _scores(queries: Array, block: Array, open_rows: Array) -> Array:
+    """Products of queries with some rows of a block."""
+    if 2 * open_rows.size < len(block):
+        return np.asarray(queries @ block[open_rows].T)
+    scores: Array = queries @ block.T
+    return scores if open_rows.size == len(block) else scores[:, open_rows]
+
+
+class _Near:
+    """Rows that may be among the k best of each query, by scores that come in blocks."""
+
+    def __init__(self, count: int, k: int, slack: float) -> None:
+        self._count, self._k, self._slack = count, k, slack
+        # The best of groups of rows, at most k: as many rows are as good as the least of them.
+        self._best = np.zeros((count, 0), dtype=np.float32)
+        self._found: list[tuple[Array, Array, Array]] = []
+
+    def take(self, scores: Array, rows: Array) -> None:
+        """Keep of a block what may be among the best of all."""
+        width = max(1, min(_GROUP, rows.size // (4 * self._k)))
+        whole = rows.size - rows.size % width
+        groups = scores[:, :whole].reshape(self._count, -1, width).max(axis=2)
+        best = np.hstack([self._best, groups])
+        if best.shape[1] > self._k:
+            best = np.partition(best, best.shape[1] - self._k, axis=1)[:, -self._k :]
+        self._best = best
+        places = np.flatnonzero(scores >= self._least()[:, None])
+        own, column = np.divmod(places, rows.size)
+        self._found.append((own, rows[column], scores.reshape(-1)[places]))
+
+    def _least(self) -> Array:
+        """For each query the least score that a row among the best can have."""
+        least: Array = np.full(self._count, self._slack / 2, dtype=np.float32)
+        if self._best.shape[1] == self._k:
+            least = np.maximum(least, self._best.min(axis=1) - np.float32(self._slack))
+        return least
+
+    def rows(self) -> list[Array]:
+        """For each query the rows that are left, in order."""
+        if not self._found:
+            return [np.zeros(0, dtype=np.intp)] * self._count
+        own, rows, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+        left = scores >= self._least()[own]
+        own, rows = own[left], rows[left]
+        order = np.lexsort((rows, own))
+        ends = np.searchsorted(own[order], np.arange(1, self._count))
+        return np.split(rows[order], ends)

@@ -29,6 +29,18 @@ class LabelMean:
 
     ``per_label`` holds NaN for labels that the measure cannot judge; ``left_out`` counts
     them, and ``value`` is the mean of the others.
+
+    Attributes
+    ----------
+    value : float
+    per_label : array of shape (k,)
+    left_out : int
+
+    Examples
+    --------
+    >>> from labelspan.metrics import mean_auc
+    >>> mean_auc([[0, 0], [1, 0]], [[0.1, 0.3], [0.4, 0.2]])
+    LabelMean(value=1.0, per_label=array([ 1., nan]), left_out=1)
     """
 
     value: float
@@ -38,7 +50,21 @@ class LabelMean:
 
 @dataclass(frozen=True)
 class F1Scores:
-    """F1, macro and micro; ``left_out`` counts the labels that no row carries."""
+    """F1, macro and micro; ``left_out`` counts the labels that no row carries.
+
+    Attributes
+    ----------
+    macro, micro : float
+    per_label : array of shape (k,)
+    left_out : int
+
+    Examples
+    --------
+    >>> from labelspan.metrics import f1_scores
+    >>> found = f1_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])
+    >>> found.macro, found.micro
+    (0.5, 0.8)
+    """
 
     macro: float
     micro: float
@@ -48,7 +74,21 @@ class F1Scores:
 
 @dataclass(frozen=True)
 class MacroPrecision:
-    """Mean precision; ``never_predicted`` counts the labels that entered it as 0."""
+    """Mean precision; ``never_predicted`` counts the labels that entered it as 0.
+
+    Attributes
+    ----------
+    value : float
+    per_label : array of shape (k,)
+    never_predicted : int
+
+    Examples
+    --------
+    >>> from labelspan.metrics import macro_precision
+    >>> found = macro_precision([[1, 0], [1, 1]], [[1, 0], [1, 0]])
+    >>> found.value, found.never_predicted
+    (0.5, 1)
+    """
 
     value: float
     per_label: Array

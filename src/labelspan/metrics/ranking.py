@@ -23,7 +23,19 @@ __all__ = ["RowMean", "coverage", "label_ranking_average_precision", "one_error"
 
 @dataclass(frozen=True)
 class RowMean:
-    """A mean over rows; ``left_out`` counts the rows that the measure cannot judge."""
+    """A mean over rows; ``left_out`` counts the rows that the measure cannot judge.
+
+    Attributes
+    ----------
+    value : float
+    left_out : int
+
+    Examples
+    --------
+    >>> from labelspan.metrics import one_error
+    >>> one_error([[1, 0], [0, 1]], [[0.9, 0.1], [0.8, 0.2]])
+    RowMean(value=0.5, left_out=0)
+    """
 
     value: float
     left_out: int

@@ -33,6 +33,20 @@ class RetrievalScores:
 
     ``left_out`` counts the queries without labels. ``unmatched`` counts those, among the
     others, with which no item at all shares a label: all three measures are 0 for them.
+
+    Attributes
+    ----------
+    precision, ndcg, jaccard : float
+    n_queries, left_out, unmatched : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.metrics import retrieval_at_k
+    >>> Z, Y = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0]]), np.array([[1], [1], [0]])
+    >>> found = retrieval_at_k(Z, Y, Z, Y, k=1, exclude_self=True)
+    >>> found.precision, found.n_queries, found.left_out
+    (1.0, 2, 1)
     """
 
     precision: float

@@ -12,7 +12,8 @@ from .base import Array, Operator
 
 __all__ = ["Dense"]
 
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 25
+_FIRST_ROWS = 64
 
 
 class Dense(Operator):
@@ -21,6 +22,20 @@ class Dense(Operator):
     The offset is taken off a block of rows at a time, before the product: with
     columns far from zero, a product corrected afterwards would lose the digits
     that matter.
+
+    Parameters
+    ----------
+    array : array of shape (n, d)
+        In float32 or float64; it is not copied.
+    offset : array of shape (d,) or None, default=None
+        Taken off every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Dense
+    >>> Dense(np.array([[1.0, 2.0]]), offset=np.array([1.0, 1.0])).toarray()
+    array([[0., 1.]])
     """
 
     def __init__(self, array: Array, offset: Array | None = None) -> None:
@@ -69,6 +84,17 @@ class Dense(Operator):
             out += self._piece(part, np.float64).T @ block[part]
         return out
 
+    def moments(self, block: Array) -> tuple[Array, Array]:
+        if self._offset is None and self.dtype == np.float64:
+            return self._array.T @ self._array, self._array.T @ block
+        gram = np.zeros((self.shape[1], self.shape[1]))
+        cross = np.zeros((self.shape[1], block.shape[1]))
+        for part in self._slices():
+            piece = self._piece(part, np.float64)
+            gram += piece.T @ piece
+            cross += piece.T @ block[part]
+        return gram, cross
+
     def cogram(self) -> Array:
         whole = self._piece(slice(None), np.float64)
         return whole @ whole.T
@@ -89,6 +115,17 @@ class Dense(Operator):
                 f"shifted: offset must hold {self.shape[1]} numbers, but has shape {offset.shape}."
             )
         return Dense(self._array, offset if self._offset is None else offset + self._offset)
+
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        # A mean is rounded: taken off a constant column it would leave a column of its
+        # rounding, which a solver that brings columns to one length takes for a feature.
+        # Few columns are the same in the first rows, and the others need no second look.
+        first = self._piece(slice(0, 1), np.float64)[0]
+        same = np.flatnonzero((self._array[:_FIRST_ROWS] == self._array[:1]).all(axis=0))
+        constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
+        means[constant] = first[constant]
+        return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
         return Dense(self._array[index], self._offset)

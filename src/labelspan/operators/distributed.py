@@ -31,6 +31,21 @@ class RowBlocks(Operator):
 
     Centring and a choice of rows are applied by the workers, block by block, and make no
     copy of the data that stays.
+
+    Parameters
+    ----------
+    held : Held
+        The blocks, and the workers that have them.
+    offset : array of shape (d,) or None, default=None
+        Taken off every row.
+    index : array of int or None, default=None
+        The rows that are chosen, by number.
+
+    Examples
+    --------
+    >>> from labelspan.operators.distributed import row_blocks  # doctest: +SKIP
+    >>> row_blocks(client, ["part-0.npz", "part-1.npz"]).shape  # doctest: +SKIP
+    (2000, 300)
     """
 
     dual = False

@@ -15,6 +15,17 @@ def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
 
     Zero up to rounding for a sound operator. Use it in the tests of one of your own.
 
+    Parameters
+    ----------
+    operator : Operator
+    width : int, default=3
+        Columns of the blocks.
+    seed : int, default=0
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> import numpy as np

@@ -106,7 +106,9 @@ class Held:
             waiting = [future for future in self._futures if future.status != "finished"]
             with suppress(TimeoutError, CancelledError):
                 if waiting:
-                    wait(waiting, timeout=_LOOK)
+                    # Dask would ask the client that was made last, or none.
+                    with self.client.as_current():
+                        wait(waiting, timeout=_LOOK)
             workers = self._workers()
             for number, future in enumerate(self._futures):
                 _raise_failure(future)
@@ -146,9 +148,7 @@ class Held:
         try:
             return question(*arguments)
         except (OSError, RuntimeError) as error:
-            raise LostWorkers(
-                f"The scheduler does not answer ({error}); start it again and make the blocks anew."
-            ) from error
+            raise _no_scheduler(error) from error
 
     # --- passes over the blocks -------------------------------------------------------
 
@@ -270,14 +270,26 @@ class Held:
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
-            while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
-                living = await self.client.nthreads(asynchronous=True)
-                if not living.keys() >= set(homes):
-                    job.cancel()
-                    raise _Missing
+            # Once given up it may still fail, and Python reports what nobody has asked for.
+            job.add_done_callback(lambda job: job.cancelled() or job.exception())
+            try:
+                while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
+                    living = await self.client.nthreads(asynchronous=True)
+                    if not living.keys() >= set(homes):
+                        raise _Missing
+            except (OSError, RuntimeError) as error:
+                raise _no_scheduler(error) from error
+            finally:
+                job.cancel()
             return job.result()
 
         return self.client.sync(watch)
+
+
+def _no_scheduler(error: Exception) -> LostWorkers:
+    return LostWorkers(
+        f"The scheduler does not answer ({error}); start it again and make the blocks anew."
+    )
 
 
 def _raise_failure(future: Any) -> None:

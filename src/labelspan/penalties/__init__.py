@@ -9,7 +9,18 @@ __all__ = ["L1", "L2", "Penalty"]
 
 @dataclass(frozen=True)
 class L2:
-    """``alpha * |w|^2``, added to the metric: ``X'X + alpha I``."""
+    """``alpha * |w|^2``, added to the metric: ``X'X + alpha I``.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+
+    Examples
+    --------
+    >>> from labelspan.penalties import L2
+    >>> L2().alpha
+    0.0
+    """
 
     alpha: float = 0.0
     name = "l2"
@@ -17,7 +28,18 @@ class L2:
 
 @dataclass(frozen=True)
 class L1:
-    """``alpha * |w|_1`` beside the squared error: sparse loadings."""
+    """``alpha * |w|_1`` beside the squared error: sparse loadings.
+
+    Parameters
+    ----------
+    alpha : float
+
+    Examples
+    --------
+    >>> from labelspan.penalties import L1
+    >>> L1(0.1).name
+    'l1'
+    """
 
     alpha: float
     name = "l1"

@@ -52,9 +52,12 @@ class Gram:
 
     def solve(self, problem: Problem) -> Solution:
         labels = problem.factor.labels
-        cross = None if labels is None else problem.X.cross(labels)
+        if labels is None:
+            gram, cross = problem.X.gram(), None
+        else:
+            gram, cross = problem.X.moments(labels)
         return solve_statistics(
-            problem.X.gram(),
+            gram,
             cross,
             problem.factor,
             alpha=problem.metric_alpha,

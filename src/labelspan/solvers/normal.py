@@ -61,12 +61,12 @@ def regress(
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     rows, columns = X.shape
     tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
-    cross = X.cross(targets)
     if columns == X.short_side:
-        slopes = psd_solve(X.gram(), cross, alpha, tolerance)
+        gram, cross = X.moments(targets)
+        slopes = psd_solve(gram, cross, alpha, tolerance)
         return Regressed(slopes, cross, "primal Gram matrix", 1, 0.0, True)
     dual = psd_solve(X.cogram(), host(targets), alpha, tolerance)
-    return Regressed(X.rmatmat(dual), cross, "dual Gram matrix", 1, 0.0, True)
+    return Regressed(X.rmatmat(dual), X.cross(targets), "dual Gram matrix", 1, 0.0, True)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:

@@ -11,6 +11,9 @@ from ..operators.base import Array
 
 __all__ = ["Statistics"]
 
+# Sums of squares about zero may be so many times those about the mean, of 16 digits.
+_DIGITS_TO_LOSE = 1e3
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -47,11 +50,21 @@ class Statistics:
     @classmethod
     def of(cls, X: Operator, block: Array) -> Statistics:
         """The statistics of one batch."""
-        centered, x_mean = X.centered()
+        n = X.shape[0]
         b_mean = block.mean(axis=0)
         shifted = block - b_mean
-        cross = centered.cross(shifted)
-        return cls(X.shape[0], x_mean, b_mean, centered.gram(), cross, shifted.T @ shifted)
+        # A column of ones beside the labels: the sums come with the products.
+        gram, cross = X.moments(np.column_stack([shifted, np.ones(n)]))
+        x_mean = cross[:, -1] / n
+        about_mean = np.diag(gram) - n * x_mean**2
+        if (np.diag(gram) > _DIGITS_TO_LOSE * about_mean).any():
+            # Columns far from zero, or constant: their means go before the products.
+            centered, x_mean = X.centered()
+            gram, cross = centered.gram(), centered.cross(shifted)
+        else:
+            gram -= np.outer(n * x_mean, x_mean)
+            cross = cross[:, :-1]
+        return cls(n, x_mean, b_mean, gram, cross, shifted.T @ shifted)
 
     def join(self, other: Statistics) -> Statistics:
         """The statistics of both parts together, in either order."""
@@ -64,9 +77,9 @@ class Statistics:
             # where a weighted sum would round and make it vary.
             self.x_mean + (other.n / n) * x_gap,
             self.b_mean + (other.n / n) * b_gap,
-            self.xx + other.xx + share * np.outer(x_gap, x_gap),
-            self.xb + other.xb + share * np.outer(x_gap, b_gap),
-            self.bb + other.bb + share * np.outer(b_gap, b_gap),
+            _sum(np.outer(share * x_gap, x_gap), self.xx, other.xx),
+            _sum(np.outer(share * x_gap, b_gap), self.xb, other.xb),
+            _sum(np.outer(share * b_gap, b_gap), self.bb, other.bb),
         )
 
     def about(self, *, center: bool) -> tuple[Array, Array, Array]:
@@ -81,3 +94,9 @@ class Statistics:
             self.xb + self.n * np.outer(x, b),
             self.bb + self.n * np.outer(b, b),
         )
+
+
+def _sum(total: Array, *others: Array) -> Array:
+    for other in others:
+        total += other
+    return total

@@ -197,16 +197,26 @@ def map_page(snapshot: Snapshot, asked: Asked) -> Answer:
 
 def find_item(snapshot: Snapshot, name: str) -> Item:
     """An item, or a refusal that does not search the whole index for names alike."""
+    gone = Refused(404, f"There is no item {_brief(name)} in this index.")
     if name not in snapshot.index:
-        raise Refused(404, f"There is no item {name!r} in this index.")
-    return snapshot.index.item(name)
+        raise gone
+    found = snapshot.index.items([name])
+    if not found:
+        # A writer has removed it since the index was read.
+        raise gone
+    return found[0]
 
 
 def find_label(snapshot: Snapshot, name: str) -> int:
     """How many items carry a label, or a refusal."""
     if name not in snapshot.labels:
-        raise Refused(404, f"No item of this index has the label {name!r}.")
+        raise Refused(404, f"No item of this index has the label {_brief(name)}.")
     return snapshot.labels[name]
+
+
+def _brief(name: str) -> str:
+    """A name in a sentence, which is not to be as long as a name may be."""
+    return repr(name if len(name) <= 60 else f"{name[:60]}…")
 
 
 def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[Answer]:

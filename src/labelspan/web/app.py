@@ -117,7 +117,14 @@ def _answering(
 ) -> Handler:
     def work(asked: dict[str, Any]) -> Response:
         with served.lease() as snapshot:
-            return shown(page, page.answer(snapshot, asked), asked)
+
+            def make() -> Response:
+                return shown(page, page.answer(snapshot, asked), asked)
+
+            if not page.kept:
+                return make()
+            response: Response = snapshot.keep((page.name, shown, *asked.values()), make)
+            return response
 
     async def answer(request: Request) -> Response:
         pairs = list(read_address(request.scope["query_string"]))

@@ -22,7 +22,7 @@ __all__ = [
     "read_parameters",
 ]
 
-LONGEST_ADDRESS = 8192  # bytes of path and query string
+LONGEST_ADDRESS = 1 << 14  # bytes of path and query string: a search of any script fits
 LONGEST_BODY = 1 << 18  # bytes
 LONGEST_QUERY = 1000  # characters of a search
 LONGEST_NAME = 1000  # characters of an id or a label
@@ -88,6 +88,9 @@ class Parameter:
             if not (given.isascii() and given.isdigit() and len(given) < 10):
                 raise Refused(400, wanted)
             given = int(given)
+        if isinstance(given, float) and given.is_integer():
+            # JSON knows numbers alone, and 3.0 is the same one as 3.
+            given = int(given)
         if type(given) is not int or not self.smallest <= given <= self.largest:
             raise Refused(400, wanted)
         return given
@@ -143,10 +146,7 @@ def read_body(kind: str, body: bytes) -> Pairs:
         raise Refused(400, "The body cannot be read as JSON in UTF-8.") from None
     if not isinstance(content, dict):
         raise Refused(400, 'The body must be a JSON object, say {"text": "..."}.')
-    pairs: list[tuple[str, Any]] = []
-    for name, value in content.items():
-        pairs += [(name, one) for one in value] if isinstance(value, list) else [(name, value)]
-    return pairs
+    return list(content.items())
 
 
 def _pairs(data: bytes, what: str) -> Pairs:

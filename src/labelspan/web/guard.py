@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from .asked import LONGEST_ADDRESS, LONGEST_BODY
 from .refusals import Refused, as_refused
@@ -14,31 +15,39 @@ from .render import CONTENT_POLICY, policy_line, refused_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Guard", "read_all", "wants_json"]
+__all__ = ["LOOPBACK", "Guard", "read_all", "refusing", "wants_json", "with_headers"]
 
 _log = logging.getLogger("labelspan.web")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 MOST_AT_ONCE = 256
+MOST_HEADERS = 100
+LONGEST_HEADER = 1 << 13  # bytes
 SECONDS_FOR_A_BODY = 10.0
+# Of an answer: more is not handed on before the client has taken that.
+_SENT_AT_ONCE = 1 << 16
 
-_HEADERS = {
-    "content-security-policy": policy_line(CONTENT_POLICY),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cache-control": "no-cache",
-}
+_HEADERS = [
+    (name.encode(), value.encode())
+    for name, value in {
+        "content-security-policy": policy_line(CONTENT_POLICY),
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+        "cache-control": "no-cache",
+    }.items()
+]
 
 
 class Guard:
     """An application that refuses what should not reach the one inside it.
 
     Names of hosts other than ``hosts`` are refused: a page elsewhere whose name was made to
-    point to this machine must not read what is served here.
+    point to this machine must not read what is served here. Requests that wait for their
+    client, to send or to take, are not among the ``most`` that are worked on at once.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], most: int = MOST_AT_ONCE) -> None:
@@ -54,45 +63,95 @@ class Guard:
             return
         started = False
 
+        async def receive_on() -> Message:
+            self._now -= 1
+            try:
+                return await receive()
+            finally:
+                self._now += 1
+
         async def send_on(message: Message) -> None:
             nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                _add_headers(message)
-            await send(message)
+            started = True
+            self._now -= 1
+            try:
+                await _send(message, send)
+            finally:
+                self._now += 1
 
         self._now += 1
         try:
             self._check(scope)
-            await self._app(scope, receive, send_on)
+            await self._app(scope, receive_on, send_on)
         except Exception as error:
             refused = as_refused(error)
             if refused.status == 500:
-                _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+                _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
             if not started:
-                response = refused_response(refused, json_wanted=wants_json(scope))
-                await response(scope, receive, send_on)
+                await refusing(refused)(scope, receive, send)
         finally:
             self._now -= 1
 
     def _check(self, scope: Scope) -> None:
         if self._now > self._most:
             raise Refused(503, "Too many requests at once; try again.", {"retry-after": "1"})
-        given = [value for name, value in scope["headers"] if name == b"host"]
+        if scope["http_version"] not in {"1.0", "1.1"}:
+            raise Refused(505, "This server speaks HTTP 1.0 and 1.1.", {"connection": "close"})
+        if len(scope["headers"]) > MOST_HEADERS:
+            raise Refused(431, f"A request may have {MOST_HEADERS} headers.")
+        if any(len(value) > LONGEST_HEADER for _, value in scope["headers"]):
+            raise Refused(431, f"A header may have {LONGEST_HEADER:,} bytes.")
+        given = _values(scope, b"host")
         if len(given) != 1 or _host_name(given[0]) not in self._hosts:
             raise Refused(
                 400,
                 "This server does not answer to that Host; see --allow-host of `labelspan serve`.",
             )
+        if not all(_origin_name(one) in self._hosts for one in _values(scope, b"origin")):
+            raise Refused(403, "This server does not answer to pages of another origin.")
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > LONGEST_ADDRESS:
             raise Refused(414, f"An address may have {LONGEST_ADDRESS:,} bytes, not {length:,}.")
         _check_length(scope)
 
 
+def refusing(refused: Refused) -> ASGIApp:
+    """An application that refuses every request alike."""
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_on(message: Message) -> None:
+            await _send(message, send)
+
+        response = refused_response(refused, json_wanted=wants_json(scope))
+        await response(scope, receive, send_on)
+
+    return refuse
+
+
+async def _send(message: Message, send: Send) -> None:
+    """Send headers with ours, and a body in parts, each when there is room for it."""
+    if message["type"] == "http.response.start":
+        message["headers"] = with_headers(message["headers"])
+    body = message.get("body", b"")
+    last = max(0, (len(body) - 1) // _SENT_AT_ONCE * _SENT_AT_ONCE)
+    for start in range(0, last, _SENT_AT_ONCE):
+        part = body[start : start + _SENT_AT_ONCE]
+        await send({**message, "body": part, "more_body": True})
+    await send({**message, "body": body[last:]} if last else message)
+
+
+def _values(scope: Scope, header: bytes) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == header]
+
+
 def _check_length(scope: Scope) -> None:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > LONGEST_BODY):
+    told = _values(scope, b"content-length")
+    if told and _values(scope, b"transfer-encoding"):
+        # A proxy before us may go by the other one, and see other requests than we do.
+        words = "A body is sent by its length or in chunks, not both."
+        raise Refused(400, words, {"connection": "close"})
+    for value in told:
+        if not value.isdigit() or len(value) > 18 or int(value) > LONGEST_BODY:
             raise _too_large()
 
 
@@ -113,20 +172,27 @@ def _host_name(header: bytes) -> str:
     return name.removesuffix(".") if fine else ""
 
 
+def _origin_name(header: bytes) -> str:
+    """The host in an Origin header; nothing where there is none, as in ``null``."""
+    try:
+        return (urlsplit(header.decode("latin-1")).hostname or "").removesuffix(".")
+    except ValueError:
+        return ""
+
+
 def wants_json(scope: Scope) -> bool:
     """Whether a refusal should be JSON: at a twin's address, or where JSON alone is accepted."""
     if scope["path"].endswith(".json"):
         return True
-    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted
 
 
-def _add_headers(message: Message) -> None:
-    there = {name for name, _ in message["headers"]}
-    message["headers"] = [
-        *message["headers"],
-        *((n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in there),
-    ]
+def with_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers of an answer, with those of every answer that are not among them."""
+    own = list(given)
+    there = {name for name, _ in own}
+    return own + [pair for pair in _HEADERS if pair[0] not in there]
 
 
 async def read_all(receive: Callable[[], object], seconds: float = SECONDS_FOR_A_BODY) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 from .. import __version__
 from .asked import LONGEST_BODY, Parameter
 from .pages import PAGES, Page
+from .shapes import NUMBER, SCHEMAS, TEXT, WHOLE, list_of, named, table
 
 __all__ = ["POINTS", "describe"]
 
@@ -15,14 +16,18 @@ POINTS = "/map/points.json"
 _ERROR = {"$ref": "#/components/responses/Refused"}
 _REFUSALS = {
     "400": "input that is unknown, missing or out of its range, or a Host that is not allowed",
+    "403": "a request that a page of another origin made",
     "404": "an item, label or page that is not there",
+    "405": "a method that the address does not take",
+    "413": f"a body of more than {LONGEST_BODY:,} bytes",
     "414": "an address that is too long",
+    "431": "headers that are too many or too long",
     "500": "a failure of the server",
     "503": "an index that cannot be read now, or too many requests at once",
+    "505": "HTTP of another version than 1.0 and 1.1",
 }
 _BODY_REFUSALS = {
     "408": "a body that comes too slowly",
-    "413": f"a body of more than {LONGEST_BODY:,} bytes",
     "415": "a body that is neither JSON nor a form, or not in UTF-8",
 }
 
@@ -35,7 +40,8 @@ def describe() -> dict[str, Any]:
         "get": {
             "operationId": "openapi",
             "summary": "This description.",
-            "responses": {"200": _json("OpenAPI 3.1", {"type": "object"})},
+            "responses": {"200": _json("OpenAPI 3.1", {"type": "object"})}
+            | dict.fromkeys(_REFUSALS, _ERROR),
         }
     }
     return {
@@ -46,7 +52,7 @@ def describe() -> dict[str, Any]:
             "description": "Every page of the explorer as JSON. Nothing here changes the index.",
         },
         "paths": paths,
-        "components": {"responses": {"Refused": _refused()}},
+        "components": {"schemas": SCHEMAS, "responses": {"Refused": _refused()}},
     }
 
 
@@ -105,12 +111,13 @@ def _schema(one: Parameter) -> dict[str, Any]:
 
 
 def _object(page: Page) -> dict[str, Any]:
-    fields = {
-        name: {"description": about}
-        for names, about in page.fields.items()
-        for name in names.split(", ")
-    }
-    return {"type": "object", "properties": fields, "required": list(fields)}
+    return table(
+        **{
+            name: {**schema, "description": about}
+            for names, (schema, about) in page.fields.items()
+            for name in names.split(", ")
+        }
+    )
 
 
 def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -118,16 +125,18 @@ def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _points() -> dict[str, Any]:
-    fields = {
-        "ids": "of all items",
-        "titles": "their first lines",
-        "x": "across",
-        "y": "upwards",
-        "labels": "for each label the numbers of its items in these lists",
-        "regions": "names for places: name, x, y, count",
-    }
-    properties = {name: {"description": about} for name, about in fields.items()}
-    schema = {"type": "object", "properties": properties, "required": list(fields)}
+    schema = table(
+        ids=list_of(TEXT) | {"description": "of all items"},
+        titles=list_of(TEXT) | {"description": "their first lines"},
+        x=list_of(NUMBER) | {"description": "across"},
+        y=list_of(NUMBER) | {"description": "upwards"},
+        labels={
+            "type": "object",
+            "additionalProperties": list_of(WHOLE),
+            "description": "for each label the numbers of its items in these lists",
+        },
+        regions=list_of(named("Region")) | {"description": "names for places"},
+    )
     return {
         "operationId": "points",
         "summary": "All points of the map; 503 while it is being drawn.",
@@ -136,15 +145,7 @@ def _points() -> dict[str, Any]:
 
 
 def _refused() -> dict[str, Any]:
-    table = {**_REFUSALS, **_BODY_REFUSALS}
-    about = "; ".join(f"{status}: {reason}" for status, reason in sorted(table.items()))
-    error = {
-        "type": "object",
-        "properties": {
-            "status": {"type": "integer"},
-            "name": {"type": "string"},
-            "message": {"type": "string"},
-        },
-        "required": ["status", "name", "message"],
-    }
-    return _json(about, {"type": "object", "properties": {"error": error}, "required": ["error"]})
+    every = {**_REFUSALS, **_BODY_REFUSALS}
+    about = "; ".join(f"{status}: {reason}" for status, reason in sorted(every.items()))
+    error = table(status=WHOLE, name=TEXT, message=TEXT)
+    return _json(about, table(error=error))

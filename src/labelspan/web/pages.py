@@ -8,6 +8,7 @@ from typing import Any
 
 from . import answers
 from .asked import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
+from .shapes import NUMBER, TEXT, TRUTH, WHOLE, Schema, list_of, named, or_null
 from .snapshot import Snapshot
 
 __all__ = ["PAGES", "Page"]
@@ -17,8 +18,9 @@ __all__ = ["PAGES", "Page"]
 class Page:
     """A page and its twin: where they are, what they take, and what answers them.
 
-    ``fields`` describes what the twin gives. A page that ``posts`` takes its parameters
-    in a body as well.
+    ``fields`` says what the twin gives: for one name, or several, a shape and words. A page
+    that ``posts`` takes its parameters in a body as well. Answers of one that is ``kept``
+    are: there are few of them, and they change with the index alone.
     """
 
     name: str
@@ -26,9 +28,10 @@ class Page:
     title: str
     about: str
     answer: Callable[[Snapshot, Mapping[str, Any]], dict[str, Any]]
-    fields: Mapping[str, str]
+    fields: Mapping[str, tuple[Schema, str]]
     parameters: tuple[Parameter, ...] = ()
     posts: bool = False
+    kept: bool = False
 
     @property
     def twin(self) -> str:
@@ -48,6 +51,10 @@ def _count(default: int, about: str) -> Parameter:
 
 _PAGE = Parameter("page", "whole", "Which page, from 1.", 1, 100_000, 1)
 _HIT = "items, best first: id, score, snippet, labels, predicted"
+_HITS = list_of(named("Hit"))
+_COUNTED = list_of(named("Counted"))
+_TAGS = list_of(named("Tag"))
+_TEXTS = list_of(TEXT)
 
 PAGES = (
     Page(
@@ -57,12 +64,13 @@ PAGES = (
         "What is in the index, and a search box.",
         answers.home,
         {
-            "items": "how many items there are",
-            "labels": "how many labels there are",
-            "dimensions": "of the space",
-            "tags": "whether labels can be predicted",
-            "common": "the commonest labels: label, count",
+            "items": (WHOLE, "how many items there are"),
+            "labels": (WHOLE, "how many labels there are"),
+            "dimensions": (WHOLE, "of the space"),
+            "tags": (TRUTH, "whether labels can be predicted"),
+            "common": (_COUNTED, "the commonest labels: label, count"),
         },
+        kept=True,
     ),
     Page(
         "search",
@@ -71,9 +79,11 @@ PAGES = (
         "The items nearest in meaning to a text.",
         answers.search,
         {
-            "q, label, without, k": "what was asked",
-            "hits": _HIT,
-            "facets": "labels of these items: label, count",
+            "q": (TEXT, "what was asked"),
+            "label, without": (_TEXTS, "what was asked"),
+            "k": (WHOLE, "what was asked"),
+            "hits": (_HITS, _HIT),
+            "facets": (_COUNTED, "labels of these items: label, count"),
         },
         (
             _text("q", "The text to search for.", largest=LONGEST_QUERY),
@@ -89,12 +99,22 @@ PAGES = (
         "Why an item was found.",
         answers.why,
         {
-            "q, label, id": "what was asked",
-            "title": "the first line of the item",
-            "score": "the cosine of search and item",
-            "words": "of the search: word, share, whether the item has it (shared)",
-            "axes": "what each adds to the score: axis, share, end, words, labels",
-            "labels": "of the item, with the probability the search gives them",
+            "q, id": (TEXT, "what was asked"),
+            "label": (_TEXTS, "what was asked"),
+            "title": (TEXT, "the first line of the item"),
+            "score": (NUMBER, "the cosine of search and item"),
+            "words": (
+                list_of(named("Word")),
+                "of the search: word, share, whether the item has it (shared)",
+            ),
+            "axes": (
+                list_of(named("AxisShare")),
+                "what each adds to the score: axis, share, end, words, labels",
+            ),
+            "labels": (
+                list_of(named("Expected")),
+                "of the item, with the probability the search gives them",
+            ),
         },
         (
             _text("id", "The item.", None),
@@ -109,12 +129,12 @@ PAGES = (
         "An item, its labels and its neighbours.",
         answers.item,
         {
-            "id, title, text": "the item; a long text is cut",
-            "cut": "whether it was",
-            "labels": "its labels, or null where they are not known",
-            "metadata": "what else is known of it",
-            "predicted": "labels: label, probability, threshold, chosen",
-            "neighbours": _HIT,
+            "id, title, text": (TEXT, "the item; a long text is cut"),
+            "cut": (TRUTH, "whether it was"),
+            "labels": (or_null(_TEXTS), "its labels, or null where they are not known"),
+            "metadata": ({"type": "object"}, "what else is known of it"),
+            "predicted": (_TAGS, "labels: label, probability, threshold, chosen"),
+            "neighbours": (_HITS, _HIT),
         },
         (_text("id", "The item.", None), _count(10, "At most so many neighbours.")),
     ),
@@ -125,11 +145,11 @@ PAGES = (
         "All items as points, alike near each other.",
         answers.map_page,
         {
-            "state": "drawing, ready or failed",
-            "items": "how many points there are",
-            "item, label": "what was asked",
-            "regions": "names for places: name, x, y, count",
-            "labels": "to colour by: label, count",
+            "state": ({"enum": ["drawing", "ready", "failed"]}, "of the map"),
+            "items": (WHOLE, "how many points there are"),
+            "item, label": (TEXT, "what was asked"),
+            "regions": (list_of(named("Region")), "names for places: name, x, y, count"),
+            "labels": (_COUNTED, "to colour by: label, count"),
         },
         (_text("item", "An item to point out."), _text("label", "A label to colour by.")),
     ),
@@ -140,12 +160,13 @@ PAGES = (
         "All labels, the commonest first.",
         answers.labels,
         {
-            "q": "what was asked",
-            "count": "how many labels match",
-            "page, pages": "which page this is, of how many",
-            "labels": "label, count",
+            "q": (TEXT, "what was asked"),
+            "count": (WHOLE, "how many labels match"),
+            "page, pages": (WHOLE, "which page this is, of how many"),
+            "labels": (_COUNTED, "label, count"),
         },
         (_text("q", "Only labels with this in their name."), _PAGE),
+        kept=True,
     ),
     Page(
         "label",
@@ -154,13 +175,17 @@ PAGES = (
         "A label, the labels near it, and its items.",
         answers.label,
         {
-            "label": "the label",
-            "count": "how many items carry it",
-            "neighbours": "labels whose items lie where its own do: label, score, count",
-            "items": f"that carry it; {_HIT}",
-            "others": f"that do not carry it, though they lie there; {_HIT}",
+            "label": (TEXT, "the label"),
+            "count": (WHOLE, "how many items carry it"),
+            "neighbours": (
+                list_of(named("Near")),
+                "labels whose items lie where its own do: label, score, count",
+            ),
+            "items": (_HITS, f"that carry it; {_HIT}"),
+            "others": (_HITS, f"that do not carry it, though they lie there; {_HIT}"),
         },
         (_text("name", "The label.", None),),
+        kept=True,
     ),
     Page(
         "axes",
@@ -169,11 +194,15 @@ PAGES = (
         "The dimensions of the space, by the words and labels at their ends.",
         answers.axes,
         {
-            "count": "how many axes there are",
-            "page, pages": "which page this is, of how many",
-            "axes": "number, eigenvalue, and the words and labels at high and low",
+            "count": (WHOLE, "how many axes there are"),
+            "page, pages": (WHOLE, "which page this is, of how many"),
+            "axes": (
+                list_of(named("Axis")),
+                "number, eigenvalue, and the words and labels at high and low",
+            ),
         },
         (_PAGE,),
+        kept=True,
     ),
     Page(
         "tag",
@@ -182,8 +211,9 @@ PAGES = (
         "Labels for a text of yours.",
         answers.tag,
         {
-            "text, k": "what was asked",
-            "tags": "label, probability, threshold, chosen",
+            "text": (TEXT, "what was asked"),
+            "k": (WHOLE, "what was asked"),
+            "tags": (_TAGS, "label, probability, threshold, chosen"),
         },
         (
             _text("text", "The text.", largest=LONGEST_TEXT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -35,9 +36,23 @@ CONTENT_POLICY = {
 
 
 def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
-    """An answer for programs."""
-    body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-    return Response(body, status, media_type="application/json")
+    """An answer for programs; what is no number in JSON, as infinity, is null."""
+    try:
+        text = _dumped(content)
+    except ValueError:
+        text = _dumped(_finite(content))
+    return Response(text.encode(), status, media_type="application/json")
+
+
+_dumped = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) -> Response:

@@ -2,66 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
 import uvicorn
 from threadpoolctl import threadpool_limits
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import InvalidParameter
 from .app import make_app
 from .asked import LONGEST_ADDRESS
-from .guard import LOOPBACK
+from .connection import MOST_CONNECTIONS, Connection
+from .guard import LOOPBACK, Guard
 from .snapshot import Served
 
 __all__ = ["serve"]
 
-_SECONDS_FOR_HEADERS = 10.0
+_SECONDS_BETWEEN_REQUESTS = 5
 _SECONDS_TO_END = 3
 _WAITING = 1024
-
-
-class Patient(H11Protocol):
-    """A connection that waits for the headers of a request only so long."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
-        super().connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a request, unless it has begun to be answered."""
-        super().data_received(data)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        super().connection_lost(exc)
-        self._stop_waiting()
-
-    def _wait(self) -> None:
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
-        elif self._deadline is None and not self.transport.is_closing():
-            self._deadline = self.loop.call_later(_SECONDS_FOR_HEADERS, self._give_up)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _give_up(self) -> None:
-        self._deadline = None
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
+# Two for each connection: as many as are waiting may be accepted before one is let go.
+_MOST_FILES = 4 * MOST_CONNECTIONS
 
 
 def serve(
@@ -86,6 +51,11 @@ def serve(
         Further names that a Host header may have.
     started : callable or None, default=None
         Told the explorer's address, and the index, before the first request.
+
+    Examples
+    --------
+    >>> from labelspan.web import serve
+    >>> serve("papers.labelspan", port=0)  # doctest: +SKIP
     """
     listening = _listen(host, port)
     try:
@@ -95,9 +65,19 @@ def serve(
         raise
     address = _address(host, listening.getsockname()[1])
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
-    config = uvicorn.Config(
-        make_app(served, hosts=hosts),
-        http=Patient,
+    config = configure(make_app(served, hosts=hosts), most=_room())
+    with listening, threadpool_limits(1):
+        # Threads answer beside each other; those inside one product would be in their way.
+        if started is not None:
+            started(address, served)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
+    """How uvicorn runs the explorer, with at most so many connections."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -105,15 +85,29 @@ def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        limit_concurrency=most,
+        timeout_keep_alive=_SECONDS_BETWEEN_REQUESTS,
         h11_max_incomplete_event_size=2 * LONGEST_ADDRESS,
         timeout_graceful_shutdown=_SECONDS_TO_END,
         backlog=_WAITING,
     )
-    with listening, threadpool_limits(1):
-        # Threads answer beside each other; those inside one product would be in their way.
-        if started is not None:
-            started(address, served)
-        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _room() -> int:
+    """How many connections there may be, and as many open files as they need, if allowed."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return MOST_CONNECTIONS
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(_MOST_FILES, most)
+    if now < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            now = wanted
+    return min(MOST_CONNECTIONS, max(16, now // 4))
 
 
 def is_loopback(host: str) -> bool:

@@ -61,12 +61,21 @@ class Together(Generic[Q, A]):
     def _answer_all(self) -> None:
         with self._lock:
             taken, self._waiting = self._waiting, []
+        if not self._answer_some(taken):
+            # One of them cannot be answered, which is no reason to refuse the others.
+            for one in taken:
+                self._answer_some([one])
+
+    def _answer_some(self, asked: list[_Asked[Q, A]]) -> bool:
+        """Answer questions by one call; gives whether that can be the last word on them."""
         try:
-            answers = self._answer([one.question for one in taken])
-            for one, answer in zip(taken, answers, strict=True):
+            answers = self._answer([one.question for one in asked])
+            for one, answer in zip(asked, answers, strict=True):
                 one.answer = answer
         except Exception as error:
-            for one in taken:
-                one.error = error
-        for one in taken:
+            if len(asked) > 1:
+                return False
+            asked[0].error = error
+        for one in asked:
             one.done = True
+        return True

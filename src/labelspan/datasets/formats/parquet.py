@@ -47,6 +47,12 @@ def read_parquet(
     Returns
     -------
     DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import read_parquet
+    >>> read_parquet("papers.parquet", text="abstract", labels="tags")  # doctest: +SKIP
+    <DataSet papers: 1,200 rows, 31 labels>
     """
     roles = Roles(labels, classes, text, ids, separator)
     table = open_table(path)

@@ -1,0 +1,152 @@
+"""Search among 10^5 and 10^6 vectors of 100 dimensions: exact, and through a graph by usearch.
+
+The vectors are those that MLSI gives to rows of :func:`make_tagged_vectors`; the queries are
+further rows. Recall is the share of the ten exact neighbours that are found. One query at a
+time, then all in batches; fetching the items themselves is not part of it. Peers: a product and
+``argpartition`` in numpy, and scikit-learn's ``NearestNeighbors``. Needs ``labelspan[ann]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from labelspan import MLSI
+from labelspan.datasets import make_tagged_vectors
+from labelspan.index.near import Cache, Graph
+from labelspan.index.vectors import Vectors, unit_rows
+
+from .harness import Report, Row, make_parser
+
+WIDTH, LABELS, ANSWERS = 100, 300, 10
+# Rows of the array of vectors for each unit query, best first.
+Search = Callable[[Any], Any]
+
+
+def main(args: argparse.Namespace) -> None:
+    """A table for each size."""
+    report = Report("search_size", args)
+    for size in [10_000] if args.quick else args.sizes:
+        base, queries = make_vectors(size, args)
+        vectors = Vectors(base)
+        exact = [rows for rows, _ in vectors.top(queries, ANSWERS)]
+
+        def add(name: str, search: Search, exact: Any = exact, asked: Any = queries, **notes: Any):
+            return Row(name, notes={**measure(search, asked, exact, args.repeats), **notes})
+
+        rows = [add("labelspan, exact", lambda q, v=vectors: [r for r, _ in v.top(q, ANSWERS)])]
+        rows.append(add("numpy, argpartition", lambda q, b=base: by_numpy(q, b)))
+        peer = NearestNeighbors(n_neighbors=ANSWERS, metric="cosine", algorithm="brute").fit(base)
+        rows.append(
+            add("scikit-learn, brute", lambda q, p=peer: p.kneighbors(q, return_distance=False))
+        )
+        for links, joining in args.graphs:
+            start = time.perf_counter()
+            graph = Graph.build(base, jobs=args.jobs, links=links, joining=joining)
+            notes = {"build s": round(time.perf_counter() - start, 1)}
+            notes |= {"graph MB": round(graph.nbytes / 1e6, 1)}
+            for count in args.proposed:
+                name = f"usearch, {links} links, {joining} joining, {count} proposed"
+                rows.append(
+                    add(name, lambda q, g=graph, v=vectors, c=count: by_graph(q, g, v, c), **notes)
+                )
+        report.add(f"{size:,} vectors of {WIDTH} dimensions, {ANSWERS} answers", rows)
+        report.add(f"The graph of {size:,} vectors as a file", [file_row(base, args.jobs)])
+    report.write()
+
+
+def make_vectors(size: int, args: argparse.Namespace) -> tuple[Any, Any]:
+    """Unit vectors of items and of queries in a space that MLSI learned."""
+    count = size + args.queries
+    drawn = make_tagged_vectors(count, 256, LABELS, rank=120, nuisance=20, random_state=args.seed)
+    learned = min(count, 20_000)
+    space = MLSI(WIDTH).fit(drawn.X[:learned], drawn.Y[:learned])
+    found = np.empty((count, WIDTH), dtype=np.float32)
+    for start in range(0, count, 50_000):
+        found[start : start + 50_000] = unit_rows(space.transform(drawn.X[start : start + 50_000]))
+    return found[:size], found[size:]
+
+
+def by_numpy(queries: Any, base: Any) -> Any:
+    """What anyone would write first."""
+    scores = queries @ base.T
+    best = np.argpartition(scores, -ANSWERS, axis=1)[:, -ANSWERS:]
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
+    return np.take_along_axis(best, order, axis=1)
+
+
+def by_graph(queries: Any, graph: Graph, vectors: Vectors, count: int) -> Any:
+    """Proposals of the graph, ranked by their cosines."""
+    proposed = graph.propose(queries, count)
+    return [vectors.rank(q, rows, ANSWERS)[0] for q, rows in zip(queries, proposed, strict=True)]
+
+
+def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str, Any]:
+    """Recall, times of one query, queries a second in batches of 100, and memory of a batch."""
+    batches = [queries[start : start + 100] for start in range(0, len(queries), 100)]
+    found = [rows for batch in batches for rows in search(batch)]
+    same = [len(set(own) & set(other)) for own, other in zip(found, exact, strict=True)]
+    alone, seconds = [], []
+    for _ in range(repeats):
+        for query in queries[:200]:
+            start = time.perf_counter()
+            search(query[None])
+            alone.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        for batch in batches:
+            search(batch)
+        seconds.append(time.perf_counter() - start)
+    tracemalloc.start()
+    search(batches[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    half, most = 1000 * np.quantile(alone, [0.5, 0.95])
+    return {
+        "recall": f"{np.mean(same) / ANSWERS:.4f}",
+        "p50 ms": f"{half:.2f}",
+        "p95 ms": f"{most:.2f}",
+        "queries/s": round(len(queries) / float(np.median(seconds))),
+        "batch MiB": f"{peak / 2**20:.1f}",
+    }
+
+
+def file_row(base: Any, jobs: int) -> Row:
+    """Writing the graph with the settings of an index, and opening it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "graph"
+        start = time.perf_counter()
+        Cache(base, path, "benchmark").prepare(jobs)
+        built = time.perf_counter() - start
+        start = time.perf_counter()
+        opened = Cache(base, path, "benchmark").ready()
+        seconds = time.perf_counter() - start
+        assert opened is not None
+        size = path.stat().st_size
+    notes = {"build and write s": f"{built:.1f}", "open and check s": f"{seconds:.2f}"}
+    notes |= {"disk MB": f"{size / 1e6:.1f}", "vectors MB": f"{base.nbytes / 1e6:.1f}"}
+    return Row("default settings", notes=notes)
+
+
+def _pair(text: str) -> tuple[int, int]:
+    links, _, joining = text.partition("x")
+    return int(links), int(joining)
+
+
+if __name__ == "__main__":
+    parser = make_parser(__doc__, repeats=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=2, help="threads that build a graph")
+    parser.add_argument(
+        "--graphs", type=_pair, nargs="+", default=[(16, 64), (16, 128)], metavar="LINKSxJOINING"
+    )
+    parser.add_argument("--proposed", type=int, nargs="+", default=[64, 128, 256, 512])
+    main(parser.parse_args())

@@ -1,0 +1,91 @@
+"""The reference of the command, written from the command itself.
+
+``reference/command.md`` holds a comment that is replaced by :func:`page` when it is read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from sphinx.application import Sphinx
+
+from labelspan.cli import app as labelspan
+
+MARK = "<!-- the verbs -->"
+BAR = r"\|"  # in a cell of a table
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("source-read", _fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _fill(app: Sphinx, name: str, source: list[str]) -> None:
+    if MARK in source[0]:
+        source[0] = source[0].replace(MARK, page())
+
+
+def page() -> str:
+    """Every verb with its usage, its words, its arguments and its options, in Markdown."""
+    return "\n".join(part for path, verb in verbs() for part in _verb(path, verb))
+
+
+def verbs() -> Iterator[tuple[str, Any]]:
+    """What can be called, with its full name, in the order of ``labelspan --help``."""
+    yield from _walk("labelspan", typer.main.get_command(labelspan))
+
+
+def _walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _walk(f"{path} {name}", inner)
+
+
+def _verb(path: str, verb: Any) -> Iterator[str]:
+    context = verb.make_context(path, [], resilient_parsing=True)
+    level = "##" if path.count(" ") < 2 else "###"
+    yield f"{level} {path}\n"
+    yield f"```text\n{' '.join([path, *verb.collect_usage_pieces(context)])}\n```\n"
+    yield from _words(inspect.cleandoc(verb.help or ""))
+    panels: dict[str, list[str]] = {}
+    for parameter in verb.params:
+        if not getattr(parameter, "hidden", False):
+            panel = getattr(parameter, "rich_help_panel", None) or ""
+            panels.setdefault(panel, []).append(_row(parameter, context))
+    for panel, rows in panels.items():
+        if panel:
+            yield f"{panel}:\n"
+        yield "| | |\n| --- | --- |"
+        yield from rows
+        yield ""
+
+
+def _words(text: str) -> Iterator[str]:
+    """A verb's help: paragraphs, and a block of its examples, which are indented there."""
+    examples: list[str] = []
+    for paragraph in text.split("\n\n"):
+        if paragraph.startswith("  "):
+            examples.append(paragraph.strip())
+            continue
+        yield from _block(examples)
+        examples = []
+        yield f"{paragraph}\n"
+    yield from _block(examples)
+
+
+def _block(examples: list[str]) -> Iterator[str]:
+    if examples:
+        lines = "\n".join(examples)
+        yield f"```sh\n{lines}\n```\n"
+
+
+def _row(parameter: Any, context: Any) -> str:
+    names, said = parameter.get_help_record(context)
+    if parameter.param_type_name == "argument":
+        names = names.split()[0]
+    # The help is written for rich, where a bracket is escaped; here a bar is.
+    cells = (f"`{names.replace(' range>', '>')}`", said.replace(r"\[", "["))
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', BAR) for cell in cells)} |"

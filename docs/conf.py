@@ -1,0 +1,85 @@
+"""How the documentation is built: ``python -m sphinx -W --keep-going -b html docs OUT``.
+
+Nothing is fetched, neither by the build nor by the pages: formulas become MathML here
+(``_ext/mathml.py``), and the theme brings its own files. The gallery and the pages of single
+names are made in ``gallery`` and ``reference/api/generated``; delete these after a name is gone.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+import labelspan  # noqa: E402 - the path comes first
+
+project = "labelspan"
+author = "the labelspan developers"
+copyright = author
+version = release = labelspan.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+    "command",
+    "mathml",
+]
+root_doc = "index"
+# search.html is the site's own search page; howto/searching.md shows search.md.
+exclude_patterns = ["_build", "_ext", "_templates", "gallery/*.ipynb", "gallery/*.py", "search.md"]
+templates_path = ["_templates"]
+suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
+
+# --- pages -------------------------------------------------------------------------------
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+# --- reference -----------------------------------------------------------------------------
+
+autosummary_generate = True
+# Two names that differ by case alone would be one file on some systems.
+autosummary_filename_map = {"labelspan.datasets.card": "labelspan.datasets.card-function"}
+autodoc_typehints = "none"  # numpydoc's sections say more
+numpydoc_show_class_members = False  # the template lists them
+numpydoc_class_members_toctree = False
+
+# --- gallery -------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,  # its page would ask other hosts for scripts
+    "backreferences_dir": "gallery/used",
+    "doc_module": ("labelspan",),
+    "inspect_global_variables": False,
+}
+
+# --- the look ------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"labelspan {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "labelspan"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}

@@ -1,0 +1,69 @@
+"""
+Learning from a stream
+======================
+
+``partial_fit`` keeps means and products, which add up: after any batch the space is the one that
+``fit`` finds on all rows so far. The question is only how many rows a space needs.
+"""
+
+# %%
+# Noisy vectors such as a sentence encoder gives, with 30 labels, in batches of 50. The picture
+# asks the space now and then how good the neighbours of unseen rows are.
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.decomposition import IncrementalPCA
+
+from labelspan import MLSI
+from labelspan.datasets import make_tagged_vectors
+from labelspan.metrics import principal_angles, retrieval_at_k
+
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
+data = make_tagged_vectors(7_400, 128, 30, rank=15, nuisance=4, noise=3.0, random_state=0)
+X, Y = data.X, data.Y
+X_new, Y_new, X, Y = X[:1000], Y[:1000], X[1000:], Y[1000:]
+DIMENSIONS, BATCH = 20, 50
+ASKED = {50, 100, 200, 400, 800, 1600, 3200, 6400}
+
+
+def judge(space):
+    """The likeness by labels of unseen rows and their ten nearest."""
+    Z, Z_new = space.transform(X[:2000]), space.transform(X_new)
+    return retrieval_at_k(Z_new, Y_new, Z, Y[:2000], k=10).jaccard
+
+
+informed = MLSI(DIMENSIONS, center=True)
+blind = IncrementalPCA(DIMENSIONS)
+scores = {"MLSI": [], "IncrementalPCA": []}
+for start in range(0, len(X), BATCH):
+    rows = slice(start, start + BATCH)
+    informed.partial_fit(X[rows], Y[rows])
+    blind.partial_fit(X[rows])
+    if start + BATCH in ASKED:
+        scores["MLSI"].append((start + BATCH, judge(informed)))
+        scores["IncrementalPCA"].append((start + BATCH, judge(blind)))
+
+whole = MLSI(DIMENSIONS, center=True).fit(X, Y)
+angle = principal_angles(informed.components_.T, whole.components_.T)[0]
+print(f"the stream's space against that of all rows at once: {np.degrees(angle):.1e} degrees")
+
+# %%
+# Two machines, each with half of the rows, can join what they learned.
+one, two = MLSI(DIMENSIONS, center=True), MLSI(DIMENSIONS, center=True)
+one.partial_fit(X[::2], Y[::2])
+two.partial_fit(X[1::2], Y[1::2])
+one.merge(two)
+joined = principal_angles(one.components_.T, whole.components_.T)[0]
+print(f"two halves, joined: {np.degrees(joined):.1e} degrees")
+
+# %%
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for (name, points), style, colour in zip(scores.items(), ("o-", "s--"), COLOURS, strict=False):
+    ax.plot(*zip(*points, strict=True), style, color=colour, label=name, markersize=5)
+plain = retrieval_at_k(X_new, Y_new, X[:2000], Y[:2000], k=10).jaccard
+ax.axhline(plain, color="grey", linewidth=1, label="all 128 dimensions")
+ax.set(xlabel="rows seen", ylabel="Jaccard index of labels, 10 nearest")
+ax.set(title=f"{DIMENSIONS} dimensions, in batches of {BATCH}", ylim=(0, None), xscale="log")
+ax.set_xticks(sorted(ASKED), sorted(ASKED))
+ax.minorticks_off()
+ax.legend()
+plt.show()

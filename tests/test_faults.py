@@ -1,0 +1,284 @@
+"""Faults in a fit: stopped, refused, out of memory or room; what was there before is there."""
+
+import sys
+import threading
+from inspect import CO_GENERATOR
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from stored import answers, made
+from support import classes, features, indicator
+from topics import corpus
+
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, DLEClassifier
+from labelspan.errors import InvalidInput, InvalidLabels, LabelspanError
+
+# --- stopped at any moment ----------------------------------------------------------------
+
+
+class Stopped(BaseException):
+    """What Ctrl-C raises is no Exception either."""
+
+
+def counts(frame, event):
+    """Whether a function of labelspan is entered; what a generator raises may be lost."""
+    code = frame.f_code
+    return (
+        event == "call" and "/labelspan/" in code.co_filename and not code.co_flags & CO_GENERATOR
+    )
+
+
+def stopped(task, step):
+    """Run a task, and stop it at a call of a function of labelspan; whether it came to that."""
+    count = 0
+
+    def watch(frame, event, argument):
+        nonlocal count
+        if counts(frame, event):
+            count += 1
+            if count == step:
+                sys.setprofile(None)
+                raise Stopped
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        task()
+    except Stopped:
+        return True
+    finally:
+        sys.setprofile(before)
+    return False
+
+
+def moments(task):
+    """Some steps from the first call of a task to its last."""
+    count = 0
+
+    def watch(frame, event, argument):
+        nonlocal count
+        count += counts(frame, event)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        task()
+    finally:
+        sys.setprofile(before)
+    return sorted({1, 2, *np.linspace(3, count, 14).astype(int).tolist()})
+
+
+ESTIMATORS = [
+    LSI(3), MLSI(3), MLSI(3, kernel="rbf", gamma=0.1), OPLS(2), CCA(2, alpha=1.0),
+    HSL(2, alpha=1.0), LDA(2), DLE(2), LPP(2), DLEClassifier(n_components=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_that_is_stopped_leaves_what_was_there(estimator):
+    X, y = features("tall", 0), classes(60, 0)
+    other = X[:, :9] * 2 + 1
+    fresh = clone(estimator)
+    for step in moments(lambda: clone(estimator).fit(X, y)):
+        if stopped(lambda: fresh.fit(X, y), step):
+            assert vars(fresh) == vars(clone(estimator)), step
+    once = clone(estimator).fit(X, y)
+    use = once.predict if isinstance(once, DLEClassifier) else once.transform
+    kept, names = use(X), set(vars(once))
+    hits = 0
+    for step in moments(lambda: clone(estimator).fit(other, y)):
+        again = stopped(lambda: once.fit(other, y), step)
+        hits += again
+        if not again:
+            once.fit(X, y)
+        np.testing.assert_array_equal(use(X), kept)
+        assert set(vars(once)) == names
+    assert hits > 5
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_that_is_refused_leaves_what_was_there(estimator):
+    X, y = features("tall", 1), classes(60, 1)
+    once = clone(estimator).fit(X, y)
+    use = once.predict if isinstance(once, DLEClassifier) else once.transform
+    kept = use(X)
+    broken = X[:, :9].copy()
+    broken[50, 3] = np.nan
+    for wrong in ((broken, y), (X[:, :9], y[:30]), (X[:1, :9], y[:1])):
+        if isinstance(estimator, LSI | LPP) and wrong[0].shape == (60, 9) and wrong[1].size < 60:
+            continue
+        with pytest.raises(ValueError, match=r"."):
+            once.fit(*wrong)
+        np.testing.assert_array_equal(use(X), kept)
+        assert once.n_features_in_ == 12
+
+
+def test_an_index_that_is_stopped_in_its_fit_stays():
+    index = made()
+    before = answers(index)
+    texts, labels, ids, metadata = corpus(30, seed=5)
+
+    def again():
+        index.fit(texts, labels, ids, metadata=metadata)
+
+    hits = 0
+    for step in moments(again)[:-1]:
+        index = made()
+        if stopped(again, step):
+            hits += 1
+            assert answers(index) == before
+    assert hits > 8
+
+
+# --- streams ------------------------------------------------------------------------------
+
+
+def blocks(count, rows=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((count, rows, 5)) + 0.3
+    Y = (X[:, :, :3] + rng.standard_normal((count, rows, 3)) > 0.3).astype(float)
+    return X, Y
+
+
+@pytest.mark.parametrize(
+    ("model", "bad"),
+    [
+        (LSI(3), np.nan),
+        (MLSI(3), np.nan),
+        (MLSI(3), np.inf),
+        (OPLS(alpha=1.0), -np.inf),
+        (CCA(alpha=1.0), np.nan),
+    ],
+    ids=str,
+)
+def test_a_bad_number_in_block_900_of_a_stream(model, bad):
+    X, Y = blocks(1000)
+    model, held = clone(model), None
+    X[899, 2, 1] = bad
+    for number in range(1000):
+        if number == 899:
+            held = model.transform(X[0])
+            with pytest.raises(InvalidInput, match="batch 900 is not taken, and the batches") as e:
+                model.partial_fit(X[number], Y[number])
+            assert "\n" not in str(e.value)
+            np.testing.assert_array_equal(model.transform(X[0]), held)
+        else:
+            model.partial_fit(X[number], Y[number])
+    good = np.arange(1000) != 899
+    whole = clone(model).fit(X[good].reshape(-1, 5), Y[good].reshape(-1, 3))
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(model.transform(X[0]), whole.transform(X[0]), atol=1e-8)
+
+
+WRONG = {
+    "another width": (lambda X, Y: (X[:, :4], Y), "4 features"),
+    "fewer labels": (lambda X, Y: (X, Y[:, :2]), "y must have 3 columns"),
+    "fewer rows of labels": (lambda X, Y: (X, Y[:3]), "."),
+    "targets": (lambda X, Y: (X, Y + 0.25), "read as indicator"),
+    "no rows": (lambda X, Y: (X[:0], Y[:0]), "."),
+    "texts": (lambda X, Y: (np.full(X.shape, "a"), Y), "."),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_batch_that_does_not_fit_the_stream(name):
+    change, message = WRONG[name]
+    X, Y = blocks(6)
+    model = MLSI(3).partial_fit(X[0], Y[0]).partial_fit(X[1], Y[1])
+    before = model.transform(X[5])
+    with pytest.raises(InvalidInput, match=f"batch 3 is not taken.*{message}"):
+        model.partial_fit(*change(X[2], Y[2]))
+    np.testing.assert_array_equal(model.transform(X[5]), before)
+    model.partial_fit(X[3], Y[3])
+    whole = MLSI(3).fit(X[[0, 1, 3]].reshape(-1, 5), Y[[0, 1, 3]].reshape(-1, 3))
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
+
+
+def test_a_class_that_was_not_named():
+    X, y = features("tall", 2), classes(60, 2)
+    model = LDA(2, alpha=1.0).partial_fit(X[:40], y[:40] % 3)
+    before = model.transform(X)
+    with pytest.raises(InvalidLabels, match=r"batch 2 is not taken.*had not: .9.; give"):
+        model.partial_fit(X[40:], np.full(20, 9))
+    np.testing.assert_array_equal(model.transform(X), before)
+
+
+def test_a_first_batch_that_is_refused_leaves_nothing():
+    X, Y = blocks(2)
+    model = MLSI(3)
+    with pytest.raises(ValueError, match=r"."):
+        model.partial_fit(np.full((6, 9), np.nan), Y[0])
+    assert vars(model) == vars(MLSI(3))
+    model.partial_fit(X[0], Y[0])
+    assert model.n_features_in_ == 5
+
+
+@pytest.mark.parametrize("model", [LSI(3), MLSI(3), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str)
+def test_a_stream_that_is_stopped_goes_on(model):
+    X, Y = blocks(4)
+    whole = clone(model).fit(X.reshape(-1, 5), Y.reshape(-1, 3))
+    sketch = clone(model).partial_fit(X[0], Y[0])
+    steps = moments(lambda: clone(sketch).partial_fit(X[1], Y[1]).transform(X[0]))
+    hits = 0
+    for step in steps:
+        streamed = clone(model).partial_fit(X[0], Y[0])
+        before = streamed.transform(X[0])
+
+        def more(streamed=streamed):
+            streamed.partial_fit(X[1], Y[1])
+
+        if stopped(more, step):
+            hits += 1
+            np.testing.assert_array_equal(streamed.transform(X[0]), before)
+            streamed.partial_fit(X[1], Y[1])
+        streamed.partial_fit(X[2], Y[2])
+        # Solving may be stopped as well; it is done again when asked for.
+        stopped(lambda streamed=streamed: streamed.transform(X[0]), step)
+        streamed.partial_fit(X[3], Y[3])
+        stopped(lambda streamed=streamed: streamed.transform(X[0]), step)
+        np.testing.assert_allclose(streamed.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
+        np.testing.assert_allclose(streamed.transform(X[0]), whole.transform(X[0]), atol=1e-8)
+    assert hits > 3
+
+
+def test_merging_that_is_stopped_changes_nothing():
+    X, Y = blocks(2)
+    for step in range(1, 12):
+        one, two = MLSI(3).partial_fit(X[0], Y[0]), MLSI(3).partial_fit(X[1], Y[1])
+        before = one.transform(X[0])
+        if stopped(lambda one=one, two=two: one.merge(two), step):
+            np.testing.assert_array_equal(one.transform(X[0]), before)
+        assert one._stream.batches in (1, 2)
+
+
+def test_labels_are_read_whole_or_not_at_all():
+    """An indicator with an entry that is no label, deep inside."""
+    X, Y = features("tall", 3), indicator(60, 3)
+    Y[57, 1] = np.inf
+    with pytest.raises(LabelspanError, match="y"):
+        MLSI(3).fit(X, Y)
+
+
+def test_threads_do_not_see_a_half_fitted_space():
+    """Reading beside a fit that is refused at its end gives what was there."""
+    X, y = features("tall", 4), classes(60, 4)
+    model = MLSI(3).fit(X, y)
+    before, wrong, stop = model.transform(X), [], threading.Event()
+
+    def read():
+        while not stop.is_set():
+            found = model.transform(X)
+            if not np.array_equal(found, before):
+                wrong.append(found)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for _ in range(20):
+        with pytest.raises(ValueError, match=r"."):
+            model.fit(X, np.full(60, np.nan))
+    stop.set()
+    thread.join()
+    assert not wrong
