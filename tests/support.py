@@ -38,7 +38,8 @@ def scattered(shape, density, rng, dtype=np.float64):
     """A sparse matrix of uniform entries; scipy's own takes its generator by two names."""
     flat = rng.choice(shape[0] * shape[1], round(density * shape[0] * shape[1]), replace=False)
     entries = rng.random(flat.size).astype(dtype)
-    return sparse.csr_array((entries, np.unravel_index(flat, shape)), shape=shape)
+    where = [index.astype(np.int32) for index in np.unravel_index(flat, shape)]
+    return sparse.csr_array((entries, tuple(where)), shape=shape)
 
 
 def indicator(rows, seed, labels=4):

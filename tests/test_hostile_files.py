@@ -68,7 +68,7 @@ def test_flipped_bytes(small, before, record_property):
         for name, path in files(small).items()
         for place in range(path.stat().st_size)
     ]
-    chosen = sample(cases, 300)
+    chosen = sample(cases, 200)
     refusals, harmless = count_flips(small, before, chosen)
     record_property("flips", f"{len(chosen)} of {len(cases)}: {refusals}, {harmless} harmless")
     if THOROUGH:
@@ -84,7 +84,7 @@ def test_every_byte_of_the_headers_is_guarded(small, before):
         for place in range(min(128, path.stat().st_size))
         if name in {"manifest.json", "vectors.npy", LOOSE}
     ]
-    count_flips(small, before, sample(heads, 120))
+    count_flips(small, before, sample(heads, 60))
 
 
 def cuts(path):
@@ -97,7 +97,7 @@ def cuts(path):
 
 def test_cut_files(small, before):
     cases = [(name, place) for name, path in files(small).items() for place in cuts(path)]
-    for name, place in sample(cases, 200):
+    for name, place in sample(cases, 150):
         path = files(small)[name]
         with changed(path, path.read_bytes()[:place]):
             refused(small)
@@ -112,7 +112,7 @@ def test_cut_files(small, before):
 def test_files_in_the_place_of_others(small, before):
     found = files(small)
     pairs = [(a, b) for a in found for b in found if a < b]
-    for one, two in sample(pairs, 91):
+    for one, two in sample(pairs, 60):
         contents = found[one].read_bytes(), found[two].read_bytes()
         with changed(found[one], contents[1]), changed(found[two], contents[0]):
             refused(small)
@@ -184,7 +184,7 @@ def test_unverified_damage_never_crashes(small, before):
     rng = np.random.default_rng(2)
     names = ["items.sqlite", "vectors.npy", "estimator_components.npy", "words.json"]
     cases = [(n, p) for n in names for p in range(files(small)[n].stat().st_size)]
-    for name, place in sample(cases, 80):
+    for name, place in sample(cases, 50):
         path = files(small)[name]
         content = bytearray(path.read_bytes())
         content[place] = int(rng.integers(256))

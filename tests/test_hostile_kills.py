@@ -87,7 +87,7 @@ seen, kills = set(), 0
 for old, new, index in ((0, 1, small), (1, 2, large)):
     step = 0
     while True:
-        step += 1 if THOROUGH else 3
+        step += 1 if THOROUGH else 5
         killed = child(lambda: index.save(out), step=step)
         found = states.index(state())
         assert found in (old, new), (old, step)
@@ -134,12 +134,12 @@ start = time.perf_counter()
 assert not child(fit)
 took = time.perf_counter() - start
 __import__("shutil").rmtree(out)
-for step in (1, 3, 8, 20, 40, 60):
+for step in (1, 8, 40):
     kills += child(fit, step=step)
     assert length() in (0, 16)
     if length():
         __import__("shutil").rmtree(out)
-for _ in range(4):
+for _ in range(3):
     kills += child(fit, delay=random.uniform(0.3, 1.0) * took)
     assert length() in (0, 16)
     if length():
@@ -150,7 +150,7 @@ again = command("fit", corpus, "--out", out, "--dimensions", 2, "--force")
 before = state()
 assert not child(again)
 after = state()
-for step in (2, 30, 50, 58, 62, 66):
+for step in (2, 50, 62):
     kills += child(again, step=step)
     assert state() in (before, after)
 # All items of a file are added, or none.
@@ -159,7 +159,7 @@ assert not child(add)
 took = time.perf_counter() - start
 assert length() == 40
 seen = set()
-for round in range(10):
+for round in range(6):
     if length() == 40:
         with SemanticIndex.load(out, write=True) as index:
             index.remove([item["id"] for item in items[16:]])
@@ -247,7 +247,7 @@ def write(index):
 
 pairs = [start(write(small)), start(write(large))]
 seen, reads = set(), 0
-until = time.monotonic() + (20 if THOROUGH else 3)
+until = time.monotonic() + (20 if THOROUGH else 1)
 while time.monotonic() < until or len(seen) < 2:
     seen.add(states.index(state()))
     reads += 1
@@ -271,12 +271,12 @@ def numbers(script, folder):
 
 def test_a_save_killed_at_any_step(tmp_path):
     (kills,) = numbers(SAVES, tmp_path)
-    assert kills > 20
+    assert kills > 12
 
 
 def test_the_commands_killed_at_many_moments(tmp_path):
     (kills,) = numbers(COMMANDS, tmp_path)
-    assert kills > 12
+    assert kills > 6
 
 
 def test_two_writers_and_a_reader(tmp_path):

@@ -1,9 +1,12 @@
 """The package: what importing it brings along, its oldest versions, and what a release holds."""
 
-import re
+import importlib.util
+import io
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,82 @@ def test_the_oldest_versions_are_those_that_are_promised():
         name, version = one.split(">=")
         # 13 promises 13.0.0.
         assert f"{version}.0.0".split(".")[:3] == f"{pinned[name]}.0".split(".")[:3], name
+
+
+# --- what a release holds ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def check():
+    spec = importlib.util.spec_from_file_location("check", ROOT / "tools" / "check_release.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SOURCES = {"labelspan/__init__.py", "labelspan/errors.py"}
+
+
+def wheel(check, **changes):
+    """A wheel as it should be, with changes: ``None`` takes a file away."""
+    about = dict.fromkeys((f"labelspan-1.0.dist-info/{name}" for name in check.ABOUT), b"x")
+    files = dict.fromkeys(check.DATA | SOURCES, b"x") | about
+    files |= {"labelspan/web/static/app.js": b"x", "labelspan/web/templates/home.html": b"x"}
+    files |= changes
+    return {name: content for name, content in files.items() if content is not None}
+
+
+def test_a_good_wheel_has_no_faults(check):
+    assert check.faults_of_wheel(wheel(check), SOURCES) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("labelspan/py.typed", None, "is missing"),
+        ("labelspan/errors.py", None, "is missing"),
+        ("labelspan/datasets/debtags_corpus.jsonl.gz", None, "is missing"),
+        ("labelspan/gone.py", b"", "does not belong there"),
+        ("tests/test_x.py", b"", "does not belong there"),
+        ("labelspan/__pycache__/errors.cpython-311.pyc", b"", "is stray"),
+        ("labelspan/errors.py", b"open('/home/someone/data')", "names a folder of one machine"),
+        ("labelspan/errors.py", bytes(2**22 + 1), "is large"),
+    ],
+)
+def test_a_fault_of_a_wheel_is_seen(check, name, content, fault):
+    found = check.faults_of_wheel(wheel(check, **{name: content}), SOURCES)
+    assert any(one.startswith(f"{name} {fault}") for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("README.md", b"[more](docs/gone.md)", "links to docs/gone.md, which is missing"),
+        ("README.md", None, "is missing"),
+        ("shared/data.npz", b"", "does not belong there"),
+        ("benchmarks/results/a.json", b"", "is stray"),
+        ("tests/.hypothesis/x", b"", "is stray"),
+        ("docs/a.md", b"see /home/someone/a", "names a folder of one machine"),
+    ],
+)
+def test_a_fault_of_an_sdist_is_seen(check, name, content, fault):
+    good = {
+        "README.md": b"[more](docs/a.md), [web](https://a.b)",
+        "docs/a.md": b"",
+        "src/a.py": b"",
+    }
+    assert check.faults_of_sdist(good, {"README.md"}) == []
+    files = {key: text for key, text in (good | {name: content}).items() if text is not None}
+    found = check.faults_of_sdist(files, {"README.md"})
+    assert any(one.startswith(f"{name} {fault}") for one in found), found
+
+
+def test_members_are_read_from_both_kinds_of_archive(check, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        archive.writestr("labelspan/errors.py", "x")
+    assert check.members(tmp_path / "a.whl") == {"labelspan/errors.py": b"x"}
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        entry = tarfile.TarInfo("labelspan-1.0/src/a.py")
+        entry.size = 1
+        archive.addfile(entry, io.BytesIO(b"y"))
+    assert check.members(tmp_path / "a.tar.gz") == {"src/a.py": b"y"}

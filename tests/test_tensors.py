@@ -197,3 +197,19 @@ def test_data_is_never_changed():
         model.fit(given, labels).transform(given)
     np.testing.assert_array_equal(given, X)
     np.testing.assert_array_equal(labels, Y)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_constant_column_of_a_sparse_tensor_has_no_weight(device):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4)) * (rng.random((30, 4)) < 0.7)
+    y = np.arange(30) % 3
+    still = np.column_stack([X[:, :2], np.full(30, 0.7), X[:, 2:]])
+    model = LDA().fit(torch.tensor(still, device=device).to_sparse_csr(), y)
+    weights = model.components_.cpu().numpy()
+    assert np.abs(weights[:, 2]).max() < 1e-12
+    plain = LDA().fit(torch.tensor(X, device=device).to_sparse_csr(), y)
+    np.testing.assert_allclose(
+        np.delete(weights, 2, axis=1), plain.components_.cpu().numpy(), atol=1e-9
+    )
+    assert float(model.mean_[2]) == pytest.approx(0.7, abs=0)

@@ -197,8 +197,12 @@ def test_an_index_that_fails_in_a_way_nobody_foresaw_is_looked_at_again(own, cap
         make_index(own, count=30)
         with monkeypatch.context() as broken:
             closed = []
+
+            def close(index):
+                closed.append(index)
+
             broken.setattr(SemanticIndex, "axes", lambda *args: 1 / 0)
-            broken.setattr(SemanticIndex, "close", closed.append)
+            broken.setattr(SemanticIndex, "close", close)
             assert served.look_again() is False
             assert len(closed) == 1, "what was opened is let go"
         assert "ZeroDivisionError" in caplog.text

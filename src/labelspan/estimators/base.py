@@ -105,9 +105,15 @@ class SpaceEstimator(Space):
         kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         rng = check_random_state(self.random_state)
         reference = landmark_rows(type(self).__name__, kernel, data, self.landmarks, rng)
-        kernel_map = KernelMap(kernel, reference)
-        coordinates = kernel_map.features(data).astype(data.dtype)
+        kernel_map, coordinates = self._map_kernel(kernel, reference)
+        if reference is not data:
+            coordinates = kernel_map.features(data)
+        coordinates = coordinates.astype(data.dtype, copy=False)
         return Features(as_operator(coordinates), data.dtype, kernel_map)
+
+    def _map_kernel(self, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
+        """The map by which a kernel becomes features, and those of the reference rows."""
+        return KernelMap.of(kernel, reference)
 
     def _center(self, X: Operator, kernel_map: KernelMap | None = None) -> tuple[Operator, Array]:
         """X centred where the estimator centres, and the row that was taken off."""

@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from ..factors import Factor
-from ..operators.arrays import like
+from ..operators import as_operator
+from ..operators.arrays import Array, like
+from ..operators.kernels import Kernel, KernelMap, symmetric_kernel
 from ..solvers import Solver, Statistics, solve_statistics
+from ..solvers.krylov import truncated_svd
 from .base import Invertible
 from .overflow import refuse_overflow
 from .space import Limit
@@ -17,6 +21,11 @@ from .streaming import Stream, Streaming, when_streaming
 from .whole import whole
 
 __all__ = ["LSI"]
+
+# A kernel's leading directions are found by iteration where the rows are so many times more.
+_KERNEL_SHARE = 8
+# Of their squared eigenvalues: the directions are then right to about six digits.
+_KERNEL_TOL = 1e-12
 
 
 class LSI(Invertible, Streaming):
@@ -138,6 +147,30 @@ class LSI(Invertible, Streaming):
             home=features.operator,
         )
         return self
+
+    def _map_kernel(self, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
+        """Of all coordinates LSI keeps the leading ones, so that no others are computed."""
+        rows, count = reference.shape[0], self.n_components
+        if count is None or _KERNEL_SHARE * count > rows:
+            return super()._map_kernel(kernel, reference)
+        if self.solver != "auto" or self.landmarks is not None:
+            return super()._map_kernel(kernel, reference)
+        gram = symmetric_kernel(kernel, reference)
+        means = np.zeros(rows)
+        if self.center:
+            means = gram.mean(axis=0)
+            gram -= means
+            gram -= gram.mean(axis=1, keepdims=True)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        svd = truncated_svd(as_operator(gram), count, tol=_KERNEL_TOL, max_iter=100, rng=rng)
+        values = np.sqrt(svd.values)
+        negative = (svd.right * (gram @ svd.right)).sum(axis=0) <= 0.5 * values
+        if not svd.converged or values.size < count or negative.any():
+            return super()._map_kernel(kernel, reference)
+        root = np.sqrt(values)
+        projection = svd.right / root
+        # The directions are orthogonal to the constant, so that centring takes the means off.
+        return KernelMap(kernel, reference, projection), svd.right * root + means @ projection
 
     @when_streaming
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -268,7 +268,7 @@ class MLSI(Invertible, LabelledEstimator):
             kernel = Kernel(self.label_kernel, params=options)
         else:
             kernel = Kernel(self.label_kernel, **options)
-        coordinates = KernelMap(kernel, known).features(known)
+        _, coordinates = KernelMap.of(kernel, known)
         if self.center:
             coordinates -= coordinates.mean(axis=0)
         out = np.zeros((labels.values.shape[0], coordinates.shape[1]))

@@ -55,7 +55,7 @@ def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) 
     learned = {**values, **arrays}
     # What a class defines itself, say as a property, is no result either.
     strange = [name for name in learned if not _LEARNED.fullmatch(name) or hasattr(kind, name)]
-    if strange or learned.get("_kernel_map") is not None:
+    if strange:
         raise InvalidFile("manifest.json: the estimator has results of a strange name.")
     try:
         estimator = kind(**params)

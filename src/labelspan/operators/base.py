@@ -109,6 +109,10 @@ class Operator(ABC):
             out[:, part] = host(self.rmatmat(values))
         return (out + out.T) / 2
 
+    def rough_gram(self) -> Array:
+        """``X.T @ X`` good to the width of the data, for its leading directions alone."""
+        return self.gram()
+
     def moments(self, block: Array) -> tuple[Array, Array]:
         """``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
         return self.gram(), self.cross(block)

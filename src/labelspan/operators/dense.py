@@ -10,10 +10,12 @@ import numpy as np
 from ..errors import InvalidInput
 from .base import Array, Operator
 
-__all__ = ["Dense"]
+__all__ = ["DIGITS_TO_LOSE", "Dense"]
 
 _BLOCK_BYTES = 1 << 25
 _FIRST_ROWS = 64
+# Sums of squares about zero may be so many times those about the means, of 16 digits.
+DIGITS_TO_LOSE = 1e3
 
 
 class Dense(Operator):
@@ -72,11 +74,10 @@ class Dense(Operator):
         return out
 
     def gram(self) -> Array:
-        out = np.zeros((self.shape[1], self.shape[1]))
-        for part in self._slices():
-            piece = self._piece(part, np.float64)
-            out += piece.T @ piece
-        return out
+        return self.moments(np.empty((self.shape[0], 0)))[0]
+
+    def rough_gram(self) -> Array:
+        return self._moments(np.empty((self.shape[0], 0)), self.dtype)[0]
 
     def cross(self, block: Array) -> Array:
         out = np.zeros((self.shape[1], block.shape[1]))
@@ -85,14 +86,30 @@ class Dense(Operator):
         return out
 
     def moments(self, block: Array) -> tuple[Array, Array]:
-        if self._offset is None and self.dtype == np.float64:
+        return self._moments(block, np.float64)
+
+    def _moments(self, block: Array, dtype: Any) -> tuple[Array, Array]:
+        if self._offset is None:
+            return self._products(block, dtype)
+        # Centred afterwards: no copy of the data is made. The sums come with the products.
+        ones = np.ones((self.shape[0], 1))
+        gram, cross = Dense(self._array)._products(np.hstack([block, ones]), dtype)
+        aside = np.outer(cross[:, -1], self._offset)
+        about = gram - aside - aside.T + self.shape[0] * np.outer(self._offset, self._offset)
+        if (np.diag(gram) > DIGITS_TO_LOSE * np.diag(about)).any():
+            return self._products(block, dtype)
+        return about, cross[:, :-1] - np.outer(self._offset, block.sum(axis=0))
+
+    def _products(self, block: Array, dtype: Any) -> tuple[Array, Array]:
+        """Both products, of rows in a width, summed in float64."""
+        if self._offset is None and self.dtype == dtype == np.float64:
             return self._array.T @ self._array, self._array.T @ block
         gram = np.zeros((self.shape[1], self.shape[1]))
         cross = np.zeros((self.shape[1], block.shape[1]))
         for part in self._slices():
-            piece = self._piece(part, np.float64)
+            piece = self._piece(part, dtype)
             gram += piece.T @ piece
-            cross += piece.T @ block[part]
+            cross += piece.T @ block[part].astype(dtype, copy=False)
         return gram, cross
 
     def cogram(self) -> Array:

@@ -1,11 +1,12 @@
 """Kernels as features: rows become coordinates whose inner products are the kernel.
 
 With ``K = k(Z, Z) = U diag(g) U'`` over reference rows Z, the map
-``phi(x) = k(x, Z) U g^-1/2`` has ``phi(x) phi(x')' = k(x, x')`` exactly where Z holds all
-rows of the fit (the dual form of every method), and approximately where Z is a part of
-them (Nystroem landmarks). Centring phi by columns is what kernel PCA does to K. So a
-method with a kernel is the linear method on ``phi(X)``, and no solver knows the
-difference. Of a function that is no kernel, such as the sigmoid, the positive part counts.
+``phi(x) = k(x, Z) U g^-1/2`` (or a rotation of it, as a Cholesky factor gives) has
+``phi(x) phi(x')' = k(x, x')`` exactly where Z holds all rows of the fit (the dual form of
+every method), and approximately where Z is a part of them (Nystroem landmarks). Centring
+phi by columns is what kernel PCA does to K. So a method with a kernel is the linear method
+on ``phi(X)``, and no solver knows the difference. Of a function that is no kernel, such as
+the sigmoid, the positive part counts.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from ..errors import InvalidInput
 from .base import Array
 
-__all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows"]
+__all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows", "symmetric_kernel"]
 
 # The most rows for which the n x n kernel matrix and its eigenvectors are formed:
 # 5,000 x 5,000 in float64 is 191 MiB.
 KERNEL_LIMIT = 5000
 _NULL = 1e-12
+# Pivots of a Cholesky factor above this share of the largest are no rounding.
+_SAFE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -51,25 +55,46 @@ class Kernel:
         return np.asarray(values, dtype=np.float64)
 
 
+@dataclass(frozen=True)
 class KernelMap:
-    """The map ``phi`` for a kernel and reference rows."""
+    """The map ``phi(x) = k(x, Z) @ projection`` for a kernel and reference rows Z."""
 
-    def __init__(self, kernel: Kernel, reference: Any) -> None:
-        self.kernel = kernel
-        self.reference = reference
-        gram = kernel(reference, reference)
-        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    kernel: Kernel
+    reference: Any
+    projection: Array
+
+    @classmethod
+    def of(cls, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
+        """The map, and the coordinates that it gives the reference rows.
+
+        By a Cholesky factor where the kernel matrix is safely definite, which costs a tenth
+        of its eigenvectors; these show what is null where it is not.
+        """
+        gram = symmetric_kernel(kernel, reference)
+        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+        pivots = np.square(np.diag(lower))
+        if not failed and pivots.min() > _SAFE * pivots.max():
+            inverse, _ = lapack.dtrtri(lower, lower=1)
+            return cls(kernel, reference, inverse.T), lower
+        values, vectors = np.linalg.eigh(gram)
         keep = values > _NULL * max(values[-1], 0.0)
         if not keep.any():
             raise InvalidInput(
                 "kernel: no direction is left between the rows, for no eigenvalue of the kernel "
                 "matrix is above zero; choose another kernel or gamma."
             )
-        self.projection = vectors[:, keep] / np.sqrt(values[keep])
+        root = np.sqrt(values[keep])
+        return cls(kernel, reference, vectors[:, keep] / root), vectors[:, keep] * root
 
     def features(self, rows: Any) -> Array:
         """``phi`` of some rows, in float64."""
         return np.asarray(self.kernel(rows, self.reference) @ self.projection)
+
+
+def symmetric_kernel(kernel: Kernel, rows: Any) -> Array:
+    """The kernel between rows and themselves, symmetric to the last bit."""
+    gram = kernel(rows, rows)
+    return (gram + gram.T) / 2
 
 
 def landmark_rows(

@@ -162,8 +162,9 @@ class Sparse(Operator):
         means[gone] = first[gone]
         kept = ~gone[csr.indices]
         starts = np.concatenate([[0], np.cumsum(kept)])[csr.indptr].astype(csr.indptr.dtype)
-        rest = sparse.csr_array((csr.data[kept], csr.indices[kept], starts), shape=csr.shape)
-        return Sparse(rest).shifted(np.where(gone, 0.0, means)), means
+        rest = copy(self)
+        rest._csr = sparse.csr_array((csr.data[kept], csr.indices[kept], starts), shape=csr.shape)
+        return rest.shifted(np.where(gone, 0.0, means)), means
 
     def rows(self, index: Array) -> Operator:
         other = copy(self)

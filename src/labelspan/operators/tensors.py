@@ -157,6 +157,25 @@ class SparseTensor(TensorOperator):
         sums.index_add_(0, columns, self._csr.values().double())
         return host(sums) / self.shape[0]
 
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        # Less its mean a constant column is nothing; what a product corrected afterwards
+        # would leave of it is rounding, which must not pass for a feature.
+        counts = torch.diff(self._transpose.crow_indices().long())
+        full = torch.nonzero(counts == self.shape[0]).flatten()
+        starts = self._transpose.crow_indices().long()[full]
+        entries = self._transpose.values()
+        same = [
+            bool((entries[at : at + self.shape[0]] == entries[at]).all()) for at in starts.tolist()
+        ]
+        gone = torch.zeros(self.shape[1], dtype=torch.bool, device=self.device)
+        gone[full] = torch.tensor(same, dtype=torch.bool, device=self.device)
+        if not any(same):
+            return self.shifted(means), means
+        means[host(gone).astype(bool)] = host(entries[starts])[np.array(same)]
+        rest = SparseTensor(_without(self._csr, gone))
+        return rest.shifted(np.where(host(gone).astype(bool), 0.0, means)), means
+
     def sum_of_squares(self) -> float:
         return float(self._csr.values().double().square().sum())
 
@@ -213,6 +232,14 @@ def _transposed(values: Any) -> Any:
     kind = values.col_indices().dtype
     indices = starts.to(kind), row_of[order].to(kind)
     return _csr(*indices, values.values()[order], shape=(columns, rows))
+
+
+def _without(values: Any, gone: Any) -> Any:
+    """A CSR tensor with some columns emptied."""
+    kept = ~gone[values.col_indices().long()]
+    starts = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
+    starts = starts[values.crow_indices().long()].to(values.crow_indices().dtype)
+    return _csr(starts, values.col_indices()[kept], values.values()[kept], shape=values.shape)
 
 
 def _widened(values: Any) -> Any:

@@ -15,6 +15,10 @@ from .small import psd_basis, psd_solve, spectral, thin_spectrum
 __all__ = ["Gram", "solve_statistics"]
 
 
+# Directions with this share of the largest eigenvalue stand clear of a float32 product's rounding.
+_CLEAR = 1e-3
+
+
 @dataclass(frozen=True)
 class Gram:
     """One pass over the rows for ``X'X`` and ``X'L``; nothing else of the data is used.
@@ -52,10 +56,16 @@ class Gram:
 
     def solve(self, problem: Problem) -> Solution:
         labels = problem.factor.labels
-        if labels is None:
-            gram, cross = problem.X.gram(), None
-        else:
-            gram, cross = problem.X.moments(labels)
+        if labels is not None:
+            return self._solve(problem, *problem.X.moments(labels))
+        if problem.X.dtype != np.float64:
+            found = self._solve(problem, problem.X.rough_gram(), None)
+            values = found.eigenvalues
+            if values.size == problem.n_components and values[-1] > _CLEAR * values[0]:
+                return found
+        return self._solve(problem, problem.X.gram(), None)
+
+    def _solve(self, problem: Problem, gram: Array, cross: Array | None) -> Solution:
         return solve_statistics(
             gram,
             cross,

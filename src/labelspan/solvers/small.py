@@ -128,7 +128,12 @@ def spectral(
     if values.size == 0:
         return np.zeros(0), np.zeros((0, 0))
     if coordinates is None:
-        coordinates = np.zeros((values.size, 0))
+        # The basis is the answer: what X says alone.
+        shrunk = values / (values + alpha)
+        spectrum = (factor.share * values * shrunk)[:count]
+        keep = spectrum > RANK_TOLERANCE * spectrum[0]
+        chosen = np.eye(values.size, spectrum.size)[:, keep]
+        return spectrum[keep], chosen / np.sqrt(values + alpha)[:, None]
     if factor.regression is not None:
         shifted = values + factor.regression.alpha
         fitted = coordinates * (values / shifted)[:, None]

@@ -8,11 +8,9 @@ import numpy as np
 
 from ..operators import Operator
 from ..operators.base import Array
+from ..operators.dense import DIGITS_TO_LOSE
 
 __all__ = ["Statistics"]
-
-# Sums of squares about zero may be so many times those about the mean, of 16 digits.
-_DIGITS_TO_LOSE = 1e3
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Statistics:
         gram, cross = X.moments(np.column_stack([shifted, np.ones(n)]))
         x_mean = cross[:, -1] / n
         about_mean = np.diag(gram) - n * x_mean**2
-        if (np.diag(gram) > _DIGITS_TO_LOSE * about_mean).any():
+        if (np.diag(gram) > DIGITS_TO_LOSE * about_mean).any():
             # Columns far from zero, or constant: their means go before the products.
             centered, x_mean = X.centered()
             gram, cross = centered.gram(), centered.cross(shifted)
