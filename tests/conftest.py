@@ -38,3 +38,10 @@ def original_small(tmp_path_factory):
 def small(original_small, tmp_path):
     """A copy of it."""
     return Path(shutil.copytree(original_small, tmp_path / "index"))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -103,6 +103,15 @@ def test_a_fold_without_labels_scores_zero():
     assert min(scores[:2]) > 0
 
 
+def test_more_components_than_the_rows_hold_are_scored_as_those_there_are():
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.standard_normal((12, 40)), 5, axis=0)
+    Y = np.repeat(rng.random((12, 3)) < 0.5, 5, axis=0).astype(int)
+    found = tune(MLSI(), X, Y, n_components=[50], alpha=[1.0], beta=[0.2], cv=3)
+    assert found.best_params["n_components"] <= 12
+    assert found.best_estimator.n_components_ == found.best_params["n_components"]
+
+
 def test_the_picture():
     X, Y = features("tall", 7), indicator(60, 7)
     result = tune(MLSI(), X, Y, n_components=[2, 3], alpha=[0.1, 1.0, 10.0], beta=[0.2, 0.6])

@@ -31,7 +31,7 @@ __all__ = ["faults_of_sdist", "faults_of_wheel", "main", "members"]
 ROOT = Path(__file__).parent.parent
 
 # Tests of the core that need no extra. Those of the other layers run with all the others.
-CORE = ("operators", "factors", "solvers", "estimators", "streaming", "index", "cli")
+CORE = ("operators", "factors", "solvers", "estimators", "index", "cli")
 
 # Compared with libraries of which one asks for a newer numpy than the oldest that is promised;
 # they run with all the other tests.

@@ -140,7 +140,7 @@ def tune(
             f"but {cv!r} was given."
         )
     rng = np.random.default_rng(random_state)
-    folds = []
+    folds, found = [], []
     for _, place in KFold(cv, shuffle=True, random_state=random_state).split(known):
         left_out = known[place]
         train = np.setdiff1d(np.arange(features.operator.shape[0]), left_out)
@@ -149,6 +149,11 @@ def tune(
         fold = _Fold(estimator, features.operator, labels, train, left_out)
         fold.build_basis(grid, random_state)
         folds.append([fold.score(params, score) for params in grid])
+        found.append([fold.directions(params) for params in grid])
+    # Where the rows hold fewer directions than a candidate asks for, it was scored with those.
+    for params, there in zip(grid, np.min(found, axis=0).tolist(), strict=True):
+        if params["n_components"] is not None:
+            params["n_components"] = min(params["n_components"], there)
     scores = zip(*folds, strict=True)
     candidates = tuple(Candidate(p, tuple(s)) for p, s in zip(grid, scores, strict=True))
     best = max(candidates, key=lambda candidate: candidate.mean)
@@ -205,6 +210,11 @@ class _Fold:
         inside = self._found[key][:, : params["n_components"]]
         scores = (self._coordinates @ inside) @ self._basis.images(inside) + self._means
         return scoring(self._truth, scores)
+
+    def directions(self, params: Mapping[str, Any]) -> int:
+        """How many directions a candidate that was scored has."""
+        inside = self._found[params["alpha"], params.get("beta", 0.0)]
+        return inside[:, : params["n_components"]].shape[1]
 
     def _solve(self, alpha: float, beta: float) -> Array:
         estimator = self._estimator

@@ -1,0 +1,212 @@
+"""Retrieval measures: brute force, by hand, invariances, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+from sklearn import metrics as sk
+
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from labelspan.metrics import (
+    ranked_at_k,
+    retrieval_at_k,
+)
+from labelspan.metrics import retrieval as module
+
+SEEDS = range(3)
+GOOD = np.array([[1, 0], [0, 1], [1, 1]])
+
+
+# --- retrieval ---
+
+
+def corpus(seed, queries=23, items=31, labels=6):
+    rng = np.random.default_rng(seed)
+    vectors = [rng.standard_normal((n, 4)) for n in (queries, items)]
+    for side in vectors:
+        side[rng.random(side.shape) < 0.3] = 0.0
+    tags = [(rng.random((n, labels)) < 0.3).astype(int) for n in (queries, items)]
+    tags[0][3] = 0
+    tags[0][:, -1] = tags[1][:, -1] = 0
+    # This query's only label is on no item.
+    tags[0][4] = np.eye(labels, dtype=int)[-1]
+    return vectors[0], tags[0], vectors[1], tags[1]
+
+
+def nearness(one, two, metric):
+    if metric == "euclidean":
+        return -np.linalg.norm(one - two)
+    length = np.linalg.norm(one) * np.linalg.norm(two)
+    return one @ two / (length or 1.0) if metric == "cosine" else one @ two
+
+
+def brute_force(lists, query_labels, item_labels, k, left=()):
+    """Precision, nDCG (scikit-learn's) and Jaccard, query by query, from ranked lists."""
+    rows = []
+    for query, (order, own) in enumerate(zip(lists, query_labels, strict=True)):
+        if not own.any():
+            continue
+        pool = [item for item in range(len(item_labels)) if (query, item) not in left]
+        gain = {i: (own & item_labels[i]).sum() / (own | item_labels[i]).sum() for i in pool}
+        found = [gain[item] for item in order[:k]]
+        place = {item: -rank for rank, item in enumerate(order)}
+        scores = [place.get(item, -len(pool) - 1.0) for item in pool]
+        ndcg = sk.ndcg_score([[gain[item] for item in pool]], [scores], k=k, ignore_ties=True)
+        rows.append((np.mean(np.array(found) > 0), ndcg, np.mean(found)))
+    return np.mean(rows, axis=0)
+
+
+def three(found):
+    return found.precision, found.ndcg, found.jaccard
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_retrieval_by_brute_force(seed, metric):
+    queries, query_labels, items, item_labels = given = corpus(seed)
+    near = np.array([[nearness(q, i, metric) for i in items] for q in queries])
+    lists = np.argsort(-near, axis=1, kind="stable")
+    for k in (1, 5, 31):
+        found = retrieval_at_k(*given, k=k, metric=metric)
+        expected = brute_force(lists, query_labels, item_labels, k)
+        np.testing.assert_allclose(three(found), expected)
+        assert found.n_queries == query_labels.any(axis=1).sum()
+        assert found.left_out == 23 - found.n_queries > 0
+        shared = query_labels @ item_labels.T
+        assert found.unmatched == (~shared.any(axis=1)).sum() - found.left_out > 0
+        assert ranked_at_k(lists, query_labels, item_labels, k) == found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_query_does_not_find_itself(seed):
+    _, _, items, labels = corpus(seed)
+    near = np.array([[nearness(q, i, "cosine") for i in items] for q in items])
+    np.fill_diagonal(near, -2)
+    lists = np.argsort(-near, axis=1, kind="stable")[:, :-1]
+    left = {(row, row) for row in range(31)}
+    found = retrieval_at_k(items, labels, items, labels, k=5, exclude_self=True)
+    np.testing.assert_allclose(three(found), brute_force(lists, labels, labels, 5, left))
+    assert ranked_at_k(lists, labels, labels, 5, exclude_self=True) == found
+    assert retrieval_at_k(items, labels, items, labels, k=5).jaccard > found.jaccard
+
+
+def test_retrieval_by_hand():
+    items = [[3.0, 0.0], [2.0, 0.1], [0.0, 1.0], [-1.0, 0.0]]
+    item_labels = [[0, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 1]]
+    found = retrieval_at_k([[5.0, 0.0]], [[1, 0, 0]], items, item_labels, k=3)
+    # In order, the Jaccard indices are 0, 1/2 and 1; the best three of all are 1, 1/2, 1/2.
+    weights = 1 / np.log2([2, 3, 4])
+    assert found.precision == pytest.approx(2 / 3)
+    assert found.jaccard == pytest.approx(1 / 2)
+    assert found.ndcg == pytest.approx(([0, 0.5, 1] @ weights) / ([1, 0.5, 0.5] @ weights))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_vectors_and_labels_are_dense_ones(metric, kind):
+    given = corpus(0)
+    expected = three(retrieval_at_k(*given, k=4, metric=metric))
+    for pattern in ((1, 1, 1, 1), (1, 0, 0, 0), (0, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1)):
+        held = [kind(part) if yes else part for part, yes in zip(given, pattern, strict=True)]
+        found = retrieval_at_k(*held, k=4, metric=metric)
+        np.testing.assert_allclose(three(found), expected)
+        for one, two in zip(held, corpus(0), strict=True):
+            np.testing.assert_array_equal(one.toarray() if sparse.issparse(one) else one, two)
+
+
+def test_blocks_bound_every_array_of_queries_and_items(monkeypatch):
+    given = corpus(1)
+    whole = retrieval_at_k(*given, k=4)
+    sizes = []
+    plain = module._largest
+    monkeypatch.setattr(
+        module, "_largest", lambda near, k: sizes.append(near.size) or plain(near, k)
+    )
+    for block, most in ((100, 93), (31, 31), (5, 31)):
+        monkeypatch.setattr(module, "_BLOCK", block)
+        sizes.clear()
+        np.testing.assert_allclose(three(retrieval_at_k(*given, k=4)), three(whole))
+        assert max(sizes) == most
+        assert len(sizes) > 1
+
+
+def test_retrieval_does_not_depend_on_order_scale_or_rotation():
+    queries, query_labels, items, item_labels = given = corpus(2)
+    rng = np.random.default_rng(0)
+    expected = three(retrieval_at_k(*given, k=6))
+    one, two, tags = rng.permutation(23), rng.permutation(31), rng.permutation(6)
+    moved = (queries[one], query_labels[one][:, tags], items[two], item_labels[two][:, tags])
+    np.testing.assert_allclose(three(retrieval_at_k(*moved, k=6)), expected)
+    turn = linalg.qr(rng.standard_normal((4, 4)))[0]
+    scale = rng.uniform(1, 9, (31, 1))
+    turned = (queries @ turn, query_labels, items @ turn * scale, item_labels)
+    np.testing.assert_allclose(three(retrieval_at_k(*turned, k=6)), expected)
+
+
+def test_perfect_and_hopeless_retrieval():
+    labels = np.repeat(np.eye(3, dtype=int), 4, axis=0)
+    vectors = labels.astype(np.float32)
+    perfect = retrieval_at_k(vectors, labels, vectors, labels, k=3, exclude_self=True)
+    assert three(perfect) == pytest.approx((1, 1, 1))
+    hopeless = retrieval_at_k(vectors, labels, -vectors, labels, k=3)
+    assert three(hopeless) == (0, 0, 0)
+
+
+def test_equally_near_items_come_in_their_own_order():
+    near = np.array([[1.0, 3.0, 1.0, 3.0, 1.0, 0.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(module._largest(near, 3), [[1, 3, 0], [0, 1, 2]])
+    for seed in SEEDS:
+        values = np.random.default_rng(seed).integers(4, size=(20, 15)).astype(float)
+        for k in (1, 7, 15):
+            expected = np.argsort(-values, axis=1, kind="stable")[:, :k]
+            np.testing.assert_array_equal(module._largest(values, k), expected)
+
+
+# --- bad input ---
+
+RETRIEVAL = [
+    ({"k": 0}, InvalidParameter, "k must be a whole number of at least 1, but 0 was given"),
+    ({"k": 4}, InvalidParameter, "k must be at most the 3 items that a query can find, but 4"),
+    ({"k": 3, "exclude_self": True}, InvalidParameter, "at most the 2 items"),
+    ({"exclude_self": 1}, InvalidParameter, "exclude_self must be True or False, but 1"),
+    ({"query_labels": GOOD * 0}, InvalidLabels, "no query has a label; give at least one"),
+    ({"query_labels": GOOD[:2]}, Mismatch, "query_labels must have a row for each row of"),
+    ({"item_labels": GOOD[:, :1]}, Mismatch, "must have the same labels as columns, but have 2"),
+    ({"item_labels": GOOD + 1}, InvalidLabels, "item_labels must hold 0 and 1 alone, but has 2"),
+]
+VECTORS = [
+    ({"metric": "l1"}, InvalidParameter, "metric must be one of 'cosine', 'dot', 'euclidean'"),
+    ({"item_vectors": GOOD[:, :1]}, Mismatch, "must have as many columns, but have 2 and 1"),
+    ({"item_vectors": GOOD[:2]}, Mismatch, "item_labels must have a row for each row of item_v"),
+    ({"query_vectors": GOOD * np.nan}, InvalidInput, "query_vectors must be finite"),
+    (
+        {"query_vectors": GOOD[:2], "query_labels": GOOD[:2], "exclude_self": True},
+        Mismatch,
+        "exclude_self=True needs queries and items that are the same rows, but there are 2",
+    ),
+]
+LISTS = [
+    ({"ranked": [[0, 1]] * 2}, Mismatch, "query_labels must have a row for each row of ranked"),
+    ({"ranked": [[0]] * 3}, InvalidInput, r"at least k = 2 columns, but has shape \(3, 1\)"),
+    ({"ranked": GOOD * 0.5}, InvalidInput, "ranked must be .* of whole numbers .* type float64"),
+    ({"ranked": [[0, 3]] * 3}, InvalidInput, "item numbers from 0 to 2, but has 0 to 3"),
+    ({"ranked": [[1, 1]] * 3}, InvalidInput, "ranked names an item twice in one list"),
+    ({"exclude_self": True}, Mismatch, "item i in list i, which exclude_self=True rules out"),
+]
+
+
+@pytest.mark.parametrize(
+    ("measure", "change", "error", "sentence"),
+    [
+        *((retrieval_at_k, *case) for case in RETRIEVAL + VECTORS),
+        *((ranked_at_k, *case) for case in RETRIEVAL[4:] + LISTS),
+    ],
+)
+def test_retrieval_refuses_with_one_sentence(measure, change, error, sentence):
+    given = {"query_labels": GOOD, "item_labels": GOOD, "k": 2}
+    if measure is ranked_at_k:
+        given["ranked"] = [[0, 1]] * 3
+    else:
+        given |= {"query_vectors": GOOD, "item_vectors": GOOD}
+    with pytest.raises(error, match=sentence) as caught:
+        measure(**given | change)
+    assert str(caught.value).startswith(f"{measure.__name__}: ")
