@@ -5,9 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from graphs import Narrow, known, weights
+from graphs import Narrow, known, laplacian, weights
 from scipy import linalg, sparse
 from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from support import classes, features, indicator
 
@@ -16,13 +19,17 @@ from labelspan.baselines import (
     MLGF,
     MLLS,
     SMSE,
+    FacePCA,
     HarmonicFunction,
     KMeansLaplacian,
     LocalGlobalConsistency,
     SpectralGraphTransducer,
     transducer,
 )
+from labelspan.baselines.green import GreenFunction
+from labelspan.baselines.solving import Solves
 from labelspan.errors import (
+    InvalidInput,
     InvalidLabels,
     InvalidParameter,
     LabelspanWarning,
@@ -30,6 +37,7 @@ from labelspan.errors import (
     NotConverged,
 )
 from labelspan.graph import Affinity, neighbor_graph
+from labelspan.operators.graphs import read_graph
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
 GRAPHS = [*SOLVING, SpectralGraphTransducer]
@@ -236,3 +244,61 @@ def test_inputs_stay_as_they_are(kind):
     kind().fit(X, y, graph=W)
     for now, then in zip((X, y, W), before, strict=True):
         np.testing.assert_array_equal(now, then)
+
+
+def test_the_green_function_is_the_pseudo_inverse_both_ways():
+    W = weights(30, 0)
+    made = GreenFunction(read_graph(W, 30), Solves("test", 1e-12, 1000))
+    inverse = np.linalg.pinv(laplacian(W), hermitian=True)
+    block = np.random.default_rng(0).standard_normal((30, 3))
+    np.testing.assert_allclose(made.matmat(block), inverse @ block, atol=1e-8)
+    np.testing.assert_allclose(made.rmatmat(block), inverse @ block, atol=1e-8)
+
+
+def test_kmeans_laplacian_needs_rows_that_differ():
+    with pytest.raises(InvalidInput, match="all rows of X are equal; there is no direction"):
+        KMeansLaplacian().fit(np.ones((6, 2)), [0, 1, 0, 1, -1, -1], graph=np.ones((6, 6)))
+
+
+# --- faces ------------------------------------------------------------------------------
+
+
+def faces(seed=0):
+    """Three people with five images each: two directions tell them apart, the rest is noise."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3), 5)
+    X = 0.01 * rng.standard_normal((15, 8))
+    X[:, :2] += np.array([[0, 0], [5, 0], [0, 4]])[y]
+    X[:, 2:] += 2.0 * rng.standard_normal((15, 1)) * (np.arange(6) == 0)
+    return X, y
+
+
+def test_a_search_keeps_what_classifies_and_no_more():
+    X, y = faces()
+    kept = FacePCA("search").fit(X, y).n_components_
+    right = []
+    for count in range(1, 9):
+        found = 0
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+            pca = PCA(count).fit(X[train])
+            near = KNeighborsClassifier(1).fit(pca.transform(X[train]), y[train])
+            found += (near.predict(pca.transform(X[test])) == y[test]).sum()
+        right.append(found)
+    assert kept == int(np.argmax(right)) + 1
+    assert 1 < kept < 8
+
+
+def test_a_search_without_a_second_image_keeps_all():
+    X, _ = faces()
+    assert FacePCA("search").fit(X[:5], np.arange(5)).n_components_ == 4
+    assert FacePCA(2).fit(X).transform(X).shape == (15, 2)
+
+
+def test_faces_refuse():
+    X, _ = faces()
+    with pytest.raises(InvalidInput, match="FacePCA: keep='search' needs y; give classes"):
+        FacePCA("search").fit(X)
+    with pytest.raises(InvalidInput, match="FacePCA: all images in X are equal"):
+        FacePCA().fit(np.ones((4, 3)))
+    with pytest.raises(InvalidInput, match="needs a class with two images or more"):
+        FacePCA("classes").fit(X[:5], np.arange(5))

@@ -63,7 +63,7 @@ def test_a_folder_of_texts(tmp_path):
         (b"text,tags\na,b\n", "csv", 1),
         (b"text\ttags\na\tb\n", "tsv", 1),
         (b"hello, world\nsecond line\n\n", "lines", 2),
-        (gzip.compress(b'{"text": "a"}\n'), "jsonl", 1),
+        (gzip.compress(b'{"text": "a"}\n', mtime=0), "jsonl", 1),
     ],
 )
 def test_streams_are_known_by_their_content(content, kind, count):
@@ -165,3 +165,31 @@ def test_the_longest_field_is_the_text_where_no_name_is_known():
     found = read_corpus(io.BytesIO(line.encode()))
     assert found.texts == ["a long text about many things"]
     assert found.metadata == [{"code": "a1", "wann": "1999"}]
+
+
+def as_file(tmp_path, name, items):
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(item) + "\n" for item in items))
+    return path
+
+
+def test_headings_alone_are_texts_and_lists_of_names_are_labels(tmp_path):
+    items = [{"title": f"Item {n}", "about": ["game", "board"][: 1 + n % 2]} for n in range(4)]
+    found = read_corpus(as_file(tmp_path, "a.jsonl", items))
+    assert found.texts[1] == "Item 1"
+    assert found.labels[:2] == [["game"], ["game", "board"]]
+    # Lines of JSON under the name of one array.
+    assert read_corpus(as_file(tmp_path, "a.json", items)).labels == found.labels
+
+
+def test_many_fields_are_not_all_listed(tmp_path):
+    items = [{f"field{n:02}": n for n in range(30)}]
+    with pytest.raises(InvalidParameter, match=r"looks like a text.*'field19', ") as caught:
+        read_corpus(as_file(tmp_path, "a.jsonl", items))
+    assert "field20" not in str(caught.value)
+
+
+def test_a_damaged_stream_is_one_sentence():
+    damaged = gzip.compress(b"a text")[:10] + b"\xff" * 20
+    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it anew"):
+        read_corpus(io.BytesIO(damaged))

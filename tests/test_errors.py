@@ -5,8 +5,9 @@ import pytest
 from support import features, indicator, scattered
 
 import labelspan
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, errors
+from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
+from labelspan.operators import as_operator
 from labelspan.solvers import TwoStage, normal
 
 X = features("tall", 0)
@@ -159,3 +160,26 @@ def test_the_tree_in_the_docstring_is_the_tree():
         assert name in errors.__doc__
         parent = getattr(errors, name).__mro__[1].__name__
         assert parent in errors.__doc__ or parent in {"Exception", "UserWarning"}
+
+
+def test_an_operator_is_held_against_the_same_rules():
+    with pytest.raises(InvalidInput, match=r"LSI: X has 1 row\(s\); at least 2 are needed"):
+        LSI(1).fit(as_operator(X[:1]))
+    with pytest.raises(InvalidInput, match="LSI: X has 11 features, but 12 were learned from"):
+        LSI(2).fit(as_operator(X)).transform(as_operator(X[:, :11]))
+    with pytest.raises(InvalidInput, match="LSI: X contains NaN or infinity"):
+        LSI(1).fit(as_operator(np.where(X.max() == X, np.nan, X)))
+    with pytest.raises(Mismatch, match="kernel='rbf' takes arrays and sparse matrices"):
+        LSI(1, kernel="rbf").fit(as_operator(X))
+
+
+def test_dle_needs_two_labelled_rows():
+    one = np.full(Y.shape, np.nan)
+    one[0] = 1.0
+    with pytest.raises(InvalidLabels, match="y has labels for one row alone; label at least two"):
+        DLE().fit(X, one)
+
+
+def test_a_dictionary_is_asked_for():
+    with pytest.raises(InvalidParameter, match="kernel_params must be a dictionary"):
+        LSI(kernel="rbf", kernel_params=3).fit(X)

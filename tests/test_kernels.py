@@ -215,3 +215,16 @@ def test_label_kernel_params_are_named():
         MLSI(label_kernel="rbf", label_kernel_params={"width": 1}).fit(
             features("tall", 0), indicator(60, 0)
         )
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_a_function_on_the_labels_equals_the_named_kernel(center):
+    X, Y = features("tall", 9), indicator(60, 9)
+
+    def gaussian(one, two, gamma):
+        return np.exp(-gamma * np.square(one - two).sum())
+
+    options = {"center": center, "label_kernel_params": {"gamma": 0.7}}
+    named, own = (MLSI(4, label_kernel=kernel, **options) for kernel in ("rbf", gaussian))
+    expected = named.fit(X, Y).eigenvalues_
+    np.testing.assert_allclose(own.fit(X, Y).eigenvalues_, expected, rtol=1e-8)

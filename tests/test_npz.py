@@ -8,6 +8,7 @@ from scipy import sparse
 from support import scattered
 
 from labelspan.datasets import DataSet, read_npz, write_npz
+from labelspan.datasets.base import TEST, TRAIN
 from labelspan.datasets.files import write_whole
 from labelspan.errors import InvalidFile, InvalidInput, MissingData
 
@@ -117,3 +118,14 @@ def test_a_path_that_cannot_be_read(tmp_path):
         read_npz(tmp_path / "none.npz")
     with pytest.raises(InvalidFile, match="cannot be read: "):
         read_npz(tmp_path)
+
+
+def test_a_mark_of_test_rows_is_a_split(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3), y=[0, 1, 0], is_test=[False, True, False])
+    assert (read_npz(tmp_path / "a.npz").split == [TRAIN, TEST, TRAIN]).all()
+
+
+def test_features_that_are_no_matrix_of_numbers(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.ones(3), y=[0, 1, 0])
+    with pytest.raises(InvalidFile, match=r"X has shape \(3,\) and type float64"):
+        read_npz(tmp_path / "a.npz")

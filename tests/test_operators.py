@@ -373,6 +373,8 @@ def test_data_that_is_no_matrix_of_numbers_is_refused(X, make):
     for other in bad:
         with pytest.raises(InvalidInput, match=r"X must be a two-dimensional .* of numbers"):
             as_operator(other)
+    if make(X).ndim != X.ndim:
+        pytest.skip("sparse vectors came with scipy 1.13")
     with pytest.raises(
         InvalidInput, match=r"X must be a two-dimensional .* of numbers, but .*type"
     ):

@@ -141,3 +141,18 @@ def test_refusals():
         tune(OPLS(), X, Y, alpha=[1.0], cv=1)
     with pytest.raises(InvalidParameter, match="scoring must be 'average_precision', 'r2'"):
         tune(OPLS(), X, Y, alpha=[1.0], scoring="f1")
+
+
+def test_wide_rows_are_scored_as_by_separate_fits():
+    X, Y = features("wide", 4), indicator(18, 4)
+
+    def scored(known, scores):
+        return -float(np.square(known - scores).sum())
+
+    found = tune(OPLS(2), X, Y, alpha=[0.5, 5.0], cv=3, scoring=scored, refit=False)
+    for candidate in found.candidates:
+        folds = KFold(3, shuffle=True, random_state=0).split(X)
+        for share, (train, test) in zip(candidate.scores, folds, strict=True):
+            model = clone(OPLS(2)).set_params(**candidate.params).fit(X[train], Y[train])
+            score = scored(Y[test], model.label_scores(X[test]))
+            assert share == pytest.approx(score, abs=1e-8)

@@ -24,6 +24,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 __all__ = ["faults_of_sdist", "faults_of_wheel", "main", "members"]
@@ -228,6 +229,24 @@ def _typed(programs: Path, away: Path) -> None:
         sys.exit(f"{said}\nmypy does not see the types of the installed package")
 
 
+def _elsewhere(
+    which: str, work: Path, wheel: Path, files: Mapping[str, bytes], say: _Steps
+) -> None:
+    """Install the wheel in an environment of its own, and test it there."""
+    say(f"install the wheel with the {which} versions, and test it")
+    away = work / f"away-{which}"
+    for name, content in files.items():
+        if name.startswith("tests/") or name == "pyproject.toml":
+            (away / name).parent.mkdir(parents=True, exist_ok=True)
+            (away / name).write_bytes(content)
+    constraints = ROOT / ".ci" / "oldest.txt" if which == "oldest" else None
+    programs = _environment(work / which, wheel, constraints)
+    _tested(programs, away, demo=which == "newest")
+    if which == "newest":
+        say("types, as a program of somebody else's sees them")
+        _typed(programs, away)
+
+
 def _refuse(name: str, faults: Sequence[str]) -> None:
     if faults:
         sys.exit("\n".join([f"{name}:", *(f"  {fault}" for fault in faults)]))
@@ -251,19 +270,14 @@ def main() -> None:
         _refuse(wheel.name, faults_of_wheel(members(wheel), _sources()))
         files = members(sdist)
         _refuse(sdist.name, faults_of_sdist(files, _needed()))
-        for which in [args.only] if args.only else ["newest", "oldest"]:
-            say(f"install the wheel with the {which} versions, and test it")
-            away = work / f"away-{which}"
-            for file, content in files.items():
-                if file.startswith("tests/") or file == "pyproject.toml":
-                    (away / file).parent.mkdir(parents=True, exist_ok=True)
-                    (away / file).write_bytes(content)
-            constraints = ROOT / ".ci" / "oldest.txt" if which == "oldest" else None
-            programs = _environment(work / which, wheel, constraints)
-            _tested(programs, away, demo=which == "newest")
-            if which == "newest":
-                say("types, as a program of somebody else's sees them")
-                _typed(programs, away)
+        chosen = [args.only] if args.only else ["newest", "oldest"]
+        # Side by side, for much of it is waiting for pip.
+        with ThreadPoolExecutor() as pool:
+            under_way = [
+                pool.submit(_elsewhere, which, work, wheel, files, say) for which in chosen
+            ]
+            for one in under_way:
+                one.result()
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
             for archive in (wheel, sdist):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import InvalidInput, InvalidParameter, LabelspanError
+from ..errors import InvalidInput, InvalidParameter
 from ..operators import Operator, as_operator
 from ..operators.arrays import Array, host, largest_entries, like, on_host
 from ..validation.params import Constraint, check_params
@@ -171,8 +171,6 @@ def read_features(
             dtype=[np.float64, np.float32],
             ensure_min_samples=least,
         )
-    except LabelspanError:
-        raise
     except ValueError as error:
         raise InvalidInput(str(error)) from None
 

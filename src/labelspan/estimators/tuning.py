@@ -214,7 +214,7 @@ class _Fold:
     def directions(self, params: Mapping[str, Any]) -> int:
         """How many directions a candidate that was scored has."""
         inside = self._found[params["alpha"], params.get("beta", 0.0)]
-        return inside[:, : params["n_components"]].shape[1]
+        return len(inside[0, : params["n_components"]])
 
     def _solve(self, alpha: float, beta: float) -> Array:
         estimator = self._estimator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -26,6 +26,42 @@ class Asking(Stored):
     """The questions of :class:`SemanticIndex`."""
 
     search_by_: Literal["exact", "approximate"]
+
+    @overload
+    def search(
+        self,
+        query: str | None = ...,
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(
+        self,
+        query: list[str],
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> list[list[Hit]]: ...
+
+    @overload
+    def search(
+        self,
+        query: Any,
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> Any: ...
 
     def search(
         self,
@@ -126,6 +162,20 @@ class Asking(Stored):
         if approximate:
             return corpus.cache.prepare()
         return corpus.cache.ready() if approximate is None and self.large else None
+
+    @overload
+    def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
+
+    @overload
+    def tag(self, query: None = ..., k: int = ..., *, items: list[str]) -> list[list[Tag]]: ...
+
+    @overload
+    def tag(
+        self, query: list[str], k: int = ..., *, items: str | Sequence[str] = ...
+    ) -> list[list[Tag]]: ...
+
+    @overload
+    def tag(self, query: Any, k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
 
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
         """Labels for a text, for several, or for items, with probabilities.

@@ -57,10 +57,6 @@ class KrylovSpace:
         """``X @ P @ coefficients``."""
         return _combine(self.image, coefficients)
 
-    def project(self, block: Array) -> Array:
-        """``P' @ block``, in float64."""
-        return np.concatenate([inner(part, block) for part in self.basis])
-
     def compress(self, count: int) -> None:
         """Keep the leading directions of all blocks but the newest: a thick restart."""
         old = self.size - self.basis[-1].shape[1]
