@@ -58,7 +58,7 @@ STRAY = re.compile(
     r"|docs/gallery|generated|[^/]*\.(pyc|orig|rej|swp|log|egg-info)|\.coverage|\.DS_Store)(/|$)"
 )
 # A folder of somebody's own, in a text that is to be read elsewhere.
-MACHINE = re.compile(rb"/(?:home|Users)/\w+/|/root/\w|/work/\w|[A-Z]:\\Users\\")
+MACHINE = re.compile(rb"/(?:home|Users)/\w+/|/root/\w|[A-Z]:\\Users\\")
 LARGEST = 2**22
 
 TYPED = '''\
