@@ -1,13 +1,12 @@
 """Every operator equals its dense twin, whatever holds its numbers."""
 
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from labelspan.errors import InvalidInput
 from labelspan.operators import Centered, HStack, Operator, RowSubset, Scaled, as_operator, dottest
@@ -316,28 +315,6 @@ def test_one_heavy_row_among_empty_ones(row, parts_used):
     twin[row] = np.arange(30) + 1.0
     assert_twin(as_operator(sparse.csr_array(twin)), twin, 1e-12)
     assert sorted(row for part in parts_used[0][0] for row in part) == list(range(40))
-
-
-def test_map_threads_keeps_the_order_and_raises(monkeypatch):
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
-    assert threads_module.map_threads(abs, range(-9, 0)) == list(range(9, 0, -1))
-    assert threads_module.map_threads(abs, []) == []
-    with pytest.raises(ZeroDivisionError):
-        threads_module.map_threads(lambda item: 1 // item, [1, 0])
-
-
-def test_n_threads_follows_the_environment_and_the_limits(monkeypatch):
-    cpus = set(range(8))
-    monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: cpus, raising=False)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    for limit in (1, 2) if threadpool_info() else ():
-        with threadpool_limits(limit):
-            allowed = [library["num_threads"] for library in threadpool_info()]
-            assert threads_module.n_threads() == min(allowed) <= limit
-    monkeypatch.setattr(threads_module, "_controller", lambda: SimpleNamespace(lib_controllers=()))
-    for setting, count in (("3", 3), ("1", 1), ("64", 8), ("", 8), ("0", 8), ("many", 8)):
-        monkeypatch.setenv("OMP_NUM_THREADS", setting)
-        assert threads_module.n_threads() == count
 
 
 @pytest.mark.parametrize("seed", range(5))
