@@ -117,6 +117,11 @@ class Operator(ABC):
         """``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
         return self.gram(), self.cross(block)
 
+    def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
+        """The column means, and both moments of the rows less them."""
+        centered, means = self.centered()
+        return means, *centered.moments(block)
+
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """The columns, some at a time: which they are, and ``X`` in them, dense."""
         columns = self.shape[1]

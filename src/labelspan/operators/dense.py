@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import InvalidInput
 from .base import Array, Operator
 
-__all__ = ["DIGITS_TO_LOSE", "Dense"]
+__all__ = ["Dense"]
 
 _BLOCK_BYTES = 1 << 25
 _FIRST_ROWS = 64
 # Sums of squares about zero may be so many times those about the means, of 16 digits.
-DIGITS_TO_LOSE = 1e3
+_DIGITS_TO_LOSE = 1e3
 
 
 class Dense(Operator):
@@ -88,17 +88,31 @@ class Dense(Operator):
     def moments(self, block: Array) -> tuple[Array, Array]:
         return self._moments(block, np.float64)
 
+    def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
+        if self._offset is None:
+            gram, cross, sums = self._summed(block, np.float64)
+            means = sums / self.shape[0]
+            about = gram - np.outer(sums, means)
+            if _clear(gram, about):
+                return means, about, cross - np.outer(means, block.sum(axis=0))
+        return super().centered_moments(block)
+
     def _moments(self, block: Array, dtype: Any) -> tuple[Array, Array]:
         if self._offset is None:
             return self._products(block, dtype)
-        # Centred afterwards: no copy of the data is made. The sums come with the products.
-        ones = np.ones((self.shape[0], 1))
-        gram, cross = Dense(self._array)._products(np.hstack([block, ones]), dtype)
-        aside = np.outer(cross[:, -1], self._offset)
+        # Centred afterwards: no copy of the data is made.
+        gram, cross, sums = Dense(self._array)._summed(block, dtype)
+        aside = np.outer(sums, self._offset)
         about = gram - aside - aside.T + self.shape[0] * np.outer(self._offset, self._offset)
-        if (np.diag(gram) > DIGITS_TO_LOSE * np.diag(about)).any():
+        if not _clear(gram, about):
             return self._products(block, dtype)
-        return about, cross[:, :-1] - np.outer(self._offset, block.sum(axis=0))
+        return about, cross - np.outer(self._offset, block.sum(axis=0))
+
+    def _summed(self, block: Array, dtype: Any) -> tuple[Array, Array, Array]:
+        """Both products, and the column sums, which come with a column of ones."""
+        ones = np.ones((self.shape[0], 1))
+        gram, cross = self._products(np.hstack([block, ones]), dtype)
+        return gram, cross[:, :-1], cross[:, -1]
 
     def _products(self, block: Array, dtype: Any) -> tuple[Array, Array]:
         """Both products, of rows in a width, summed in float64."""
@@ -149,3 +163,8 @@ class Dense(Operator):
 
     def toarray(self) -> Array:
         return np.array(self._piece(slice(None)))
+
+
+def _clear(about_zero: Array, about_means: Array) -> bool:
+    """Whether sums of squares keep enough digits when the means are taken off afterwards."""
+    return bool((np.diag(about_zero) <= _DIGITS_TO_LOSE * np.diag(about_means)).all())

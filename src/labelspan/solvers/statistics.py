@@ -8,7 +8,6 @@ import numpy as np
 
 from ..operators import Operator
 from ..operators.base import Array
-from ..operators.dense import DIGITS_TO_LOSE
 
 __all__ = ["Statistics"]
 
@@ -48,21 +47,10 @@ class Statistics:
     @classmethod
     def of(cls, X: Operator, block: Array) -> Statistics:
         """The statistics of one batch."""
-        n = X.shape[0]
         b_mean = block.mean(axis=0)
         shifted = block - b_mean
-        # A column of ones beside the labels: the sums come with the products.
-        gram, cross = X.moments(np.column_stack([shifted, np.ones(n)]))
-        x_mean = cross[:, -1] / n
-        about_mean = np.diag(gram) - n * x_mean**2
-        if (np.diag(gram) > DIGITS_TO_LOSE * about_mean).any():
-            # Columns far from zero, or constant: their means go before the products.
-            centered, x_mean = X.centered()
-            gram, cross = centered.gram(), centered.cross(shifted)
-        else:
-            gram -= np.outer(n * x_mean, x_mean)
-            cross = cross[:, :-1]
-        return cls(n, x_mean, b_mean, gram, cross, shifted.T @ shifted)
+        x_mean, gram, cross = X.centered_moments(shifted)
+        return cls(X.shape[0], x_mean, b_mean, gram, cross, shifted.T @ shifted)
 
     def join(self, other: Statistics) -> Statistics:
         """The statistics of both parts together, in either order."""
