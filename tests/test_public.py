@@ -18,7 +18,7 @@ MODULES = [
 
 
 # What extras bring, and modules import at their top.
-OPTIONAL = {"torch"}
+OPTIONAL = {"numba", "torch"}
 
 
 @pytest.mark.parametrize("name", ["labelspan", *MODULES])
