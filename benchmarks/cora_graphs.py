@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from labelspan import LDA, LPP, DLEClassifier
 from labelspan.datasets import load_cora
 from labelspan.graph import combine, neighbor_graph
-from labelspan.operators.graphs import read_graph
+from labelspan.operators.row_graph import read_graph
 
 from .harness import Report, Row, make_parser, summarise
 

@@ -28,7 +28,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from labelspan.operators import as_operator
-from labelspan.solvers.blocks import orthonormalize
+from labelspan.solvers.orthonormal import orthonormalize
 
 from .billion import Costs, rewrite, worked_page
 from .cluster import start

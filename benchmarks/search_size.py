@@ -21,7 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
 from labelspan.datasets import make_tagged_vectors
-from labelspan.index.near import Cache, Graph
+from labelspan.index.ann import Cache, Graph
 from labelspan.index.vectors import Vectors, unit_rows
 
 from .harness import Report, Row, make_parser

@@ -13,7 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 @pytest.fixture(scope="session")
 def original(tmp_path_factory):
     """A saved index, not to be changed."""
-    from stored import made
+    from _support.stored import made
 
     folder = tmp_path_factory.mktemp("store") / "index"
     made().save(folder)
@@ -29,7 +29,7 @@ def folder(original, tmp_path):
 @pytest.fixture(scope="session")
 def original_small(tmp_path_factory):
     """The smallest index, not to be changed."""
-    from hostile import tiny
+    from _support.hostile import tiny
 
     return tiny(tmp_path_factory.mktemp("hostile") / "index")
 

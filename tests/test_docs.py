@@ -18,19 +18,18 @@ MODULES = [
     *(
         f"labelspan.{name}"
         for name in (
-            "baselines",
+            "semi_supervised",
             "checks",
             "datasets",
             "display",
             "errors",
-            "experiments",
-            "factors",
+            "papers",
+            "labels",
             "graph",
             "index",
             "metrics",
             "operators",
-            "operators.distributed",
-            "penalties",
+            "operators.cluster.distributed",
             "solvers",
             "web",
         )

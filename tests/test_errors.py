@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from support import features, indicator, scattered
+from _support.support import features, indicator, scattered
 
 import labelspan
 from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from labelspan.operators import as_operator
-from labelspan.solvers import TwoStage, normal
+from labelspan.solvers import TwoStage, regression
 
 X = features("tall", 0)
 Y = indicator(60, 0)
@@ -147,7 +147,7 @@ def test_a_failed_fit_leaves_no_half_fitted_model():
 
 
 def test_an_early_stop_warns_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(normal, "DIRECT_LIMIT", 0)
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
         OPLS(max_iter=1).fit(X, Y)
     wide = scattered((600, 1200), 0.05, np.random.default_rng(0))

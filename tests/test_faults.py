@@ -6,10 +6,10 @@ from inspect import CO_GENERATOR
 
 import numpy as np
 import pytest
+from _support.stored import answers, made
+from _support.support import classes, features, indicator
+from _support.topics import corpus
 from sklearn.base import clone
-from stored import answers, made
-from support import classes, features, indicator
-from topics import corpus
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, DLEClassifier
 from labelspan.errors import InvalidInput, InvalidLabels, LabelspanError

@@ -9,14 +9,15 @@ ROOT = Path(labelspan.__file__).parent
 
 # From the lowest to the highest; packages in one row may import each other.
 LAYERS = [
-    {"errors"},
-    {"validation", "datasets", "metrics"},
-    {"operators", "penalties"},
-    {"factors", "graph"},
+    {"errors", "_typing", "_params", "_files"},
+    {"datasets", "metrics"},
+    {"operators"},
+    {"labels", "graph"},
     {"solvers"},
-    {"estimators", "index"},
-    {"checks", "display", "baselines"},
-    {"experiments"},
+    {"estimators"},
+    {"index", "semi_supervised", "checks"},
+    {"display"},
+    {"papers", "evaluation"},
     {"web"},
     {"cli"},
 ]

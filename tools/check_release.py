@@ -32,7 +32,7 @@ __all__ = ["faults_of_sdist", "faults_of_wheel", "main", "members"]
 ROOT = Path(__file__).parent.parent
 
 # Tests of the core that need no extra. Those of the other layers run with all the others.
-CORE = ("operators", "factors", "solvers", "estimators", "index", "cli")
+CORE = ("operators", "labels", "solvers", "estimators", "index", "cli")
 
 # Compared with libraries of which one asks for a newer numpy than the oldest that is promised;
 # they run with all the other tests.
@@ -45,9 +45,9 @@ REFERENCES = (
 DATA = {
     "labelspan/py.typed",
     "labelspan/datasets/debtags_corpus.jsonl.gz",
-    "labelspan/experiments/claims/sun2009.toml",
-    "labelspan/experiments/claims/wang2010.toml",
-    "labelspan/experiments/claims/yu2005.toml",
+    "labelspan/papers/claims/sun2009.toml",
+    "labelspan/papers/claims/wang2010.toml",
+    "labelspan/papers/claims/yu2005.toml",
 }
 WEB = re.compile(r"labelspan/web/(static/[\w-]+\.(js|css|svg)|templates/\w+\.html)")
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}

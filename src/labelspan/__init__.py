@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         LSI,
         MLSI,
         OPLS,
-        DLEClassifier,
         LoadingsPath,
         SupervisedLSI,
         Tuning,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     )
     from .index import SemanticIndex
     from .operators import as_operator
+    from .semi_supervised import DLEClassifier
     from .solvers import choose_solver
 
 __version__ = "0.1.0"
@@ -51,7 +51,12 @@ __all__ = [
 ]
 
 # Where the names are that are not estimators.
-_ELSEWHERE = {"SemanticIndex": "index", "as_operator": "operators", "choose_solver": "solvers"}
+_ELSEWHERE = {
+    "DLEClassifier": "semi_supervised",
+    "SemanticIndex": "index",
+    "as_operator": "operators",
+    "choose_solver": "solvers",
+}
 
 _PACKAGES = ("datasets", "display", "errors", "estimators", "graph", "index", "metrics")
 

@@ -23,10 +23,10 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ._typing import Array
 from .errors import InvalidInput
 from .operators import Operator, dottest
-from .operators.arrays import host
-from .operators.base import Array
+from .operators.array_backend import host
 
 __all__ = ["MULTILABEL_CHECKS", "check_operator", "parametrize_with_multilabel_checks"]
 

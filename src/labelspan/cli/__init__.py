@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .corpus_map import corpus_map
 from .data import data
 from .demo import demo
 from .evaluate import evaluate
+from .failures import Verbs
 from .fit import add, fit
-from .look import axes, info
-from .refusal import Verbs
+from .inspect import axes, info
+from .map import corpus_map
 from .reproduce import reproduce
 from .search import search
 from .serve import serve

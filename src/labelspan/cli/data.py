@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .refusal import one_sentence
+from .failures import one_sentence
 
 if TYPE_CHECKING:
     from ..datasets import Card

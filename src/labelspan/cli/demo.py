@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus import AsJson
+from .corpus_argument import AsJson
+from .failures import one_sentence
 from .progress import shown
-from .refusal import one_sentence
 from .search import hit_table
 
 if TYPE_CHECKING:
-    from ..experiments.demo import Demo
+    from ..evaluation.demo_corpus import Demo
 
 __all__ = ["demo"]
 
@@ -52,7 +52,7 @@ def demo(
       labelspan demo
     """
     with one_sentence():
-        from ..experiments.demo import SEARCHES, STEPS, run_demo  # noqa: PLC0415
+        from ..evaluation.demo_corpus import SEARCHES, STEPS, run_demo  # noqa: PLC0415
 
         with shown("demo") as told:
             found = run_demo(lambda step: told(STEPS.index(step), len(STEPS)))

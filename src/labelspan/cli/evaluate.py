@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus import (
+from .corpus_argument import (
     AsJson,
     CorpusName,
     EmptyIsNone,
@@ -22,11 +22,11 @@ from .corpus import (
     TextFields,
     read,
 )
+from .failures import one_sentence
 from .progress import shown
-from .refusal import one_sentence
 
 if TYPE_CHECKING:
-    from ..experiments.base import Table as Measured
+    from ..papers.paper import Table as Measured
 
 __all__ = ["evaluate"]
 
@@ -80,8 +80,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             no_labels=False,
             empty_is_none=empty_is_none,
         )
-        from ..experiments.evaluation import evaluate as run  # noqa: PLC0415
-        from ..experiments.evaluation_report import (  # noqa: PLC0415
+        from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
+        from ..evaluation.comparison_report import (  # noqa: PLC0415
             recommend,
             tables,
             write_evaluation,

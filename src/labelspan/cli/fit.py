@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .corpus import (
+from .corpus_argument import (
     AsJson,
     CorpusName,
     EmptyIsNone,
@@ -25,9 +25,9 @@ from .corpus import (
     TextFields,
     read,
 )
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexOption, open_index
 from .progress import Told, shown
-from .refusal import one_sentence
-from .saved import DEFAULT, IndexOption, open_index
 
 if TYPE_CHECKING:
     from ..datasets.corpora import TaggedTexts
@@ -233,7 +233,7 @@ def _counted(number: Any, what: str) -> str:
 @contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
     """The client of a cluster; says on stderr what was found."""
-    from ..operators.connect import connected  # noqa: PLC0415
+    from ..operators.cluster.connect import connected  # noqa: PLC0415
 
     with connected(scheduler) as client:
         workers = client.nthreads()
@@ -265,7 +265,7 @@ def _told_of_passes(told: Told) -> tuple[Callable[[int, int], None], Callable[[s
 def _prepare_search(out: Path) -> None:
     """Build what approximate search in a large index needs, where usearch is installed."""
     from ..index import SemanticIndex  # noqa: PLC0415
-    from ..index.near import installed  # noqa: PLC0415
+    from ..index.ann import installed  # noqa: PLC0415
 
     if installed():
         with SemanticIndex.load(out, verify=False) as saved, shown("linking neighbours") as told:
@@ -297,8 +297,8 @@ def _estimator(
 ) -> Any:
     """The estimator that was asked for."""
     from ..errors import InvalidLabels, Mismatch  # noqa: PLC0415
-    from ..experiments.spaces import make_estimator  # noqa: PLC0415
-    from ..index.labels import indicator, read_label_lists  # noqa: PLC0415
+    from ..evaluation.spaces import make_estimator  # noqa: PLC0415
+    from ..index.inputs import indicator, read_label_lists  # noqa: PLC0415
 
     if beta is not None and method is not Method.mlsi:
         raise Mismatch(f"--beta is for --method mlsi, and means nothing to {method.value}.")

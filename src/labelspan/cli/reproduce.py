@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from .data import Home
+from .failures import STOPPED, one_sentence
 from .progress import shown
-from .refusal import STOPPED, one_sentence
 
 if TYPE_CHECKING:
-    from ..experiments.reproduce import Report
+    from ..papers.reproduction import Report
 
 __all__ = ["reproduce"]
 
@@ -46,9 +46,9 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
 
     Examples: `labelspan reproduce --quick --out try`, `labelspan reproduce wang2010 --table 3`.
     """
-    from ..experiments.base import Scale  # noqa: PLC0415
-    from ..experiments.reproduce import PAPERS  # noqa: PLC0415
-    from ..experiments.reproduce import reproduce as run  # noqa: PLC0415
+    from ..papers.paper import Scale  # noqa: PLC0415
+    from ..papers.reproduction import PAPERS  # noqa: PLC0415
+    from ..papers.reproduction import reproduce as run  # noqa: PLC0415
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
     try:

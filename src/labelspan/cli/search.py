@@ -11,9 +11,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from .corpus import AsJson
-from .refusal import one_sentence
-from .saved import DEFAULT, IndexOption, complete_label, open_index
+from .corpus_argument import AsJson
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexOption, complete_label, open_index
 
 if TYPE_CHECKING:
     from ..index import Explanation, Filter, Hit

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .refusal import one_sentence
-from .saved import DEFAULT, IndexArgument, found
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexArgument, found
 
 if TYPE_CHECKING:
     from ..web import Served

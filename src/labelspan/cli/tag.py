@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus import AsJson, Format, IdField, TextFields, read
-from .refusal import one_sentence
-from .saved import DEFAULT, IndexOption, open_index
+from .corpus_argument import AsJson, Format, IdField, TextFields, read
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexOption, open_index
 
 if TYPE_CHECKING:
     from ..index import Tag

@@ -28,13 +28,12 @@ from . import (
     yeast,
 )
 from .balance import load_balance
-from .base import Card, DataSet
 from .cora import load_cora
 from .corpora import TaggedTexts, read_corpus
+from .dataset import Card, DataSet
 from .debtags import Debtags, load_debtags
 from .emotions import load_emotions
 from .files import data_home
-from .formats import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
 from .housing import load_housing
 from .iris import load_iris
@@ -45,6 +44,7 @@ from .pie import load_pie
 from .protein import load_protein
 from .rcv1 import load_rcv1
 from .rcv1_full import load_rcv1_full
+from .readers import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
 from .registry import card, load, names, register
 from .reuters21578 import load_reuters21578
 from .soybean import load_soybean

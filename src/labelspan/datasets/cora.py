@@ -6,7 +6,7 @@ symmetric graph.
 
 from __future__ import annotations
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 
 __all__ = ["CARD", "load_cora"]

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .corpus_names import HEADINGS, LABELS, TEXTS
 from .files import read_bytes
-from .formats.jsonl import parse_objects
-from .formats.lines import decoded_lines, malformed
-from .formats.parquet import open_table
-from .formats.tables import table_rows
+from .readers.jsonl import parse_objects
+from .readers.lines import decoded_lines, malformed
+from .readers.parquet import open_table
+from .readers.tables import table_rows
 
 __all__ = ["FORMATS", "Rows", "read_rows"]
 

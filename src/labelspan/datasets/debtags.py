@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from .base import TEST, TRAIN, Card, DataSet
+from .dataset import TEST, TRAIN, Card, DataSet
 from .files import read_bytes
 from .obtain import Home
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._params import Constraint, Either, Integer, Null, Real, check_params
 from ..errors import InvalidParameter
-from ..validation.params import Constraint, Either, Integer, Null, Real, check_params
-from .base import DataSet
+from .dataset import DataSet
 
 __all__ = ["Tagged", "make_tagged_corpus", "make_tagged_vectors"]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sklearn import datasets as bundled
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 
 __all__ = ["CARD", "load_iris"]

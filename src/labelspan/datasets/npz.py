@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InvalidFile, InvalidInput
-from .base import TEST, TRAIN, DataSet
+from .dataset import TEST, TRAIN, DataSet
 from .files import read_bytes, write_whole
 
 __all__ = ["read_npz", "write_npz"]

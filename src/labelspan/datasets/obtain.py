@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import InvalidFile, MissingData
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .files import data_home
 from .npz import read_npz, write_npz
 

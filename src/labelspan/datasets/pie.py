@@ -6,7 +6,7 @@ pictures of each, but 164 of one.
 
 from __future__ import annotations
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 
 __all__ = ["CARD", "load_pie"]

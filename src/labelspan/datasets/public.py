@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as public
 
 from ..errors import InvalidFile, MissingData
-from .base import Card
+from .dataset import Card
 
 __all__ = ["Table", "class_codes", "full_rcv1", "openml"]
 

@@ -10,7 +10,7 @@ The whole of RCV1-v2 is :mod:`labelspan.datasets.rcv1_full`.
 
 from __future__ import annotations
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 
 __all__ = ["CARD", "load_rcv1"]

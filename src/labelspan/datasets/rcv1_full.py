@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .base import TEST, TRAIN, Card, DataSet
+from .dataset import TEST, TRAIN, Card, DataSet
 from .files import data_home as folder_of
 from .obtain import Home, obtain
 from .public import full_rcv1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidParameter
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home
 
 __all__ = ["card", "load", "names", "register"]

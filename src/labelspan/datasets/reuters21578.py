@@ -24,10 +24,10 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..errors import InvalidFile, InvalidParameter
-from .base import TEST, TRAIN, UNKNOWN, Card, DataSet
-from .formats.jsonl import read_objects
-from .formats.lines import indicator
+from .dataset import TEST, TRAIN, UNKNOWN, Card, DataSet
 from .obtain import Home, find, fitting, missing
+from .readers.jsonl import read_objects
+from .readers.lines import indicator
 
 __all__ = ["CARD", "load_reuters21578"]
 

@@ -6,7 +6,7 @@ published, 7,291 and 2,007.
 
 from __future__ import annotations
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 from .public import class_codes, openml
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 
 __all__ = ["CARD", "load_yahoo_arts"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Card, DataSet
+from .dataset import Card, DataSet
 from .obtain import Home, obtain
 from .public import openml
 

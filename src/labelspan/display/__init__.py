@@ -3,11 +3,11 @@
 from .corpus_html import corpus_html
 from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
-from .ends import LoadingsDisplay
 from .label_map import LabelMapDisplay
-from .loadings import LoadingsPathDisplay
+from .loadings import LoadingsDisplay
+from .loadings_path import LoadingsPathDisplay
 from .spectrum import SpectrumDisplay
-from .tuning import TuningDisplay
+from .tuning_scores import TuningDisplay
 
 __all__ = [
     "CorpusMap",

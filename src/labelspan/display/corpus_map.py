@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
 from ..index import SemanticIndex
-from ..index.layout import Region, layout, regions
-from ..operators.base import Array
+from .layout import Region, layout, regions
 from .style import COLOURS, GREY, make_axes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]
@@ -123,7 +123,7 @@ class CorpusMapDisplay:
         index : SemanticIndex
             Fitted.
         random_state : int, default=0
-            As in :func:`labelspan.index.layout.layout`.
+            As in :func:`labelspan.display.layout.layout`.
         **plot
             Passed to :meth:`plot`.
 

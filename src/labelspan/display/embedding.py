@@ -6,9 +6,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..operators import column_names
-from ..operators.base import Array
 from .groups import OTHER, UNLABELLED, Groups, group_rows
 from .plane import Components, plane, read_points
 from .style import (

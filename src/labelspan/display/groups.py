@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
-from ..factors import Labels, read_labels
-from ..operators.base import Array
+from ..labels import Labels, read_labels
 from .style import COLOURS, MARKERS, check_names
 
 __all__ = ["OTHER", "UNLABELLED", "Groups", "group_rows"]

@@ -6,14 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._params import Integer
+from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..factors import read_labels
 from ..graph import label_correlation
-from ..operators.base import Array
-from ..validation.params import Integer
+from ..labels import read_labels
+from .label_placement import write_names
 from .plane import Components, plane, read_points, scaling
 from .sizes import areas_of, size_legend
-from .spread import write_names
 from .style import (
     COLOURS,
     FONT,

@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._params import Integer
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from ..estimators.space import fixed_signs
-from ..metrics.inputs import read_numbers
-from ..operators.base import Array
-from ..solvers.small import leading
-from ..validation.params import Integer
+from ..metrics.metric_inputs import read_numbers
+from ..solvers.small_dense import leading
 
 __all__ = ["Components", "Plane", "plane", "read_points", "scaling"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.base import Array
+from .._typing import Array
 from .style import COLOURS, FONT, legend_point, side_legend
 
 __all__ = ["areas_of", "size_legend"]

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._params import Real
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..operators.base import Array
-from ..validation.params import Real
 from .style import COLOURS, check_fitted, make_axes
 
 __all__ = ["SpectrumDisplay"]

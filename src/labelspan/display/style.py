@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import Array
 from ..errors import InvalidParameter
-from ..operators.base import Array
 
 __all__ = [
     "COLOURS",

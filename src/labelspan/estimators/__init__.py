@@ -2,7 +2,6 @@
 
 from .cca import CCA
 from .dle import DLE
-from .dle_classifier import DLEClassifier
 from .hsl import HSL
 from .lda import LDA
 from .lpp import LPP
@@ -22,7 +21,6 @@ __all__ = [
     "LSI",
     "MLSI",
     "OPLS",
-    "DLEClassifier",
     "LoadingsPath",
     "SupervisedLSI",
     "Tuning",

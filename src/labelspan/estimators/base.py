@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._params import Constraint
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..factors import Factor
+from ..labels import Factor
 from ..operators import Operator, as_operator
-from ..operators.arrays import Array, is_tensor, like, on_host
-from ..operators.kernels import Kernel, KernelMap, landmark_rows
-from ..penalties import L2, Penalty
+from ..operators.array_backend import is_tensor, like, on_host
+from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
 from ..solvers import Problem, Solution, Solver
-from ..validation.params import Constraint
+from ..solvers.penalties import L2, Penalty
 from .constraints import SHARED
 from .overflow import refuse_large_squares, refuse_overflow
 from .solving import Solving

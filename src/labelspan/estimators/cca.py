@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidLabels
-from ..factors import Labels, cca_factor, read_labels, whitening
+from ..labels import Labels, cca_factor, read_labels, whitening
 from ..operators import Operator
-from ..operators.base import Array
 from .thin import ThinEstimator
 
 __all__ = ["CCA"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._params import Boolean, Choice, Constraint, Either, Integer, Null, Real
 from ..solvers import SOLVERS, Solver
-from ..validation.params import Boolean, Choice, Constraint, Either, Integer, Null, Real
 
 __all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED"]
 

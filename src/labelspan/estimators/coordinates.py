@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
-from ..factors import RANK_TOLERANCE
+from ..labels import RANK_TOLERANCE
 from ..operators import Operator, as_operator
-from ..operators.base import Array
-from ..solvers.base import DIRECT_LIMIT
-from ..solvers.small import psd_basis
+from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.small_dense import psd_basis
 
 __all__ = ["Coordinates", "coordinates"]
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from .._params import Choice, Constraint, Either, Real
+from .._typing import Array
 from ..errors import InvalidLabels
-from ..factors import RANK_TOLERANCE, Kind, Labels, class_scatter
 from ..graph import Laplacian, combine, label_graph, metric_form
 from ..graph.neighbors import nearest_row
+from ..labels import RANK_TOLERANCE, Kind, Labels, class_scatter
 from ..operators import Operator
-from ..operators.base import Array
-from ..solvers.small import inverse_root
-from ..validation.params import Choice, Constraint, Either, Real
+from ..solvers.small_dense import inverse_root
 from .coordinates import Coordinates
 from .graphs import GraphSpace
 from .overflow import refuse_overflow

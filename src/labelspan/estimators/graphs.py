@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from .._params import Choice, Constraint, Either, Integer, Null, Real
+from .._typing import Array
 from ..graph import AFFINITIES, Affinity
 from ..operators import Operator, as_operator
-from ..operators.base import Array
-from ..operators.graphs import read_graph
-from ..validation.params import Choice, Constraint, Either, Integer, Null, Real
+from ..operators.row_graph import read_graph
 from .coordinates import Coordinates, coordinates
 from .overflow import refuse_large_squares
 from .space import Space

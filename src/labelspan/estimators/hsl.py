@@ -7,10 +7,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ..factors import Kind, Labels, Laplacian, edge_weights, hsl_factor, inverse_power
-from ..operators.base import Array
+from .._params import Choice, Constraint
+from .._typing import Array
+from ..labels import Kind, Labels, Laplacian, edge_weights, hsl_factor, inverse_power
 from ..solvers import Solver
-from ..validation.params import Choice, Constraint
 from .thin import ThinEstimator
 
 __all__ = ["HSL"]

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidLabels
-from ..factors import Labels
+from ..labels import Labels
 from ..operators import Operator
-from ..operators.base import Array
 from .scoring import LabelScores
 from .streaming import Stream, Streaming, when_streaming
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidLabels
-from ..factors import Kind, Labels, inverse_power, lda_factor
-from ..operators.base import Array
+from ..labels import Kind, Labels, inverse_power, lda_factor
 from .thin import ThinEstimator
 
 __all__ = ["LDA"]

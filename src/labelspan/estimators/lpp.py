@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._params import Boolean, Choice, Constraint
 from ..errors import InvalidLabels
-from ..factors import RANK_TOLERANCE, Labels, read_labels
 from ..graph import AFFINITIES, Laplacian, label_graph, metric_form
+from ..labels import RANK_TOLERANCE, Labels, read_labels
 from ..operators import Operator, Scaled
-from ..solvers.small import psd_basis
-from ..validation.params import Boolean, Choice, Constraint
+from ..solvers.small_dense import psd_basis
 from .graphs import GraphSpace
 from .overflow import refuse_overflow
 from .space import Limit

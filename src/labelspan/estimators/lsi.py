@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..factors import Factor
+from .._typing import Array
+from ..labels import Factor
 from ..operators import as_operator
-from ..operators.arrays import Array, like
-from ..operators.kernels import Kernel, KernelMap, symmetric_kernel
+from ..operators.array_backend import like
+from ..operators.kernel_map import Kernel, KernelMap, symmetric_kernel
 from ..solvers import Solver, Statistics, solve_statistics
 from ..solvers.krylov import truncated_svd
 from .base import Invertible

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from .._params import Boolean, Choice, Constraint, Either, Null, Real
+from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..factors import (
+from ..labels import (
     Form,
     Labels,
     block_rank,
@@ -18,11 +20,10 @@ from ..factors import (
     stack_weights,
 )
 from ..operators import Operator
-from ..operators.arrays import Array, inner, is_tensor, like, sum_of_squares
-from ..operators.kernels import KERNEL_LIMIT, Kernel, KernelMap
-from ..penalties import L2
+from ..operators.array_backend import inner, is_tensor, like, sum_of_squares
+from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
 from ..solvers import Solution, Solver, Statistics, solve_statistics
-from ..validation.params import Boolean, Choice, Constraint, Either, Null, Real
+from ..solvers.penalties import L2
 from .base import Invertible
 from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
 from .labelled import LabelledEstimator

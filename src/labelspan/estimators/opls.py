@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..factors import Labels, opls_factor
-from ..operators.base import Array
+from .._typing import Array
+from ..labels import Labels, opls_factor
 from .thin import ThinEstimator
 
 __all__ = ["OPLS"]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.linear_model import lars_path, lasso_path
 
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from ..operators.base import Array
 from ..solvers.least_squares import targets
 from .reading import Ends, ends
 from .thin import ThinEstimator

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidLabels
-from ..factors import Kind, Labels, read_labels
+from ..labels import Kind, Labels, read_labels
 from ..operators import Operator
-from ..operators.arrays import Array, is_tensor, like, on_host
+from ..operators.array_backend import is_tensor, like, on_host
 from .overflow import refuse_overflow
 from .reading import Ends, ends
 from .space import Space

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._params import Constraint, check_params
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from ..operators import Operator, as_operator
-from ..operators.arrays import Array, host, largest_entries, like, on_host
-from ..validation.params import Constraint, check_params
+from ..operators.array_backend import host, largest_entries, like, on_host
 from .overflow import refuse_overflow
 from .reading import Ends, ends
 

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch, NotStreaming
-from ..factors import Kind
+from ..labels import Kind
 from ..operators import Operator, as_operator
-from ..operators.base import Array
 from ..solvers import Statistics
-from ..solvers.base import DIRECT_LIMIT
+from ..solvers.problem import DIRECT_LIMIT
 from .base import SpaceEstimator
 from .overflow import refuse_overflow
 from .whole import whole

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from ..factors import read_labels
+from ..labels import read_labels
 from ..operators import HStack, Operator, Scaled, as_operator
-from ..operators.base import Array
-from ..solvers.base import DIRECT_LIMIT
 from ..solvers.krylov import truncated_svd
-from ..solvers.small import leading
+from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.small_dense import leading
 
 __all__ = ["SupervisedLSI", "supervised_lsi"]
 

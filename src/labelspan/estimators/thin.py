@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._params import Choice, Constraint, Real
+from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..factors import Factor, Labels, block_rank, square_rank
+from ..labels import Factor, Labels, block_rank, square_rank
 from ..operators import Operator, Product, VStack
-from ..operators.arrays import Array, inner, sum_of_squares
-from ..operators.graphs import incidence
-from ..penalties import L1, L2
+from ..operators.array_backend import inner, sum_of_squares
+from ..operators.row_graph import incidence
 from ..solvers import Solution, Solver, Statistics, solve_statistics
-from ..validation.params import Choice, Constraint, Real
+from ..solvers.penalties import L1, L2
 from .base import Features
 from .constraints import SHARED
 from .labelled import LabelledEstimator

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..factors import Form, Labels, stack_weights
+from ..labels import Form, Labels, stack_weights
 from ..metrics import average_precision, r_squared
 from ..operators import Operator
-from ..operators.base import Array
-from ..solvers.shared import SharedBasis, shared_basis
+from ..solvers.shared_basis import SharedBasis, shared_basis
 from .labelled import LabelledEstimator
 from .mlsi import MLSI
 from .thin import ThinEstimator

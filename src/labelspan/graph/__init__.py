@@ -6,7 +6,7 @@ full Gaussian is an n x n array.
 
 from .affinity import AFFINITIES, Affinity, Made, WeightKind, gaussian_graph, neighbor_graph
 from .combined import combine
-from .labels import LabelGraph, label_correlation, label_graph
+from .label_graph import LabelGraph, label_correlation, label_graph
 from .laplacian import Laplacian, degrees, metric_form
 
 __all__ = [

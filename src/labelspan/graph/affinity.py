@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
+from .._params import Choice, Either, Integer, Null, Real, check_params
+from .._typing import Array
 from ..errors import InvalidInput
 from ..operators import Dense, Operator
-from ..operators.base import Array
-from ..operators.graphs import graph_of_edges
-from ..operators.kernels import KERNEL_LIMIT
-from ..validation.params import Choice, Either, Integer, Null, Real, check_params
+from ..operators.kernel_map import KERNEL_LIMIT
+from ..operators.row_graph import graph_of_edges
 from .neighbors import Search, find_neighbors, squared_distances
 
 __all__ = ["AFFINITIES", "Affinity", "Made", "WeightKind", "gaussian_graph", "neighbor_graph"]

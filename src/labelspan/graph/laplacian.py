@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
 from ..operators import Operator
-from ..operators.base import Array
 
 __all__ = ["Laplacian", "degrees", "metric_form"]
 
@@ -48,7 +48,7 @@ class Laplacian(Operator):
     --------
     >>> import numpy as np
     >>> from labelspan.graph import Laplacian
-    >>> from labelspan.operators.graphs import read_graph
+    >>> from labelspan.operators.row_graph import read_graph
     >>> path = read_graph(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 3.0], [0.0, 3.0, 0.0]]), 3)
     >>> Laplacian(path).toarray()
     array([[ 1., -1.,  0.],
@@ -98,7 +98,7 @@ def metric_form(X: Operator, middle: Operator) -> Array:
     >>> import numpy as np
     >>> from labelspan.graph import Laplacian, metric_form
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.operators.graphs import read_graph
+    >>> from labelspan.operators.row_graph import read_graph
     >>> pair = Laplacian(read_graph(np.array([[0.0, 2.0], [2.0, 0.0]]), 2))
     >>> metric_form(as_operator(np.array([[1.0], [4.0]])), pair)
     array([[18.]])

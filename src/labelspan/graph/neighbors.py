@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ..operators.base import Array
+from .._typing import Array
 
 __all__ = ["EXACT_LIMIT", "Search", "find_neighbors", "nearest_row", "squared_distances"]
 

@@ -1,8 +1,8 @@
 """An index of items with texts and labels: search, tag, explain, add, save."""
 
+from .ann import CacheState
 from .catalogue import Filter
 from .items import Item
-from .near import CacheState
 from .results import Axis, AxisShare, Explanation, Hit, LabelShare, Tag, WordShare
 from .semantic import SemanticIndex
 

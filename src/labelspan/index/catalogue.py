@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
-from ..operators.base import Array
 from .items import Item
 
 __all__ = ["Catalogue", "Filter"]

@@ -9,11 +9,11 @@ from typing import Self
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidFile, InvalidInput
-from ..operators.base import Array
+from .ann import Cache, Graph, near_top
 from .catalogue import Catalogue, Filter
 from .items import Item, Items, Record
-from .near import Cache, Graph, near_top
 from .vectors import Vectors
 
 __all__ = ["Corpus"]

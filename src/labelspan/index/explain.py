@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from .._typing import Array
 from ..errors import InvalidParameter
 from ..estimators.reading import Ends, ends
-from ..operators.base import Array
 from .corpus import Corpus
 from .items import Item
-from .model import Model
+from .learn import Model
 from .results import Axis, AxisShare, Explanation, LabelShare, WordShare
 
 __all__ = ["explain", "label_direction", "read_axes"]

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._typing import Array
 from ..datasets.files import write_whole
 from ..errors import InvalidFile
-from ..operators.base import Array
 
 __all__ = [
     "Part",

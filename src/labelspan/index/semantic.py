@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
+from .._params import Integer, check_params
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..estimators import MLSI
 from ..estimators.base import SpaceEstimator
 from ..estimators.space import Space
-from ..operators.base import Array
-from ..operators.distributed import row_blocks_of
-from ..validation.params import Integer, check_params
-from .asking import Asking
+from ..operators.cluster.distributed import row_blocks_of
 from .catalogue import as_names
 from .corpus import Corpus
+from .inputs import read_ids, read_label_lists, read_metadata, read_texts
 from .items import Item
-from .labels import read_ids, read_label_lists, read_metadata, read_texts
-from .model import learn
-from .steps import Progress
+from .learn import learn
+from .progress_steps import Progress
+from .query import Asking
 
 __all__ = ["SemanticIndex"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ..operators.base import Array
+from .._typing import Array
 
 __all__ = ["Calibration", "Tagger", "calibrate", "fit_tagger", "label_regression"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
+from .._typing import Array
 from ..errors import InvalidFile, Mismatch
-from ..operators.base import Array
 
 __all__ = ["default_vectorizer", "feature_words", "pack_vectorizer", "unpack_vectorizer"]
 

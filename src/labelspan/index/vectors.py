@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..operators.base import Array
+from .._typing import Array
 
 __all__ = ["Ranked", "Vectors", "unit_rows"]
 

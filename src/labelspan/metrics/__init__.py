@@ -5,7 +5,7 @@ judge (a label with one class, a row without labels) is left out and counted; wh
 is left, :class:`~labelspan.errors.InvalidLabels` is raised.
 """
 
-from .labels import (
+from .per_label import (
     F1Scores,
     LabelMean,
     MacroPrecision,
@@ -15,7 +15,7 @@ from .labels import (
     mean_auc,
     threshold_by_share,
 )
-from .ranking import RowMean, coverage, label_ranking_average_precision, one_error, ranking_loss
+from .per_row import RowMean, coverage, label_ranking_average_precision, one_error, ranking_loss
 from .retrieval import RetrievalScores, ranked_at_k, retrieval_at_k
 from .subspaces import principal_angles
 from .targets import r_squared

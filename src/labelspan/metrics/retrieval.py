@@ -11,9 +11,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .._params import Boolean, Choice, Constraint, Integer, check_params
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..validation.params import Boolean, Choice, Constraint, Integer, check_params
-from .inputs import Array, read_label_table, read_vectors
+from .metric_inputs import Array, read_label_table, read_vectors
 
 __all__ = ["RetrievalScores", "ranked_at_k", "retrieval_at_k"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import orth, svdvals
 
 from ..errors import InvalidInput, Mismatch
-from .inputs import Array, read_numbers
+from .metric_inputs import Array, read_numbers
 
 __all__ = ["principal_angles"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import read_numbers, read_scores
+from .metric_inputs import read_numbers, read_scores
 
 __all__ = ["r_squared"]
 

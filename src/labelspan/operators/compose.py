@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
-from .arrays import Array, concatenate, host, on_host
-from .base import Operator
+from .array_backend import concatenate, host, on_host
+from .operator import Operator
 
 __all__ = ["Centered", "HStack", "Product", "RowSubset", "Scaled", "Sum", "VStack"]
 

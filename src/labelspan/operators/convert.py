@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._typing import Array
 from ..errors import InvalidInput
-from .arrays import Array, is_tensor, on_host
-from .base import Operator
+from .array_backend import is_tensor, on_host
 from .dense import Dense
+from .operator import Operator
 from .sparse import Sparse
 
 __all__ = ["as_operator", "column_names", "dense_block"]
@@ -71,10 +72,10 @@ def _of_host(X: Any, kernels: str) -> Operator:
 
 def _tensors() -> Any:
     try:
-        from . import tensors  # noqa: PLC0415
+        from . import tensor  # noqa: PLC0415
     except ImportError:
         raise InvalidInput("device= needs torch; pip install 'labelspan[gpu]'.") from None
-    return tensors
+    return tensor
 
 
 def dense_block(values: Any, what: str) -> Array:

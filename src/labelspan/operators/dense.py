@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..errors import InvalidInput
-from .base import Array, Operator
+from .operator import Operator
 
 __all__ = ["Dense"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import host
-from .base import Operator
+from .array_backend import host
+from .operator import Operator
 
 __all__ = ["dottest"]
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .base import Array, Operator
-from .loops import load_kernels
+from .._typing import Array
+from .operator import Operator
+from .sparse_backend import load_kernels
 from .threads import map_threads, n_threads
 
 __all__ = ["Sparse"]

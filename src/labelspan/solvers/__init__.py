@@ -1,20 +1,24 @@
 """Solvers: stateless values that take a problem and give a solution."""
 
 from .auto import SOLVERS, Choice, choose_solver
-from .base import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .eigen import Eigen
 from .gram import Gram, solve_statistics
 from .least_squares import LeastSquares
+from .penalties import L1, L2, Penalty
+from .problem import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .randomized import Randomized
 from .statistics import Statistics
 from .two_stage import TwoStage
 
 __all__ = [
+    "L1",
+    "L2",
     "SOLVERS",
     "Choice",
     "Eigen",
     "Gram",
     "LeastSquares",
+    "Penalty",
     "Problem",
     "Randomized",
     "Solution",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..penalties import L1
-from .base import DIRECT_LIMIT, Problem, Solver
 from .eigen import Eigen
 from .gram import Gram
 from .least_squares import LeastSquares
+from .penalties import L1
+from .problem import DIRECT_LIMIT, Problem, Solver
 from .randomized import Randomized
 from .two_stage import TwoStage
 
@@ -64,7 +64,7 @@ def choose_solver(problem: Problem) -> Choice:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import Problem, choose_solver
     >>> X = as_operator(np.ones((2000, 50)))

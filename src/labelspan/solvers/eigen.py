@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.arrays import Array, host
-from ..penalties import L1
-from .base import Problem, Solution, rounding
-from .small import psd_basis, spectral
+from .._typing import Array
+from ..operators.array_backend import host
+from .penalties import L1
+from .problem import Problem, Solution, rounding
+from .small_dense import psd_basis, spectral
 
 __all__ = ["Eigen"]
 
@@ -28,7 +29,7 @@ class Eigen:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import Eigen, Problem
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))

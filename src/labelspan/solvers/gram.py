@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..factors import Factor
-from ..operators.base import Array
-from ..penalties import L1
-from .base import DIRECT_LIMIT, Problem, Solution, rounding
-from .small import psd_basis, psd_solve, spectral, thin_spectrum
+from .._typing import Array
+from ..labels import Factor
+from .penalties import L1
+from .problem import DIRECT_LIMIT, Problem, Solution, rounding
+from .small_dense import psd_basis, psd_solve, spectral, thin_spectrum
 
 __all__ = ["Gram", "solve_statistics"]
 
@@ -28,7 +28,7 @@ class Gram:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import Gram, Problem
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
@@ -102,7 +102,7 @@ def solve_statistics(
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.solvers import solve_statistics
     >>> found = solve_statistics(
     ...     np.diag([4.0, 1.0]), np.array([[2.0], [0.0]]), Factor(), alpha=0.0, count=1, rows=5

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import Array
 from ..operators import Operator
-from ..operators.arrays import Array, column_norms, inner, like, width_of
-from .base import rounding
-from .blocks import orthonormalize, remove
-from .small import leading, leading_values
+from ..operators.array_backend import column_norms, inner, like, width_of
+from .orthonormal import orthonormalize, remove
+from .problem import rounding
+from .small_dense import leading, leading_values
 
 __all__ = ["SMOOTH_WIDTH", "KrylovSpace", "TruncatedSVD", "rest_of", "truncated_svd"]
 

@@ -12,11 +12,12 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from ..factors import RANK_TOLERANCE
+from .._typing import Array
+from ..labels import RANK_TOLERANCE
 from ..operators import Centered, Operator
-from ..operators.arrays import Array, host
-from ..penalties import L1
-from .base import Problem, Solution
+from ..operators.array_backend import host
+from .penalties import L1
+from .problem import Problem, Solution
 
 __all__ = ["LeastSquares", "targets"]
 
@@ -50,7 +51,7 @@ class LeastSquares:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import LeastSquares, Problem
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..factors import Factor
+from .._typing import Array
+from ..labels import Factor
 from ..operators import Operator
-from ..operators.arrays import Array, column_norms, concatenate, inner, like
-from ..penalties import L1
-from .base import Problem, Solution, rounding, solve_arranged
+from ..operators.array_backend import column_norms, concatenate, inner, like
 from .krylov import SMOOTH_WIDTH, KrylovSpace, rest_of, truncated_svd
-from .small import Ritz, leading, ritz
+from .penalties import L1
+from .problem import Problem, Solution, rounding, solve_arranged
+from .small_dense import Ritz, leading, ritz
 
 __all__ = ["Randomized", "grow"]
 
@@ -46,7 +47,7 @@ class Randomized:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import Problem, Randomized
     >>> X = as_operator(np.random.default_rng(0).standard_normal((200, 100)))

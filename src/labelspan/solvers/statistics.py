@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import Array
 from ..operators import Operator
-from ..operators.base import Array
 
 __all__ = ["Statistics"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..operators import HStack, Scaled, as_operator
-from ..operators.arrays import inner, like
-from ..penalties import L1
-from .base import Problem, Solution, solve_arranged
+from ..operators.array_backend import inner, like
 from .krylov import truncated_svd
-from .normal import SHORT, Regressed, regress
-from .small import thin_spectrum
+from .penalties import L1
+from .problem import Problem, Solution, solve_arranged
+from .regression import SHORT, Regressed, regress
+from .small_dense import thin_spectrum
 
 __all__ = ["TwoStage"]
 
@@ -41,7 +41,7 @@ class TwoStage:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.factors import Factor
+    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import TwoStage, Problem
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..index import AxisShare, Hit, Item, Tag
-from .refusals import Refused
+from .http_errors import Refused
 from .snapshot import Snapshot
 
 __all__ = [

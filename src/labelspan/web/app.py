@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..errors import InvalidFile, LabelspanError, MissingData
-from .asked import read_address, read_body, read_parameters
 from .assets import load_assets
-from .guard import LOOPBACK, Guard, read_all, wants_json
+from .http_errors import Refused, as_refused
+from .middleware import LOOPBACK, Guard, read_all, wants_json
 from .openapi import POINTS, describe
 from .pages import PAGES, Page
-from .refusals import Refused, as_refused
+from .parameters import read_address, read_body, read_parameters
 from .render import as_json, as_page, refused_response, templates
 from .snapshot import Served
 

@@ -8,8 +8,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .guard import refusing, with_headers
-from .refusals import Refused
+from .http_errors import Refused
+from .middleware import refusing, with_headers
 from .render import refused_response
 
 __all__ = ["MOST_CONNECTIONS", "SECONDS_FOR_HEADERS", "SECONDS_TO_TAKE", "Connection"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import __version__
-from .asked import LONGEST_BODY, Parameter
 from .pages import PAGES, Page
+from .parameters import LONGEST_BODY, Parameter
 from .shapes import NUMBER, SCHEMAS, TEXT, WHOLE, list_of, named, table
 
 __all__ = ["POINTS", "describe"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import answers
-from .asked import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
+from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .shapes import NUMBER, TEXT, TRUTH, WHOLE, Schema, list_of, named, or_null
 from .snapshot import Snapshot
 

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from ..display.layout import layout, regions
 from ..index import SemanticIndex
-from ..index.layout import layout, regions
 
 __all__ = ["Map", "draw"]
 

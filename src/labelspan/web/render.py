@@ -15,8 +15,8 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from .. import __version__
+from .http_errors import Refused, refusal
 from .pages import PAGES, Page
-from .refusals import Refused, refusal
 
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "link", "refused_response", "templates"]
 

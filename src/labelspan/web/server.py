@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import InvalidParameter
 from .app import make_app
-from .asked import LONGEST_ADDRESS
 from .connection import MOST_CONNECTIONS, Connection
-from .guard import LOOPBACK, Guard
+from .middleware import LOOPBACK, Guard
+from .parameters import LONGEST_ADDRESS
 from .snapshot import Served
 
 __all__ = ["serve"]

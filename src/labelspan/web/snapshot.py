@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from ..errors import InvalidInput, LabelspanError, Mismatch
 from ..index import Hit, SemanticIndex
-from ..index.near import installed
+from ..index.ann import installed
+from .batching import Together
 from .points import Map, draw
-from .together import Together
 
 __all__ = ["Served", "Snapshot"]
 

@@ -1,0 +1,106 @@
+"""Constraints on constructor parameters, checked once, at the start of ``fit``."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .errors import InvalidParameter
+
+__all__ = ["Boolean", "Choice", "Constraint", "Either", "Integer", "Null", "Real", "check_params"]
+
+
+class Constraint(Protocol):
+    def accepts(self, value: Any) -> bool: ...
+
+    def describe(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Null:
+    """Accepts None alone."""
+
+    def accepts(self, value: Any) -> bool:
+        return value is None
+
+    def describe(self) -> str:
+        return "None"
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """Accepts True and False."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def describe(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Accepts one of a few strings."""
+
+    options: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.options
+
+    def describe(self) -> str:
+        return "one of " + ", ".join(repr(option) for option in self.options)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """Accepts a whole number, ``low`` or more."""
+
+    low: int
+
+    def accepts(self, value: Any) -> bool:
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        return whole and value >= self.low
+
+    def describe(self) -> str:
+        return f"a whole number of at least {self.low}"
+
+
+@dataclass(frozen=True)
+class Real:
+    """Accepts a finite number from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float = float("inf")
+
+    def accepts(self, value: Any) -> bool:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        return number and self.low <= value <= self.high and abs(value) != float("inf")
+
+    def describe(self) -> str:
+        if self.high == float("inf"):
+            return f"a number of at least {self.low:g}"
+        return f"a number from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Either:
+    """Accepts what any of its parts accepts."""
+
+    parts: tuple[Constraint, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return any(part.accepts(value) for part in self.parts)
+
+    def describe(self) -> str:
+        return ", or ".join(part.describe() for part in self.parts)
+
+
+def check_params(owner: str, params: Mapping[str, Any], table: Mapping[str, Constraint]) -> None:
+    """Raise :class:`InvalidParameter` for the first parameter its constraint refuses."""
+    for name, constraint in table.items():
+        if not constraint.accepts(params[name]):
+            raise InvalidParameter(
+                f"{owner}: {name} must be {constraint.describe()}, but {params[name]!r} was given."
+            )

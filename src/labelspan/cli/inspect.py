@@ -1,0 +1,132 @@
+"""``labelspan info`` and ``labelspan axes``: what an index is, and what its dimensions mean."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .corpus_argument import AsJson
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexArgument, open_index
+
+if TYPE_CHECKING:
+    from ..estimators.reading import Entry
+
+__all__ = ["axes", "info"]
+
+_MOST_LABELS = 10
+
+
+def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
+    """Say what an index holds: its items, labels, dimensions, method and size.
+
+    For example:
+
+      labelspan info
+
+      labelspan info notes.labelspan --json
+    """
+    with one_sentence(), open_index(index) as opened:
+        estimator = opened.space
+        labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
+        items = opened.items()
+        cache = opened.search_cache()
+        size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
+        found: dict[str, Any] = {
+            "index": str(index),
+            "items": len(items),
+            "labelled": sum(bool(item.labels) for item in items),
+            "labels": len(labels),
+            "dimensions": int(estimator.n_components_),
+            "features": int(estimator.n_features_in_),
+            "method": type(estimator).__name__,
+            "parameters": {
+                name: value
+                for name, value in estimator.get_params(deep=False).items()
+                if name in ("alpha", "beta", "form", "laplacian")
+            },
+            "solver": str(estimator.solver_),
+            "metadata": sorted({key for item in items for key in item.metadata}),
+            "megabytes": round(size / 1e6, 2),
+            "search": "approximate" if opened.large and cache.vectors else "exact",
+            "search_cache": asdict(cache),
+        }
+    if as_json:
+        typer.echo(json.dumps({**found, "label_counts": dict(labels)}, indent=2))
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    found["parameters"] = ", ".join(
+        f"{name} {value}" for name, value in found["parameters"].items()
+    )
+    found["metadata"] = ", ".join(found["metadata"])
+    if cache.vectors:
+        said = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"
+    else:
+        said = f"none ({cache.reason})"
+    found["search_cache"] = said
+    top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
+    found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")
+    for key, value in found.items():
+        table.add_row(key, Text(f"{value:,}" if isinstance(value, int) else str(value) or "-"))
+    Console().print(table)
+
+
+def axes(
+    index: IndexArgument = DEFAULT,
+    axis: Annotated[
+        list[int] | None, typer.Option("--axis", help="This axis, counted from 0.", min=0)
+    ] = None,
+    first: Annotated[int, typer.Option(help="So many axes, the strongest first.", min=1)] = 10,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Words and labels at each end.", min=1)
+    ] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the dimensions of an index mean: words and labels at both ends of each.
+
+    For example:
+
+      labelspan axes
+
+      labelspan axes notes.labelspan --axis 3 --axis 7 -n 10
+    """
+    with one_sentence(), open_index(index) as opened:
+        count = int(opened.vectors([]).shape[1])
+        found = opened.axes(number, axis or range(min(first, count)))
+    if as_json:
+        answer = [
+            {
+                "axis": one.number,
+                "eigenvalue": one.eigenvalue,
+                "words": {"high": _pairs(one.words.high), "low": _pairs(one.words.low)},
+                "labels": {"high": _pairs(one.labels.high), "low": _pairs(one.labels.low)},
+            }
+            for one in found
+        ]
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("axis", justify="right", style="bold")
+    table.add_column("end")
+    table.add_column("words", ratio=1, overflow="fold")
+    table.add_column("labels", ratio=1, overflow="fold")
+    for one in found:
+        table.add_row(str(one.number), "+", _names(one.words.high), _names(one.labels.high))
+        table.add_row("", "-", _names(one.words.low), _names(one.labels.low), end_section=True)
+    Console().print(table)
+
+
+def _names(entries: list[Entry]) -> Text:
+    return Text(", ".join(str(name) for name, _ in entries))
+
+
+def _pairs(entries: list[Entry]) -> list[list[Any]]:
+    return [[str(name), round(float(weight), 6)] for name, weight in entries]

@@ -1,0 +1,92 @@
+"""``labelspan map``: a picture of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+from rich.console import Console
+
+from .failures import one_sentence
+from .index_argument import DEFAULT, IndexArgument, open_index
+
+__all__ = ["corpus_map"]
+
+# What each kind of file is made by, and the extra that brings it.
+_NEEDS = {".png": ("matplotlib", "plot"), ".html": ("bokeh", "app")}
+
+
+def corpus_map(
+    index: IndexArgument = DEFAULT,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A .png picture or a .html page; again for both (default: map.png and map.html).",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Above the map (default: the index's name).")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For the places of the points.", min=0)] = 0,
+) -> None:
+    """Draw all items of an index: those alike are near, colours and names are from labels.
+
+    The page needs no network: zoom, point at items, colour by any label, find by words.
+
+    For example:
+
+      labelspan map
+
+      labelspan map notes.labelspan --out notes.html --title "My notes"
+    """
+    files = out or [Path("map.png"), Path("map.html")]
+    with one_sentence():
+        _check(files)
+        from ..datasets.files import write_whole  # noqa: PLC0415
+        from ..display.corpus_map import CorpusMap  # noqa: PLC0415
+
+        name = index.stem if title is None else title
+        with Console(stderr=True).status("placing items ..."), open_index(index) as opened:
+            found = CorpusMap.from_index(opened, random_state=seed)
+            for path in files:
+                write_whole(path, _writer(found, path, name))
+    for path in files:
+        typer.echo(f"{len(found.ids):,} items and {len(found.regions)} regions: {path}")
+
+
+def _check(files: list[Path]) -> None:
+    """See that every file can be made, before any work is done."""
+    from ..errors import InvalidParameter, MissingData  # noqa: PLC0415
+
+    for path in files:
+        if path.suffix.lower() not in _NEEDS:
+            raise InvalidParameter(f"--out must end in .png or .html, but {str(path)!r} was given.")
+        package, extra = _NEEDS[path.suffix.lower()]
+        if find_spec(package) is None:
+            raise MissingData(
+                f"{path} needs {package}, which is not installed; pip install 'labelspan[{extra}]'."
+            )
+
+
+def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], None]:
+    if path.suffix.lower() == ".html":
+        from ..display.corpus_html import corpus_html  # noqa: PLC0415
+
+        page = corpus_html(found, title).encode()
+        return lambda file: _put(file, page)
+    import matplotlib  # noqa: PLC0415 - an optional dependency
+
+    from ..display.corpus_map import CorpusMapDisplay  # noqa: PLC0415
+
+    matplotlib.use("Agg")
+    figure = CorpusMapDisplay(found).plot(title=title).figure_
+    return lambda file: figure.savefig(file, format="png", dpi=150)
+
+
+def _put(file: BinaryIO, content: bytes) -> None:
+    file.write(content)

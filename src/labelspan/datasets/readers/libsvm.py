@@ -1,0 +1,112 @@
+"""Multi-label libsvm files: ``3,7 12:0.5 40:1`` is a row with the labels 3 and 7."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from ...errors import InvalidFile
+from ..dataset import DataSet
+from .lines import indicator, malformed, numbered_lines, stem
+
+__all__ = ["read_libsvm"]
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_LABELS = re.compile(rf"{_NUMBER}(?:,{_NUMBER})*")
+_ENTRY = re.compile(rf"(\d+):{_NUMBER}")
+_HEADER = re.compile(r"\d+ \d+ \d+\s*")
+
+
+def read_libsvm(
+    path: str | os.PathLike[str], *, n_features: int | None = None, zero_based: bool | str = "auto"
+) -> DataSet:
+    r"""Read a multi-label libsvm (svmlight) file, plain or ``.gz``.
+
+    A first line of three counts (rows, features, labels), as extreme classification has it,
+    is understood; features are then counted from 0.
+
+    Parameters
+    ----------
+    path : path
+    n_features : int or None, default=None
+        The number of features; None takes it from the file.
+    zero_based : bool or "auto", default="auto"
+        Whether features are counted from 0; "auto" says so if a feature 0 occurs.
+
+    Returns
+    -------
+    DataSet
+        X and Y in compressed rows; ``label_names`` are the labels' numbers, in order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.datasets import read_libsvm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("3,7 1:0.5 4:1\n7 2:2\n")
+    ...     data = read_libsvm(path)
+    >>> data, data.label_names
+    (<DataSet two: 2 rows, 4 features, 2 labels>, ('3', '7'))
+    """
+    lines = [line for _, line in numbered_lines(path)]
+    names: list[str] | None = None
+    header = bool(lines) and _HEADER.fullmatch(lines[0]) is not None
+    if header:
+        rows, n_features, count = map(int, lines[0].split())
+        zero_based, names = True, [str(label) for label in range(count)]
+    body = "".join(lines[int(header) :]).encode()
+    try:
+        X, labels = load_svmlight_file(
+            io.BytesIO(body), n_features=n_features, multilabel=True, zero_based=zero_based
+        )
+    except ValueError as error:
+        _blame(Path(path), lines, start=int(header), width=n_features, zero_based=zero_based)
+        raise InvalidFile(f"{os.fspath(path)} cannot be read: {error}.") from error
+    if header and X.shape[0] != rows:
+        raise malformed(path, 1, f"{rows} rows are announced, but {X.shape[0]} follow")
+    if names is None:
+        names = [_name(value) for value in sorted({value for row in labels for value in row})]
+    found = [[_name(value) for value in row] for row in labels]
+    strange = {name for row in found for name in row} - set(names)
+    if strange:
+        raise malformed(path, 1, f"{len(names)} labels are announced, but {min(strange)} occurs")
+    Y, label_names = indicator(found, names)
+    return DataSet(
+        stem(path), sparse.csr_array(X), Y, label_names=label_names, source=os.fspath(path)
+    )
+
+
+def _blame(path: Path, lines: list[str], *, start: int, width: int | None, zero_based: Any) -> None:
+    """Raise for the line that scikit-learn stumbled over, which it does not name."""
+    for number, line in enumerate(lines[start:], start + 1):
+        words = line.split("#", 1)[0].split()
+        if words and ":" not in words[0]:
+            if not _LABELS.fullmatch(words[0]):
+                raise malformed(path, number, f"{words[0]!r:.40} is no list of labels")
+            words = words[1:]
+        before = -1
+        for word in words:
+            entry = _ENTRY.fullmatch(word)
+            if entry is None:
+                raise malformed(path, number, f"{word!r:.40} is no feature:value")
+            feature = int(entry[1])
+            if feature <= before:
+                raise malformed(path, number, f"feature {feature} follows {before}; sort them")
+            if width is not None and feature - (zero_based is False) >= width:
+                raise malformed(path, number, f"feature {feature} is beyond the {width} features")
+            before = feature
+        if zero_based is False and words and words[0].startswith("0:"):
+            raise malformed(path, number, "feature 0 occurs, but zero_based=False was given")
+
+
+def _name(value: float) -> str:
+    return str(int(value)) if np.floor(value) == value else str(value)

@@ -1,0 +1,108 @@
+"""Parquet tables, by pyarrow, which is optional."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidFile, InvalidInput
+from ..dataset import DataSet
+from ..files import read_bytes
+from .tables import Roles, assemble
+
+__all__ = ["open_table", "read_parquet"]
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    labels: str | Sequence[str] | None = None,
+    classes: str | None = None,
+    text: str | None = None,
+    ids: str | None = None,
+    separator: str = ";",
+) -> DataSet:
+    """Read a table from a parquet file; needs pyarrow (``pip install 'labelspan[io]'``).
+
+    Parameters
+    ----------
+    path : path
+    labels : str, sequence of str or None, default=None
+        The column that lists the labels of a row (a list, or a text), or the columns, one a
+        label, that hold 0 or 1 (null where it is not known).
+    classes : str or None, default=None
+        Instead of labels, the column of one class a row.
+    text : str or None, default=None
+        The column of a text. Then there are no features; otherwise all other columns are
+        numbers, and null is NaN.
+    ids : str or None, default=None
+        The column of a name for each row.
+    separator : str, default=";"
+        What stands between labels in a text.
+
+    Returns
+    -------
+    DataSet
+
+    Examples
+    --------
+    >>> from labelspan.datasets import read_parquet
+    >>> read_parquet("papers.parquet", text="abstract", labels="tags")  # doctest: +SKIP
+    <DataSet papers: 1,200 rows, 31 labels>
+    """
+    roles = Roles(labels, classes, text, ids, separator)
+    table = open_table(path)
+    roles.check("read_parquet", table.column_names)
+    features = {
+        name: _numbers(path, name, table.column(name))
+        for name in roles.features(table.column_names)
+    }
+
+    def column(name: str) -> list[Any]:
+        values = table.column(name).to_pylist()
+        if name not in roles.indicators:
+            return list(values)
+        return [_truth(path, name, row, value) for row, value in enumerate(values, 1)]
+
+    return assemble(path, roles, features, column)
+
+
+def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> Any:
+    """A table of pyarrow from a parquet file, or from its content where that was read."""
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+        ) from error
+    content = read_bytes(Path(path)) if content is None else content
+    try:
+        return parquet.read_table(arrow.BufferReader(content))
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidFile(
+            f"{os.fspath(path)} is damaged or no parquet file ({error}); get it anew."
+        ) from error
+
+
+def _numbers(path: Any, name: str, column: Any) -> Any:
+    try:
+        values = column.to_numpy()
+        return values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidFile(
+            f"{os.fspath(path)}: the column {name!r} is of type {column.type}, not numbers; name "
+            "it as labels, classes, text or ids, or leave it out."
+        ) from error
+
+
+def _truth(path: Any, name: str, row: int, value: Any) -> int:
+    if value is None:
+        return -1
+    if value in (0, 1):
+        return int(value)
+    raise InvalidFile(f"{os.fspath(path)}, row {row}: {name!r} is {value!r:.40}, no 0 or 1.")

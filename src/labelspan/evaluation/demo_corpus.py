@@ -1,0 +1,106 @@
+"""A first look at the corpus that comes with the package: from texts and tags to an index."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .._typing import Array
+from ..datasets.debtags import load_debtags
+from ..index import Hit, SemanticIndex
+from ..index.vectorizer import default_vectorizer
+from .spaces import RAW, Vectors, embed, judge_retrieval, judge_tagging, tagging_scores
+
+__all__ = ["SEARCHES", "STEPS", "Demo", "Row", "run_demo"]
+
+SEARCHES = ("listen to songs", "draw molecules", "shoot aliens in space")
+STEPS = ("reading", "learning the index", "counting words", RAW, "LSI", "MLSI", "searching")
+
+
+@dataclass(frozen=True)
+class Row:
+    """How a space does on items it has not seen."""
+
+    space: str
+    dimensions: int
+    macro_f1: float
+    micro_f1: float
+    ndcg: float
+    jaccard: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A fitted index with all items, a table, and answers to :data:`SEARCHES`."""
+
+    index: SemanticIndex
+    train: int
+    test: int
+    labels: int
+    rows: Sequence[Row]
+    hits: Sequence[Sequence[Hit]]
+    seconds: float
+
+
+def run_demo(progress: Callable[[str], None] | None = None, *, answers: int = 5) -> Demo:
+    """Fit an index on the training part, judge it on the test part, then add that part.
+
+    Parameters
+    ----------
+    progress : function or None, default=None
+        Told the name of each of :data:`STEPS` as it begins.
+    answers : int, default=5
+        How many items each search gives.
+
+    Returns
+    -------
+    Demo
+    """
+    # At this size a second thread gains little, and costs much where the machine is busy.
+    with threadpool_limits(1):
+        return _run(progress or (lambda step: None), answers)
+
+
+def _run(tell: Callable[[str], None], answers: int) -> Demo:
+    start = time.perf_counter()
+    tell("reading")
+    corpus = load_debtags()
+    train, test = corpus.take(corpus.train), corpus.take(corpus.test)
+    Y, truth = (part.Y.toarray().astype(np.float32) for part in (train, test))
+    tell("learning the index")
+    index = SemanticIndex().fit(train.texts, train.labels, train.ids, metadata=train.metadata)
+    index.add(test.texts, test.labels, test.ids, metadata=test.metadata)
+    tell("counting words")
+    vectorizer = default_vectorizer(len(train))
+    features = vectorizer.fit_transform(train.texts)
+    unseen = vectorizer.transform(test.texts)
+    mlsi = Vectors(index.vectors(train.ids), index.vectors(test.ids))
+    rows = []
+    for method in (RAW, "LSI", "MLSI"):
+        tell(method)
+        vectors = mlsi
+        if method != "MLSI":
+            vectors = embed(method, features, Y, unseen, mlsi.dimensions)
+        rows.append(_row(method, vectors, Y, truth))
+    tell("searching")
+    hits = [index.search(query, answers) for query in SEARCHES]
+    seconds = time.perf_counter() - start
+    return Demo(index, len(train), len(test), Y.shape[1], rows, hits, seconds)
+
+
+def _row(method: str, vectors: Vectors, Y: Array, truth: Array) -> Row:
+    scores = tagging_scores(vectors.train, Y, vectors.test)
+    f1 = judge_tagging(truth, scores, Y.mean(axis=0))
+    near = judge_retrieval(vectors, truth, np.arange(len(Y)), Y)
+    return Row(
+        "raw TF-IDF" if method == RAW else method,
+        vectors.dimensions,
+        f1["macro F1"],
+        f1["micro F1"],
+        near["nDCG"],
+        near["Jaccard"],
+    )

@@ -1,0 +1,115 @@
+"""How alike two rows are by their labels: wang2010's W_L, never formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidLabels
+from ..operators import Operator, dense_block
+
+__all__ = ["LabelGraph", "label_correlation", "label_graph"]
+
+
+class LabelGraph(Operator):
+    """``F C F'`` less its diagonal, for a thin F and a small symmetric C.
+
+    Parameters
+    ----------
+    sides : array of shape (n, k)
+        F.
+    middle : array of shape (k, k)
+        C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import LabelGraph
+    >>> LabelGraph(np.array([[1.0], [1.0]]), np.eye(1)).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(self, sides: Array, middle: Array) -> None:
+        rows = sides.shape[0]
+        super().__init__((rows, rows), np.float64)
+        self._sides, self._middle = sides, middle
+        self._diagonal = ((sides @ middle) * sides).sum(axis=1)[:, None]
+
+    def _matmat(self, block: Array) -> Array:
+        inner = self._middle @ (self._sides.T @ block)
+        return np.asarray(self._sides @ inner - self._diagonal * block)
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self._matmat(block)
+
+
+def label_correlation(Y: Any) -> Array:
+    """How alike labels are: the cosine between the columns of Y (wang2010, Eq. 19).
+
+    A label that no row carries is like none, itself included.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, k)
+        A 0/1 indicator.
+
+    Returns
+    -------
+    array of shape (k, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import label_correlation
+    >>> label_correlation(np.array([[1, 1], [1, 0], [0, 0]])).round(2)
+    array([[1.  , 0.71],
+           [0.71, 1.  ]])
+    """
+    values = _indicator(Y)
+    norms = np.linalg.norm(values, axis=0)
+    unit = values / np.where(norms > 0, norms, 1.0)
+    return unit.T @ unit
+
+
+def label_graph(Y: Any) -> LabelGraph:
+    """The graph of rows with like labels (wang2010, Eq. 18): ``y_i'C y_j / (|y_i| |y_j|)``.
+
+    C is :func:`label_correlation`. Rows without labels have no neighbours. On one-hot labels
+    it joins the rows of a class, all with weight 1. Of rank k plus a diagonal: a product
+    costs O(n k).
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, k)
+        A 0/1 indicator, all of it known.
+
+    Returns
+    -------
+    LabelGraph
+        An operator of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import label_graph
+    >>> label_graph(np.array([[1, 0], [1, 0], [0, 1]])).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+    """
+    values = _indicator(Y)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    return LabelGraph(values / np.where(norms > 0, norms, 1.0), label_correlation(values))
+
+
+def _indicator(Y: Any) -> Array:
+    values = dense_block(Y, "Y")
+    if values.ndim != 2 or not np.isin(values, (0, 1)).all():
+        raise InvalidLabels(
+            "Y must be a 0/1 indicator with a column a label, all entries known, "
+            f"but has shape {values.shape} and type {values.dtype}."
+        )
+    return values.astype(np.float64)

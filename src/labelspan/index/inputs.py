@@ -1,0 +1,173 @@
+"""Reading what comes with texts: labels, ids and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput, InvalidLabels
+from ..labels import read_labels
+
+__all__ = ["LabelLists", "indicator", "read_ids", "read_label_lists", "read_metadata", "read_texts"]
+
+# For each item its labels, sorted and without repeats; None where they are unknown.
+LabelLists = list[tuple[str, ...] | None]
+
+
+def read_texts(texts: Any, owner: str) -> list[str]:
+    """Texts as a list of strings, each of which can be written as UTF-8."""
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__iter__"):
+        raise InvalidInput(f"{owner}: texts must be a list of strings; put one text in a list.")
+    found = list(texts)
+    for number, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InvalidInput(
+                f"{owner}: texts[{number}] is of type {type(text).__name__}; give a string, "
+                "'' where there is no text."
+            )
+        if not _writable(text):
+            raise InvalidInput(
+                f"{owner}: texts[{number}] holds half a character (a lone surrogate); decode "
+                "the text with errors='replace'."
+            )
+    return [str(text) for text in found]
+
+
+def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLists:
+    """Labels from lists of strings, or from an indicator with names of its columns."""
+    if labels is None:
+        return [None] * count
+    if isinstance(labels, str):
+        raise InvalidLabels(f"{owner}: labels must hold a list of strings for each item.")
+    if names is not None or not isinstance(labels, Sequence):
+        return _from_indicator(labels, names, count, owner)
+    if len(labels) != count:
+        raise InvalidLabels(
+            f"{owner}: labels must have one entry for each item; there are {count} items and "
+            f"{len(labels)} entries."
+        )
+    found: LabelLists = []
+    for number, entry in enumerate(labels):
+        if entry is None:
+            found.append(None)
+            continue
+        if isinstance(entry, str) or not hasattr(entry, "__iter__"):
+            raise InvalidLabels(
+                f"{owner}: labels[{number}] must be a list of strings, or None where the "
+                f"labels are not known, but {entry!r} was given."
+            )
+        own = list(entry)
+        if not all(isinstance(label, str) and label and _writable(label) for label in own):
+            raise InvalidLabels(
+                f"{owner}: labels[{number}] must hold strings that are not empty, but is {own!r}."
+            )
+        found.append(tuple(sorted({str(label) for label in own})))
+    return found
+
+
+def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLists:
+    table = read_labels(values, count, owner, part=True)
+    if names is None:
+        if table.names.dtype.kind not in "OUT":
+            raise InvalidLabels(
+                f"{owner}: labels as an indicator need label_names, one for each column."
+            )
+        names = table.names
+    names = [str(name) for name in names]
+    if table.kind != "indicator":
+        raise InvalidLabels(
+            f"{owner}: labels with label_names must be an indicator of 0 and 1 with two columns "
+            "or more; otherwise give lists of strings."
+        )
+    if len(names) != table.values.shape[1] or len(set(names)) < len(names):
+        raise InvalidLabels(
+            f"{owner}: label_names must be {table.values.shape[1]} different names, one for each "
+            f"column of labels, but {len(names)} were given."
+        )
+    known = table.labelled
+    if table.unknown is not None and table.unknown[known].any():
+        raise InvalidLabels(
+            f"{owner}: labels has rows with single unknown entries; mark whole rows as unknown."
+        )
+    return [
+        tuple(sorted(names[j] for j in np.flatnonzero(row))) if known[i] else None
+        for i, row in enumerate(table.values)
+    ]
+
+
+def indicator(lists: LabelLists, names: Sequence[str]) -> Array:
+    """An indicator over the given names, with -1 in the rows of unknown labels."""
+    column = {name: j for j, name in enumerate(names)}
+    out = np.zeros((len(lists), len(names)), dtype=np.float32)
+    for row, labels in enumerate(lists):
+        if labels is None:
+            out[row] = -1.0
+        else:
+            out[row, [column[label] for label in labels]] = 1.0
+    return out
+
+
+def read_ids(ids: Any, count: int, owner: str) -> list[str]:
+    """Names of the items, all different."""
+    found = list(ids)
+    if len(found) != count:
+        raise InvalidInput(
+            f"{owner}: ids must have one entry for each item; there are {count} items and "
+            f"{len(found)} ids."
+        )
+    seen: set[str] = set()
+    for number, name in enumerate(found):
+        if not isinstance(name, str) or not name or not _writable(name):
+            raise InvalidInput(
+                f"{owner}: ids[{number}] must be a string that is not empty, but {name!r} was "
+                "given."
+            )
+        if name in seen:
+            raise InvalidInput(f"{owner}: the id {name!r} comes twice; every item needs its own.")
+        seen.add(name)
+    return [str(name) for name in found]
+
+
+def read_metadata(metadata: Any, count: int, owner: str) -> list[dict[str, Any]]:
+    """For each item a flat table of plain values."""
+    if metadata is None:
+        return [{} for _ in range(count)]
+    found = list(metadata)
+    if len(found) != count:
+        raise InvalidInput(
+            f"{owner}: metadata must have one entry for each item; there are {count} items and "
+            f"{len(found)} entries."
+        )
+    return [_flat(entry, number, owner) for number, entry in enumerate(found)]
+
+
+def _flat(entry: Any, number: int, owner: str) -> dict[str, Any]:
+    if entry is None:
+        return {}
+    if not isinstance(entry, Mapping):
+        raise InvalidInput(f"{owner}: metadata[{number}] must be a dict, but {entry!r} was given.")
+    for key, value in entry.items():
+        plain = value is None or isinstance(value, str | bool | int | float)
+        number_like = isinstance(value, float) and not np.isfinite(value)
+        if not isinstance(key, str) or not plain or number_like:
+            raise InvalidInput(
+                f"{owner}: metadata[{number}] has {key!r}: {value!r}; keys must be strings, and "
+                "values strings, finite numbers, booleans or None."
+            )
+        if not _writable(key) or (isinstance(value, str) and not _writable(value)):
+            raise InvalidInput(
+                f"{owner}: metadata[{number}] holds half a character (a lone surrogate) in "
+                f"{key!r}; decode it with errors='replace'."
+            )
+    return dict(entry)
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""Label factors: what makes one method differ from another."""
+
+from .factor import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
+from .label_factor import (
+    Laplacian,
+    cca_factor,
+    edge_weights,
+    hsl_factor,
+    inverse_power,
+    lda_factor,
+    opls_factor,
+    whitening,
+)
+from .reading import Kind, Labels, indicator_in_place, read_labels
+from .scatter import Scatter, class_scatter
+from .stack import Form, Stack, stack_factor, stack_weights
+
+__all__ = [
+    "RANK_TOLERANCE",
+    "Factor",
+    "Form",
+    "Kind",
+    "Labels",
+    "Laplacian",
+    "Regression",
+    "Scatter",
+    "Stack",
+    "block_rank",
+    "cca_factor",
+    "class_scatter",
+    "edge_weights",
+    "hsl_factor",
+    "indicator_in_place",
+    "inverse_power",
+    "lda_factor",
+    "opls_factor",
+    "read_labels",
+    "square_rank",
+    "stack_factor",
+    "stack_weights",
+    "whitening",
+]

@@ -1,0 +1,268 @@
+"""The factors of OPLS, CCA, LDA and hypergraph spectral learning.
+
+Each takes :class:`Labels` and returns H, an n x s block with ``S = H H'``. Columns are
+centred where the method centres; an unknown entry holds its column's mean, so that it
+says neither yes nor no. Labels that no row carries give a column of zeros, and rows
+that carry no label a row of zeros before centring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidLabels, InvalidParameter
+from .factor import RANK_TOLERANCE
+from .reading import Labels
+
+__all__ = [
+    "Laplacian",
+    "cca_factor",
+    "edge_weights",
+    "hsl_factor",
+    "inverse_power",
+    "lda_factor",
+    "opls_factor",
+    "whitening",
+]
+
+Laplacian = Literal["clique", "star", "zhou"]
+
+
+def opls_factor(labels: Labels, *, center: bool = True) -> Array:
+    """``H = Y`` (sun2009, Eq. 4).
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.labels import opls_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> opls_factor(labels, center=False).tolist()
+    [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    return _finish(labels.values, labels, center)
+
+
+def cca_factor(labels: Labels, *, center: bool = True) -> Array:
+    """An orthonormal basis of the labels' columns (sun2009, Eq. 3).
+
+    ``H H' = Y (Y'Y)^+ Y'``. Directions that are null, such as the sum of one-hot
+    columns or a duplicate label, are dropped; a plain inverse square root would blow
+    them up.
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.labels import cca_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> H = cca_factor(labels)
+    >>> (H.T @ H).round(6) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    block = _finish(labels.values, labels, center)
+    return np.asarray(block @ whitening(block.T @ block))
+
+
+def whitening(square: Array) -> Array:
+    """A map T with ``T' square T = I`` on the range of a label block's ``B'B``.
+
+    Columns are brought to unit length first, so that a rare label, or a target in small
+    units, is not taken for rounding.
+
+    Parameters
+    ----------
+    square : array of shape (s, s)
+
+    Returns
+    -------
+    array of shape (s, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import whitening
+    >>> whitening(np.diag([4.0, 0.0])).ravel()
+    array([0.5, 0. ])
+    """
+    norms = np.sqrt(np.diag(square))
+    alive = np.flatnonzero(norms > 0)
+    if alive.size == 0:
+        return np.zeros((square.shape[0], 1))
+    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
+    keep = spectrum > RANK_TOLERANCE * spectrum[-1]
+    out = np.zeros((square.shape[0], int(keep.sum())))
+    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive][:, None]
+    return out
+
+
+def lda_factor(labels: Labels, *, center: bool = True) -> Array:
+    """One-hot labels, each column divided by the square root of its class size.
+
+    Parameters
+    ----------
+    labels : Labels
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.labels import lda_factor, read_labels
+    >>> labels = read_labels([0, 0, 0, 0, 1], 5, "mine")
+    >>> lda_factor(labels, center=False)[[0, 4]]
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
+    sizes = labels.values.sum(axis=0)
+    return _finish(labels.values * inverse_power(sizes, 0.5), labels, center)
+
+
+def hsl_factor(
+    labels: Labels,
+    *,
+    laplacian: Laplacian = "clique",
+    edge_weight: Sequence[float] | Array | None = None,
+    center: bool = True,
+) -> Array:
+    """The factor of a normalised hypergraph Laplacian: labels are hyperedges.
+
+    ``S = I - L`` with L after Zhou, or of the star or clique expansion (sun2009, Eq. 5);
+    ``edge_weight`` has one positive number a label, 1 by default.
+
+    Parameters
+    ----------
+    labels : Labels
+    laplacian : {"clique", "star", "zhou"}, default="clique"
+    edge_weight : sequence of float or None, default=None
+    center : bool, default=True
+
+    Returns
+    -------
+    array of shape (n, s)
+
+    Examples
+    --------
+    >>> from labelspan.labels import hsl_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> hsl_factor(labels, laplacian="zhou", center=False).round(2)
+    array([[0.71, 0.  ],
+           [0.5 , 0.5 ],
+           [0.  , 0.71]])
+    """
+    incidence = labels.values
+    if (incidence < 0).any():
+        raise InvalidLabels("HSL: y must not be negative, for its entries are memberships.")
+    weight = edge_weights(edge_weight, incidence.shape[1])
+    size = incidence.sum(axis=0)
+    if laplacian == "clique":
+        degree = incidence @ (weight * size)
+        block = inverse_power(degree, 0.5)[:, None] * incidence * np.sqrt(weight)
+    elif laplacian == "star":
+        spread = incidence * (weight * inverse_power(size, 1.0))
+        rows, columns = spread.sum(axis=1), spread.sum(axis=0)
+        block = inverse_power(rows, 0.5)[:, None] * spread * inverse_power(columns, 0.5)
+    else:
+        degree = incidence @ weight
+        block = (
+            inverse_power(degree, 0.5)[:, None]
+            * incidence
+            * np.sqrt(weight * inverse_power(size, 1.0))
+        )
+    return _finish(block, labels, center)
+
+
+def _finish(block: Array, labels: Labels, center: bool) -> Array:
+    """Centre by columns; unknown entries end as zeros, which add nothing."""
+    unknown = labels.unknown
+    if not center:
+        return block if unknown is None else np.where(unknown, 0.0, block)
+    length = np.linalg.norm(block, axis=0)
+    if unknown is None:
+        block = block - block.mean(axis=0)
+    else:
+        known = np.maximum((~unknown).sum(axis=0), 1)
+        means = np.where(unknown, 0.0, block).sum(axis=0) / known
+        block = np.where(unknown, 0.0, block - means)
+    # A constant label leaves nothing but rounding, which must not pass for a direction.
+    block[:, np.linalg.norm(block, axis=0) <= 1e-13 * length] = 0.0
+    return block
+
+
+def inverse_power(values: Array, power: float) -> Array:
+    """``values ** -power``, and 0 where a value is 0.
+
+    Parameters
+    ----------
+    values : array
+    power : float
+
+    Returns
+    -------
+    array, of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import inverse_power
+    >>> inverse_power(np.array([4.0, 0.0]), 0.5)
+    array([0.5, 0. ])
+    """
+    out = np.zeros_like(values, dtype=np.float64)
+    np.power(values, -power, out=out, where=values > 0)
+    return out
+
+
+def edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
+    """One positive weight a hyperedge; ones where none are given.
+
+    Parameters
+    ----------
+    edge_weight : sequence of float or None
+    count : int
+        The number of hyperedges.
+
+    Returns
+    -------
+    array of shape (count,)
+
+    Examples
+    --------
+    >>> from labelspan.labels import edge_weights
+    >>> edge_weights(None, 2)
+    array([1., 1.])
+    """
+    if edge_weight is None:
+        return np.ones(count)
+    try:
+        weight = np.asarray(edge_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.empty(0)
+    if weight.shape != (count,) or not (weight > 0).all() or not np.isfinite(weight).all():
+        raise InvalidParameter(
+            f"HSL: edge_weight must hold one positive number for each of the {count} labels, "
+            f"but {edge_weight!r} was given."
+        )
+    return weight

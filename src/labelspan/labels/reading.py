@@ -1,0 +1,252 @@
+"""Reading labels: class vectors, indicators and real targets, with unknown entries.
+
+The conventions, in one place:
+
+- A vector, or one column, is *classes* and becomes one-hot; -1, NaN and None mean
+  unknown. A vector of floats with fractions is one real *target*.
+- Two dimensions of 0 and 1 are an *indicator*: several labels a row. -1 or NaN marks
+  an unknown entry.
+- Two dimensions of any other numbers are real *targets*; only NaN is unknown.
+
+A row whose entries are all unknown is an unlabelled row. A row of zeros is not: it is
+known to carry none of the labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput, InvalidLabels
+from ..operators import Operator, column_names, dense_block
+
+__all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
+
+Kind = Literal["classes", "indicator", "targets"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels as a dense n x k block, in float64.
+
+    ``values`` holds 0 where ``unknown`` is True. ``names`` has one entry a column.
+
+    Attributes
+    ----------
+    values : array of shape (n, k)
+    unknown : array of shape (n, k) or None
+        None where all is known.
+    names : array of shape (k,)
+    kind : {"classes", "indicator", "targets"}
+
+    Examples
+    --------
+    >>> from labelspan.labels import read_labels
+    >>> labels = read_labels([[1, 0], [-1, -1], [1, 1]], 3, "mine")
+    >>> labels.labelled, labels.means()
+    (array([ True, False,  True]), array([1. , 0.5]))
+    """
+
+    values: Array
+    unknown: Array | None
+    names: Array
+    kind: Kind
+
+    @property
+    def labelled(self) -> Array:
+        """For each row, whether anything is known of it."""
+        if self.unknown is None:
+            return np.ones(self.values.shape[0], dtype=bool)
+        return np.asarray(~self.unknown.all(axis=1))
+
+    def rows(self, index: Array) -> Labels:
+        """The labels of some rows, by number."""
+        unknown = None if self.unknown is None else self.unknown[index]
+        if unknown is not None and not unknown.any():
+            unknown = None
+        return replace(self, values=self.values[index], unknown=unknown)
+
+    def means(self) -> Array:
+        """The mean of each column over its known entries; 0 where none is known."""
+        if self.unknown is None:
+            return np.asarray(self.values.mean(axis=0))
+        known = (~self.unknown).sum(axis=0)
+        return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
+
+
+def read_labels(
+    y: Any, n_rows: int, owner: str, *, part: bool = False, targets: bool = False
+) -> Labels:
+    """Read ``y`` for ``n_rows`` rows of X; ``owner`` is named in the messages.
+
+    ``part`` says that these rows are some of many: they may all be unlabelled, or all of
+    one class. ``targets`` says that the numbers are known to be real targets.
+
+    Parameters
+    ----------
+    y : vector, array, sparse matrix or data frame
+    n_rows : int
+    owner : str
+    part, targets : bool, default=False
+
+    Returns
+    -------
+    Labels
+
+    Examples
+    --------
+    >>> from labelspan.labels import read_labels
+    >>> labels = read_labels(["a", "b", "a"], 3, "mine")
+    >>> labels.kind, labels.values.tolist()
+    ('classes', [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    """
+    if y is None:
+        raise InvalidLabels(
+            f"{owner} requires y to be passed, but the target y is None; "
+            "without labels use LSI instead."
+        )
+    names = column_names(y)
+    try:
+        array = dense_block(y, "y")
+    except InvalidInput:
+        raise
+    except ValueError:
+        raise _lists(owner) from None
+    if array.ndim == 0 or array.shape[0] != n_rows:
+        found = "a scalar" if array.ndim == 0 else f"{array.shape[0]} rows"
+        raise InvalidLabels(
+            f"{owner}: y must have one row for each row of X; X has {n_rows} rows, y has {found}."
+        )
+    if array.dtype.kind == "c":
+        raise InvalidLabels(f"{owner}: complex data not supported in y.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise InvalidLabels(f"{owner}: y has no columns; give at least one label.")
+    if array.ndim == 1 or array.shape[1] == 1:
+        labels = _from_vector(array.reshape(-1), owner, part, targets)
+    else:
+        labels = _from_matrix(array, owner, part, targets)
+        if names is not None:
+            labels = replace(labels, names=names)
+    if not part and not labels.labelled.any():
+        raise InvalidLabels(
+            f"{owner}: every label in y is unknown; label some rows, or use LSI, which needs none."
+        )
+    return labels
+
+
+def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
+    """A tensor of 0 and 1, all known, as labels on the device of X; None for anything else.
+
+    Parameters
+    ----------
+    y : labels
+    X : Operator
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    Labels or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import indicator_in_place
+    >>> from labelspan.operators import as_operator
+    >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine").kind
+    'indicator'
+    """
+    if y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
+        return None
+    if y.shape[0] != X.shape[0]:
+        raise InvalidLabels(
+            f"{owner}: y must have one row for each row of X; X has {X.shape[0]} rows, "
+            f"y has {y.shape[0]} rows."
+        )
+    return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
+
+
+def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels:
+    if targets or vector.dtype.kind == "f" or (vector.dtype.kind == "O" and _all_numbers(vector)):
+        numbers = vector.astype(np.float64)
+        _refuse_infinite(numbers, owner)
+        known = np.isfinite(numbers)
+        if targets or (numbers[known] % 1 != 0).any():
+            values = np.where(known, numbers, 0.0)[:, None]
+            return Labels(values, _mask(~known[:, None]), np.array(["target"]), "targets")
+        known &= numbers != -1
+    elif vector.dtype.kind in "mM":
+        known = ~np.isnat(vector)
+    elif vector.dtype.kind == "O":
+        if any(isinstance(item, (list, tuple, set, frozenset, np.ndarray)) for item in vector):
+            raise _lists(owner)
+        known = np.array([item is not None and item == item for item in vector])  # noqa: PLR0124
+    elif vector.dtype.kind in "iu":
+        known = vector != -1
+    else:
+        known = np.ones(vector.shape, dtype=bool)
+    try:
+        names, codes = np.unique(vector[known], return_inverse=True)
+    except TypeError:
+        raise InvalidLabels(
+            f"{owner}: y mixes classes that cannot be sorted together, say numbers and strings; "
+            "make them all of one type."
+        ) from None
+    if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
+        names = names.astype(np.int64)
+    if names.dtype.kind in "iu" and names.tolist() == [1] and not (part or known.all()):
+        raise _plus_minus_one(owner)
+    values = np.zeros((vector.size, max(1, names.size)))
+    values[np.flatnonzero(known), codes] = 1.0
+    unknown = np.repeat(~known[:, None], values.shape[1], axis=1)
+    return Labels(values, _mask(unknown), names, "classes")
+
+
+def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
+    try:
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidLabels(
+            f"{owner}: y with several columns must hold numbers, but has type {array.dtype}; "
+            "scikit-learn's MultiLabelBinarizer makes an indicator from lists of names."
+        ) from None
+    _refuse_infinite(numbers, owner)
+    missing = np.isnan(numbers)
+    entries = numbers[~missing]
+    names = np.arange(array.shape[1])
+    if targets or not np.isin(entries, (-1.0, 0.0, 1.0)).all():
+        return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
+    both = (entries == -1).any() and (entries == 1).any()
+    if both and not part and not (entries == 0).any():
+        raise _plus_minus_one(owner)
+    unknown = missing | (numbers == -1)
+    return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
+
+
+def _lists(owner: str) -> InvalidLabels:
+    return InvalidLabels(
+        f"{owner}: y holds lists of labels; "
+        "scikit-learn's MultiLabelBinarizer makes an indicator of them."
+    )
+
+
+def _plus_minus_one(owner: str) -> InvalidLabels:
+    return InvalidLabels(
+        f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
+    )
+
+
+def _mask(unknown: Array) -> Array | None:
+    return unknown if unknown.any() else None
+
+
+def _all_numbers(vector: Array) -> bool:
+    return all(item is None or isinstance(item, (int, float, np.number)) for item in vector)
+
+
+def _refuse_infinite(numbers: Array, owner: str) -> None:
+    if np.isinf(numbers).any():
+        raise InvalidLabels(f"{owner}: y contains infinity; labels and targets must be finite.")

@@ -1,0 +1,74 @@
+"""Scatter between and within classes, where a row may lie in several (wang2010, Eq. 12-15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Array
+from ..operators import Operator, Scaled
+
+__all__ = ["Scatter", "class_scatter"]
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean.
+
+    Attributes
+    ----------
+    between : array of shape (d, k)
+        B.
+    within, total : arrays of shape (d, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import class_scatter
+    >>> from labelspan.operators import as_operator
+    >>> found = class_scatter(as_operator(np.array([[0.0], [2.0], [6.0]])), np.eye(3)[:, [0, 0, 2]])
+    >>> np.allclose(found.between @ found.between.T + found.within, found.total)
+    True
+    """
+
+    between: Array
+    within: Array
+    total: Array
+
+
+def class_scatter(X: Operator, Y: Array) -> Scatter:
+    """The class-wise scatters of the rows of X, counted once for each of their labels.
+
+    With ``n_k`` rows in class k and ``m`` the mean over all pairs of a row and its label,
+    ``S_b = sum n_k (m_k - m)(m_k - m)'``, ``S_t = sum y_ik (x_i - m)(x_i - m)'`` and
+    ``S_w = S_t - S_b = sum y_ik (x_i - m_k)(x_i - m_k)'``. On one label a row they are
+    those of linear discriminant analysis.
+
+    Parameters
+    ----------
+    X : Operator
+    Y : array of shape (n, k)
+        A 0/1 indicator.
+
+    Returns
+    -------
+    Scatter
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import class_scatter
+    >>> from labelspan.operators import as_operator
+    >>> X, Y = np.array([[0.0], [2.0], [6.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> scatter = class_scatter(as_operator(X), Y)
+    >>> float(np.round(scatter.within[0, 0], 10))
+    2.0
+    """
+    sizes, counts = Y.sum(axis=0), Y.sum(axis=1)
+    mean = X.cross(counts[:, None])[:, 0] / counts.sum()
+    about = X.shifted(mean)
+    alive = sizes > 0
+    between = about.cross(Y[:, alive] / np.sqrt(sizes[alive]))
+    total = Scaled(about, rows=np.sqrt(counts)).gram()
+    return Scatter(between, total - between @ between.T, total)

@@ -1,0 +1,1 @@
+"""Rows held by the workers of a Dask cluster."""

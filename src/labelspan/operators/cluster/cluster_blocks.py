@@ -1,0 +1,325 @@
+"""Blocks of rows that the workers of a cluster hold, and what is done when one is lost.
+
+A block stays where it is: every task that needs it is bound to the worker that holds it, for
+left alone the scheduler would copy a block to an idle worker. A bound task waits for ever
+once its worker is gone. So the client looks after the workers while it waits; when one is
+missing it lets the blocks settle anew (those that were loaded are loaded again by the
+scheduler, those that came from the client are sent again) and repeats the pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import Any
+
+from ...errors import InvalidInput, LostWorkers
+from .partitions import load, prepared
+
+__all__ = ["Held"]
+
+# So often the client looks whether the workers it waits for are alive, in seconds.
+_LOOK = 0.5
+# So long a cluster may be without any worker: a nanny needs seconds for a new one.
+_PATIENCE = 60.0
+# So many times a pass may lose a worker before it is given up.
+_LOSSES = 5
+# A task that fails, say in reading a file, gets so many further tries.
+_RETRIES = 2
+# So many partial sums are added by one task.
+_FAN = 4
+
+
+class _Missing(Exception):
+    """A worker that holds something is gone."""
+
+
+class Held:
+    """Blocks of rows on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : sequence
+        Arrays and sparse matrices, futures, delayed values, functions, or paths.
+    on_pass : callable or None
+        Called with a name after every pass over the blocks.
+
+    Attributes
+    ----------
+    shapes, dtypes : sequences
+        Of the blocks.
+    """
+
+    def __init__(
+        self, client: Any, parts: Sequence[Any], on_pass: Callable[[str], Any] | None = None
+    ) -> None:
+        if getattr(client, "asynchronous", True):
+            raise InvalidInput(
+                "client must be a distributed.Client that is not asynchronous, "
+                f"but {type(client).__name__} was given."
+            )
+        if not parts:
+            raise InvalidInput("parts is empty; give at least one block of rows.")
+        self.client = client
+        self._on_pass = on_pass
+        # What the client has itself, to send it again when it is lost.
+        self._kept: list[Any] = [None] * len(parts)
+        workers = self._workers()
+        self._futures = [
+            self._placed(number, part, workers[number * len(workers) // len(parts)])
+            for number, part in enumerate(parts)
+        ]
+        self._homes: list[str] = []
+        self._settle()
+        self.shapes, self.dtypes = zip(*self.run("load", _describe), strict=True)
+
+    # --- blocks -----------------------------------------------------------------------
+
+    def _placed(self, number: int, part: Any, home: str) -> Any:
+        """A future of a block; what has no place yet goes to a worker."""
+        again = {"pure": False, "retries": _RETRIES}
+        near = {"workers": [home], "allow_other_workers": True}
+        if _is_future(part):
+            return self.client.submit(prepared, part, **again)
+        if hasattr(part, "__dask_graph__"):
+            made = self.client.compute(part, retries=_RETRIES, **near)
+            return self.client.submit(prepared, made, **again)
+        if callable(part) or isinstance(part, (str, os.PathLike)):
+            return self.client.submit(load, part, **again, **near)
+        self._kept[number] = prepared(part)
+        return self._scattered(number, home)
+
+    def _scattered(self, number: int, home: str) -> Any:
+        return self.client.scatter([self._kept[number]], workers=[home], hash=False)[0]
+
+    def _settle(self) -> None:
+        """Wait until each block is with a worker; send again what the client has."""
+        from distributed import wait  # noqa: PLC0415 - optional
+
+        while True:
+            waiting = [future for future in self._futures if future.status != "finished"]
+            with suppress(TimeoutError, CancelledError):
+                if waiting:
+                    # Dask would ask the client that was made last, or none.
+                    with self.client.as_current():
+                        wait(waiting, timeout=_LOOK)
+            workers = self._workers()
+            for number, future in enumerate(self._futures):
+                _raise_failure(future)
+                if future.status == "cancelled":
+                    self._send_again(number, workers[number % len(workers)])
+            with suppress(CancelledError):
+                found = self._ask(self.client.who_has, self._futures)
+                places = [sorted(found.get(future.key, ())) for future in self._futures]
+                if all(places):
+                    self._homes = [place[0] for place in places]
+                    return
+
+    def _send_again(self, number: int, home: str) -> None:
+        if self._kept[number] is None:
+            raise LostWorkers(
+                f"Block {number} was data in the memory of a worker that is gone, and nothing says "
+                "how to make it again; give functions, paths or delayed loaders as parts."
+            )
+        with suppress(OSError, TimeoutError, KeyError):
+            self._futures[number] = self._scattered(number, home)
+
+    def _workers(self) -> list[str]:
+        """The addresses of the workers; waits where there is none."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            found = self._ask(self.client.nthreads)
+            if found:
+                return sorted(found)
+            if time.monotonic() > end:
+                raise LostWorkers(
+                    f"The cluster has had no worker for {_PATIENCE:.0f} s; start some, say with "
+                    f"'dask worker {self.client.scheduler.address}', and fit again."
+                )
+            time.sleep(_LOOK)
+
+    def _ask(self, question: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return question(*arguments)
+        except (OSError, RuntimeError) as error:
+            raise _no_scheduler(error) from error
+
+    # --- passes over the blocks -------------------------------------------------------
+
+    def run(
+        self,
+        name: str,
+        task: Callable[[Any, Any, Any], Any],
+        numbers: Sequence[int] | None = None,
+        *,
+        shared: Any = None,
+        own: Sequence[Any] | None = None,
+        total: bool = False,
+    ) -> Any:
+        """Call ``task(block, shared, own piece)`` for blocks, where they are.
+
+        Parameters
+        ----------
+        name : str
+            For the dashboard and the callback.
+        task : callable
+        numbers : sequence of int or None
+            Which blocks; None is all.
+        shared : object
+            Goes to every worker once.
+        own : sequence or None
+            For each block, what its worker alone gets.
+        total : bool
+            Whether to add the results up, on the workers, in the order of the blocks.
+
+        Returns
+        -------
+        A list with the result of each block, or their sum.
+        """
+        numbers = range(len(self._futures)) if numbers is None else numbers
+        for _ in range(_LOSSES):
+            try:
+                futures = self._started(name, task, numbers, shared, own)
+                answer = self._gathered(
+                    numbers, [self._summed(name, futures)] if total else futures
+                )
+            except (_Missing, CancelledError):
+                time.sleep(_LOOK)
+                self._settle()
+                continue
+            if self._on_pass is not None:
+                self._on_pass(name)
+            return answer[0] if total else answer
+        raise LostWorkers(
+            f"Workers were lost in each of {_LOSSES} tries of one pass over the blocks, probably "
+            "for want of memory; use smaller blocks, or workers with more memory."
+        )
+
+    def _started(
+        self, name: str, task: Any, numbers: Sequence[int], shared: Any, own: Any
+    ) -> list[Any]:
+        homes = [self._homes[number] for number in numbers]
+        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own))
+        futures: list[Any] = [None] * len(homes)
+        # One message for each worker: messages cost the scheduler more than tasks do.
+        for home in sorted(set(homes)):
+            there = [n for n, place in enumerate(homes) if place == home]
+            blocks = [self._futures[numbers[n]] for n in there]
+            sent = [everyone] * len(there), [pieces[n] for n in there]
+            options = {"key": _keys(name, there), "workers": [home], "retries": _RETRIES}
+            for n, future in zip(
+                there, self.client.map(task, blocks, *sent, **options), strict=True
+            ):
+                futures[n] = future
+        return futures
+
+    def _gathered(self, numbers: Sequence[int], futures: list[Any]) -> Any:
+        homes = [self._homes[number] for number in numbers]
+        # Told to raise, gather leaves errors behind that nobody fetches, and Python reports them.
+        answer = self._watched(
+            homes, lambda: self.client.gather(futures, errors="skip", asynchronous=True)
+        )
+        if len(answer) < len(futures):
+            for future in futures:
+                _raise_failure(future)
+            raise _Missing
+        return answer
+
+    async def _send(self, homes: Sequence[str], shared: Any, own: Any) -> tuple[Any, list[Any]]:
+        """Futures of what all workers get, and of what each block's worker gets."""
+
+        async def scatter(values: list[Any], workers: list[str]) -> Any:
+            several = len(workers) > 1
+            return await self.client.scatter(
+                values, workers=workers, broadcast=several, hash=False, asynchronous=True
+            )
+
+        async def all_get() -> Any:
+            return None if shared is None else (await scatter([shared], sorted(set(homes))))[0]
+
+        pieces: list[Any] = [None] * len(homes)
+
+        async def gets(home: str) -> None:
+            there = [n for n, place in enumerate(homes) if place == home]
+            for n, sent in zip(there, await scatter([own[n] for n in there], [home]), strict=True):
+                pieces[n] = sent
+
+        jobs = [] if own is None else [gets(home) for home in sorted(set(homes))]
+        try:
+            everyone, *_ = await asyncio.gather(all_get(), *jobs)
+        except (OSError, TimeoutError, KeyError) as error:
+            raise _Missing from error
+        return everyone, pieces
+
+    def _summed(self, name: str, futures: list[Any]) -> Any:
+        """The sum by a tree whose shape depends on the number of blocks alone."""
+        while len(futures) > 1:
+            groups = [futures[start : start + _FAN] for start in range(0, len(futures), _FAN)]
+            keys = _keys(f"{name}-sum", groups)
+            futures = self.client.map(_add, groups, key=keys, retries=_RETRIES)
+        return futures[0]
+
+    def _watched(self, homes: Sequence[str], start: Callable[[], Awaitable[Any]]) -> Any:
+        """Wait for something that these workers do; stop when one of them is missing."""
+
+        async def watch() -> Any:
+            job = asyncio.ensure_future(start())
+            # Once given up it may still fail, and Python reports what nobody has asked for.
+            job.add_done_callback(lambda job: job.cancelled() or job.exception())
+            try:
+                while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
+                    living = await self.client.nthreads(asynchronous=True)
+                    if not living.keys() >= set(homes):
+                        raise _Missing
+            except (OSError, RuntimeError) as error:
+                raise _no_scheduler(error) from error
+            finally:
+                job.cancel()
+            return job.result()
+
+        return self.client.sync(watch)
+
+
+def _no_scheduler(error: Exception) -> LostWorkers:
+    return LostWorkers(
+        f"The scheduler does not answer ({error}); start it again and make the blocks anew."
+    )
+
+
+def _raise_failure(future: Any) -> None:
+    """Raise what a task failed with, if it did."""
+    from distributed import KilledWorker  # noqa: PLC0415 - optional
+
+    if future.status != "error":
+        return
+    error = future.exception()
+    if isinstance(error, KilledWorker):
+        raise LostWorkers(
+            "Every worker that took one of the blocks died of it, probably for want of memory; "
+            "use smaller blocks, or workers with more memory."
+        ) from error
+    raise error.with_traceback(future.traceback())
+
+
+def _is_future(part: Any) -> bool:
+    from distributed import Future  # noqa: PLC0415 - optional
+
+    return isinstance(part, Future)
+
+
+def _describe(block: Any, shared: Any, own: Any) -> tuple[tuple[int, int], str]:
+    return block.shape, str(block.dtype)
+
+
+def _keys(name: str, tasks: Sequence[Any]) -> list[str]:
+    return [f"labelspan-{name}-{uuid.uuid4().hex}" for _ in tasks]
+
+
+def _add(parts: list[Any]) -> Any:
+    return sum(parts[1:], parts[0])

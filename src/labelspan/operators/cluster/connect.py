@@ -1,0 +1,143 @@
+"""Finding a Dask cluster by its address: whoever answers, or one sentence in good time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any
+
+from ...errors import InvalidInput, InvalidParameter, LostWorkers, Mismatch
+
+__all__ = ["connected"]
+
+_PACKAGE = "labelspan"
+# So long a scheduler may take to answer, and a first worker to come, in seconds.
+_PATIENCE = 5.0
+_LOOK = 0.25
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s/]+:\d+")
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the cluster at an address, closed at the end, and silent meanwhile.
+
+    It is known to have workers, and they to have this labelspan.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, as it prints it: ``tcp://host:8786`` or ``host:8786``.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    LostWorkers
+        Where no scheduler answers within five seconds, or none of its workers is there by then.
+    Mismatch
+        Where a worker has another labelspan, or none.
+
+    Examples
+    --------
+    >>> from labelspan.operators.cluster.connect import connected  # doctest: +SKIP
+    >>> from labelspan.operators.cluster.distributed import row_blocks_of  # doctest: +SKIP
+    >>> with connected("tcp://scheduler:8786") as client:  # doctest: +SKIP
+    ...     model = MLSI(100).fit(row_blocks_of(client, X), Y)
+    """
+    if not _ADDRESS.fullmatch(address):
+        raise InvalidParameter(
+            f"A scheduler has an address like tcp://host:8786, but {address!r} was given; "
+            "'dask scheduler' prints its own."
+        )
+    try:
+        from distributed import Client  # noqa: PLC0415 - optional
+    except ImportError:
+        raise InvalidInput(
+            f"The cluster at {address} needs dask.distributed; pip install 'labelspan[dask]'."
+        ) from None
+    with _silent():
+        _await_workers(address)
+        with Client(address, timeout=_PATIENCE, set_as_default=False) as client:
+            _check_versions(client)
+            yield client
+
+
+def _await_workers(address: str) -> None:
+    """See that a scheduler answers, and has workers.
+
+    A client would do for this only where all is well: it waits for ever for a server that
+    accepts and says nothing, and complains twice about others.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            found = asyncio.run(asyncio.wait_for(_identity(address), _PATIENCE))
+        except OSError as error:
+            raise LostWorkers(
+                f"No scheduler answers at {address} within {_PATIENCE:g} s; start one with 'dask "
+                "scheduler', and see that the address is the one it prints."
+            ) from error
+        # What another kind of server says is read as lengths and types of all sorts.
+        except Exception as error:
+            raise InvalidInput(
+                f"What answers at {address} is no Dask scheduler, or one of another version; "
+                "'dask scheduler' prints its own address."
+            ) from error
+        if found.get("type") != "Scheduler":
+            raise InvalidInput(
+                f"What answers at {address} is a {found.get('type')}, and no scheduler; give the "
+                "address that 'dask scheduler' prints."
+            )
+        if found.get("workers"):
+            return
+        if time.monotonic() > end:
+            raise LostWorkers(
+                f"The scheduler at {address} has no workers; start some, say with 'dask worker "
+                f"{address}'."
+            )
+        time.sleep(_LOOK)
+
+
+async def _identity(address: str) -> Any:
+    from distributed import rpc  # noqa: PLC0415 - optional
+    from distributed.security import Security  # noqa: PLC0415
+
+    # Keys and certificates are those of Dask's configuration, as they are for a client.
+    arguments = Security().get_connection_args("client")
+    async with rpc(address, timeout=_PATIENCE, connection_args=arguments) as scheduler:
+        return await scheduler.identity()
+
+
+def _check_versions(client: Any) -> None:
+    """Tasks name functions of this package, which must be the same ones over there."""
+    own = metadata.version(_PACKAGE)
+    found = client.run(metadata.version, _PACKAGE, on_error="return")
+    for worker, version in sorted(found.items()):
+        if version != own:
+            other = version if isinstance(version, str) else "none"
+            raise Mismatch(
+                f"The worker {worker} has labelspan {other}, and here is {own}; on every worker, "
+                f"pip install 'labelspan[dask]=={own}'."
+            )
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep Dask's loggers to themselves: what matters is raised."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, state in zip(loggers, before, strict=True):
+            logger.disabled = state

@@ -1,0 +1,276 @@
+"""Rows on the workers of a Dask cluster: products where the data is, thin blocks between.
+
+The rows are cut into blocks. ``X @ V`` sends V to every worker once and brings one piece of
+the product back from each block; ``X.T @ U`` sends each worker its rows of U and adds the
+d x m results up on the workers. Gram matrices, means and norms are sums as well. What
+travels has n or d rows and the width of a block, or is d x d where a solver asks for that;
+X itself never does. The labels stay with the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..._typing import Array
+from ...errors import InvalidInput, InvalidParameter, Mismatch
+from ..array_backend import host
+from ..convert import as_operator
+from ..operator import Operator
+from .cluster_blocks import Held
+from .partitions import prepared
+
+__all__ = ["RowBlocks", "row_blocks", "row_blocks_of"]
+
+
+class RowBlocks(Operator):
+    """Blocks of rows held by workers, as one operator; made by :func:`row_blocks`.
+
+    Centring and a choice of rows are applied by the workers, block by block, and make no
+    copy of the data that stays.
+
+    Parameters
+    ----------
+    held : Held
+        The blocks, and the workers that have them.
+    offset : array of shape (d,) or None, default=None
+        Taken off every row.
+    index : array of int or None, default=None
+        The rows that are chosen, by number.
+
+    Examples
+    --------
+    >>> from labelspan.operators.cluster.distributed import row_blocks  # doctest: +SKIP
+    >>> row_blocks(client, ["part-0.npz", "part-1.npz"]).shape  # doctest: +SKIP
+    (2000, 300)
+    """
+
+    dual = False
+
+    def __init__(self, held: Held, offset: Array | None = None, index: Array | None = None) -> None:
+        lengths = [rows for rows, _ in held.shapes]
+        starts = np.cumsum([0, *lengths])
+        rows = int(starts[-1]) if index is None else index.size
+        super().__init__((rows, held.shapes[0][1]), np.result_type(*held.dtypes))
+        self._held, self._offset, self._index = held, offset, index
+        # Inside, rows go in the order of the blocks; ``_order`` leads from there to the caller's.
+        self._order: Array | None = None
+        if index is None:
+            self._taken: list[Array | None] = [None] * len(lengths)
+            counts = np.asarray(lengths)
+        else:
+            self._order = np.argsort(index, kind="stable")
+            cuts = np.searchsorted(index[self._order], starts)
+            counts = np.diff(cuts)
+            sorted_index = index[self._order]
+            self._taken = [
+                sorted_index[cuts[n] : cuts[n + 1]] - starts[n] for n in range(len(lengths))
+            ]
+        self._numbers = np.flatnonzero(counts).tolist()
+        self._cuts = np.cumsum(counts)[:-1]
+
+    # --- passes over the blocks -------------------------------------------------------
+
+    def _run(
+        self, method: str, *, wide: Array | None = None, tall: Array | None = None, total: bool
+    ) -> Any:
+        """Call a method of every block's operator, with all of ``wide`` or its rows of ``tall``."""
+        pieces: Sequence[Any] = [None] * len(self._taken)
+        if tall is not None:
+            pieces = np.split(tall if self._order is None else tall[self._order], self._cuts)
+        own = None
+        if tall is not None or self._index is not None:
+            own = [(self._taken[n], pieces[n]) for n in self._numbers]
+        shared = None if wide is None and self._offset is None else (self._offset, wide)
+        return self._held.run(
+            method, partial(_call, method), self._numbers, shared=shared, own=own, total=total
+        )
+
+    def _matmat(self, block: Array) -> Array:
+        pieces = self._run("matmat", wide=block, total=False)
+        joined = np.concatenate(pieces).astype(self.dtype, copy=False)
+        if self._order is None:
+            return joined
+        out = np.empty_like(joined)
+        out[self._order] = joined
+        return out
+
+    def _rmatmat(self, block: Array) -> Array:
+        return np.asarray(self._run("rmatmat", tall=block, total=True), dtype=self.dtype)
+
+    def gram(self) -> Array:
+        return np.asarray(self._run("gram", total=True))
+
+    def cross(self, block: Array) -> Array:
+        block = host(block)
+        if block.ndim != 2 or block.shape[0] != self.shape[0]:
+            raise InvalidInput(
+                f"cross of an operator of shape {self.shape} takes a block with {self.shape[0]} "
+                f"rows, but one of shape {block.shape} was given."
+            )
+        return np.asarray(self._run("cross", tall=block, total=True))
+
+    def column_means(self) -> Array:
+        return np.asarray(self.cross(np.ones((self.shape[0], 1)))[:, 0] / self.shape[0])
+
+    def sum_of_squares(self) -> float:
+        return float(self._run("sum_of_squares", total=True))
+
+    # --- other operators --------------------------------------------------------------
+
+    def shifted(self, offset: Array) -> Operator:
+        offset = np.asarray(offset, dtype=np.float64)
+        if offset.shape != (self.shape[1],):
+            raise InvalidInput(
+                f"shifted: offset must hold {self.shape[1]} numbers, but has shape {offset.shape}."
+            )
+        both = offset if self._offset is None else offset + self._offset
+        return RowBlocks(self._held, both, self._index)
+
+    def rows(self, index: Array) -> Operator:
+        index = np.asarray(index)
+        whole = index.ndim == 1 and index.dtype.kind in "iu"
+        if not whole or (index.size and not 0 <= index.min() <= index.max() < self.shape[0]):
+            raise InvalidInput(
+                f"rows: index must be a vector of row numbers from 0 to {self.shape[0] - 1}, "
+                f"but has shape {index.shape} and type {index.dtype}, or other numbers."
+            )
+        chosen = index if self._index is None else self._index[index]
+        return RowBlocks(self._held, self._offset, chosen)
+
+    # --- what would bring X together --------------------------------------------------
+
+    def cogram(self) -> Array:
+        raise Mismatch(
+            "X X' would bring rows of different workers together; use solver='auto', which needs "
+            "X'X or thin products alone, or fit on one machine."
+        )
+
+    def columns(self) -> tuple[Any, Array | None]:
+        raise Mismatch(
+            "penalty='l1' and loadings_path need whole columns of X, and its rows are on "
+            "different workers; use penalty='l2', or fit on one machine."
+        )
+
+    def toarray(self) -> Array:
+        raise Mismatch(
+            "X stays on the workers, so it has no dense twin here; use products with thin blocks."
+        )
+
+
+def row_blocks(
+    client: Any, parts: Sequence[Any], *, on_pass: Callable[[str], Any] | None = None
+) -> RowBlocks:
+    """An operator over blocks of rows that the workers of a Dask cluster hold.
+
+    Every linear estimator takes it as X, in ``fit``, ``partial_fit`` and ``transform``; y is an
+    array as ever, its rows in the order of the parts.
+
+    A worker that is lost on the way costs time alone: blocks from functions, paths, delayed
+    values and futures of tasks are made again by the scheduler, arrays are sent again by the
+    client, which keeps them. Futures of data that was scattered cannot be made again; where
+    their worker is lost the fit ends with :class:`~labelspan.errors.LostWorkers`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : sequence
+        One block of rows each, in order, and of any of these kinds: a function without
+        arguments or a ``dask.delayed`` value, run on a worker; the path of a partition, read by
+        a worker (``.npz`` as written by ``scipy.sparse.save_npz`` or
+        :func:`labelspan.datasets.write_npz`, or ``.parquet`` with columns of numbers alone); a
+        future; an array or a sparse matrix, sent to a worker.
+    on_pass : callable or None, default=None
+        Called with a name ("load", "matmat", "gram", ...) after every pass over the blocks, for
+        those who want to show progress. The cluster's dashboard has tasks of the same names.
+
+    Returns
+    -------
+    RowBlocks
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from labelspan import MLSI  # doctest: +SKIP
+    >>> from labelspan.operators.cluster.distributed import row_blocks  # doctest: +SKIP
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> X = row_blocks(client, ["/data/part-0.npz", "/data/part-1.npz"])  # doctest: +SKIP
+    >>> model = MLSI(100).fit(X, Y)  # doctest: +SKIP
+    """
+    try:
+        import distributed  # noqa: F401, PLC0415 - optional
+    except ImportError:
+        raise InvalidInput(
+            "row_blocks needs dask.distributed; pip install 'labelspan[dask]'."
+        ) from None
+    if isinstance(parts, (str, bytes)) or not isinstance(parts, Sequence):
+        raise InvalidInput(
+            f"parts must be a list with one part a block, but {type(parts).__name__} was given; "
+            "row_blocks_of cuts a whole matrix."
+        )
+    held = Held(client, parts, on_pass)
+    widths = sorted({columns for _, columns in held.shapes})
+    if len(widths) > 1:
+        raise InvalidInput(
+            f"All parts must have the same columns, but they have {widths}; see to it that all "
+            "were made with one vocabulary."
+        )
+    if not any(rows for rows, _ in held.shapes):
+        raise InvalidInput("No part has a row; give at least one that has.")
+    return RowBlocks(held)
+
+
+def row_blocks_of(
+    client: Any,
+    X: Any,
+    n_blocks: int | None = None,
+    *,
+    on_pass: Callable[[str], Any] | None = None,
+) -> RowBlocks:
+    """Cut an array or a sparse matrix into blocks of rows and send them to the workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    X : array or sparse matrix of shape (n, d)
+        The client keeps it, and sends a block again when its worker is lost.
+    n_blocks : int or None, default=None
+        None is one block for each thread of the workers.
+    on_pass : callable or None, default=None
+        As in :func:`row_blocks`.
+
+    Returns
+    -------
+    RowBlocks
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from labelspan.operators.cluster.distributed import row_blocks_of  # doctest: +SKIP
+    >>> X = row_blocks_of(Client("tcp://scheduler:8786"), X)  # doctest: +SKIP
+    """
+    matrix = prepared(X)
+    rows = matrix.shape[0]
+    if n_blocks is None:
+        n_blocks = max(1, min(rows, sum(client.nthreads().values())))
+    if not 1 <= n_blocks <= max(1, rows):
+        raise InvalidParameter(f"n_blocks must be from 1 to {rows}, but {n_blocks!r} was given.")
+    cuts = np.linspace(0, rows, n_blocks + 1).astype(int)
+    parts = [matrix[start:stop] for start, stop in pairwise(cuts)]
+    return row_blocks(client, parts, on_pass=on_pass)
+
+
+def _call(method: str, block: Any, shared: Any, own: Any) -> Any:
+    """What a task does, on the worker that holds the block."""
+    offset, wide = (None, None) if shared is None else shared
+    rows, tall = (None, None) if own is None else own
+    operator = as_operator(block)
+    if rows is not None:
+        operator = operator.rows(rows)
+    if offset is not None:
+        operator = operator.shifted(offset)
+    return getattr(operator, method)(*(given for given in (wide, tall) if given is not None))

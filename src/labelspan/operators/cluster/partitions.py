@@ -1,0 +1,88 @@
+"""One partition of the rows, as a worker reads it and makes it fit for products."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...datasets import read_npz
+from ...datasets.readers.parquet import open_table
+from ...errors import InvalidFile, InvalidInput, MissingData
+from ..convert import as_operator
+from ..dense import Dense
+from ..sparse import Sparse
+
+__all__ = ["load", "prepared", "read"]
+
+
+def prepared(values: Any) -> Any:
+    """A float array, or a CSR matrix in canonical order: what products take at once."""
+    operator = as_operator(values)
+    if isinstance(operator, Sparse):
+        # Dask knows the size of a csr_matrix, and takes a csr_array for a small object.
+        return sparse.csr_matrix(operator._csr)
+    if isinstance(operator, Dense):
+        return operator._array
+    raise InvalidInput(
+        "A block of rows must be an array or a sparse matrix of the host, "
+        f"but {type(values).__name__} was given."
+    )
+
+
+def load(source: Any) -> Any:
+    """What a function gives, or a file holds, prepared."""
+    return prepared(source() if callable(source) else read(source))
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """The features in a partition: ``.npz`` of scipy or of labelspan, or ``.parquet``."""
+    name = os.fspath(path)
+    readers = {".npz": _read_npz, ".parquet": _read_parquet}
+    suffix = Path(name).suffix
+    if suffix not in readers:
+        raise InvalidInput(
+            f"A partition is an .npz or a .parquet file, but {name!r} was given; for anything "
+            "else give a function that reads it."
+        )
+    if not Path(name).is_file():
+        raise MissingData(
+            f"There is no file {name!r} on the worker; put partitions where every worker can "
+            "read them, and give whole paths."
+        )
+    return readers[suffix](name)
+
+
+def _read_npz(name: str) -> Any:
+    try:
+        with np.load(name, allow_pickle=False) as archive:
+            of_scipy = {"format", "shape"} <= set(archive.files)
+        if of_scipy:
+            return sparse.load_npz(name)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise InvalidFile(f"{name} is damaged or no .npz file: {error}; get it anew.") from error
+    X = read_npz(name).X
+    if X is None:
+        raise InvalidFile(f"{name} holds no features; write them as X.")
+    return X
+
+
+def _read_parquet(name: str) -> Any:
+    table = open_table(name)
+    columns = [table.column(column).to_numpy() for column in table.column_names]
+    wrong = [
+        column
+        for column, values in zip(table.column_names, columns, strict=True)
+        if values.dtype.kind not in "fiub"
+    ]
+    if wrong or not columns:
+        raise InvalidFile(
+            f"{name}: every column of a partition must hold numbers, but {wrong} do not; for "
+            "another layout give a function that reads it."
+        )
+    return np.column_stack(columns)

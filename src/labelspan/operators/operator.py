@@ -1,0 +1,211 @@
+"""What every operator offers, whatever holds its numbers.
+
+An operator is an n x d matrix that can be multiplied from both sides by a thin
+block. Solvers see this class alone: they never ask whether the numbers are dense,
+sparse or elsewhere. A new kind of storage writes ``_matmat`` and ``_rmatmat``; the
+rest has defaults that are right, and may be overridden where they can be cheaper.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput
+from .array_backend import host, on_host, sum_of_squares
+
+__all__ = ["Operator"]
+
+# Columns that are made dense at a time, for what products with X alone can give.
+_COLUMNS = 256
+
+
+class Operator(ABC):
+    """An n x d matrix known by its products with thin blocks.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    dtype : dtype
+        Of the products: float32 or float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Operator
+    >>> class Ones(Operator):
+    ...     def _matmat(self, block):
+    ...         return np.tile(block.sum(axis=0), (self.shape[0], 1))
+    ...     def _rmatmat(self, block):
+    ...         return np.tile(block.sum(axis=0), (self.shape[1], 1))
+    >>> Ones((3, 2), np.float64).gram()
+    array([[3., 3.],
+           [3., 3.]])
+    """
+
+    # Where the blocks live; None is the host.
+    device: Any = None
+    # Whether ``X X'`` can be formed; rows on different machines never meet.
+    dual: bool = True
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    @abstractmethod
+    def _matmat(self, block: Array) -> Array: ...
+
+    @abstractmethod
+    def _rmatmat(self, block: Array) -> Array: ...
+
+    def matmat(self, block: Array) -> Array:
+        """``X @ block`` for a block with d rows."""
+        return self._matmat(self._block(block, self.shape[1], "matmat"))
+
+    def place(self, block: Array) -> Array:
+        """The block where, and in the width in which, the products take it."""
+        return np.ascontiguousarray(on_host(block), dtype=self.dtype)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        """Normal random numbers, placed."""
+        return self.place(rng.standard_normal((rows, width)))
+
+    def rmatmat(self, block: Array) -> Array:
+        """``X.T @ block`` for a block with n rows."""
+        return self._rmatmat(self._block(block, self.shape[0], "rmatmat"))
+
+    def _block(self, block: Array, rows: int, what: str) -> Array:
+        if block.ndim != 2 or block.shape[0] != rows:
+            raise InvalidInput(
+                f"{what} of an operator of shape {self.shape} takes a block with {rows} rows, "
+                f"but one of shape {block.shape} was given."
+            )
+        return self.place(block)
+
+    def arranged(self) -> tuple[Operator, Array | None]:
+        """The same rows, with the columns in the order that products like best, and that order.
+
+        None where the order is the operator's own. For those who multiply many times.
+        """
+        return self, None
+
+    @property
+    def short_side(self) -> int:
+        """The side of the smaller Gram matrix that can be formed."""
+        return min(self.shape) if self.dual else self.shape[1]
+
+    @property
+    def T(self) -> Operator:
+        """The transpose, with the two products exchanged."""
+        return _Transposed(self)
+
+    def gram(self) -> Array:
+        """``X.T @ X`` in float64; only for a moderate number of columns."""
+        out = np.empty((self.shape[1],) * 2)
+        for part, values in self.column_blocks():
+            out[:, part] = host(self.rmatmat(values))
+        return (out + out.T) / 2
+
+    def rough_gram(self) -> Array:
+        """``X.T @ X`` good to the width of the data, for its leading directions alone."""
+        return self.gram()
+
+    def moments(self, block: Array) -> tuple[Array, Array]:
+        """``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
+        return self.gram(), self.cross(block)
+
+    def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
+        """The column means, and both moments of the rows less them."""
+        centered, means = self.centered()
+        return means, *centered.moments(block)
+
+    def column_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The columns, some at a time: which they are, and ``X`` in them, dense."""
+        columns = self.shape[1]
+        for start in range(0, columns, _COLUMNS):
+            stop = min(start + _COLUMNS, columns)
+            unit = np.zeros((columns, stop - start), dtype=self.dtype)
+            unit[np.arange(start, stop), np.arange(stop - start)] = 1
+            yield slice(start, stop), self.matmat(unit)
+
+    def cross(self, block: Array) -> Array:
+        """``X.T @ block`` summed in float64, where a rounded sum would show."""
+        return host(self.rmatmat(block))
+
+    def cogram(self) -> Array:
+        """``X @ X.T`` in float64; only for a moderate number of rows."""
+        return Operator.gram(self.T)
+
+    def column_means(self) -> Array:
+        """The mean of every column, in float64."""
+        ones = np.ones((self.shape[0], 1), dtype=self.dtype)
+        return host(self.rmatmat(ones)[:, 0]) / self.shape[0]
+
+    def sum_of_squares(self) -> float:
+        """The squared Frobenius norm."""
+        return sum(sum_of_squares(values) for _, values in self.column_blocks())
+
+    def shifted(self, offset: Array) -> Operator:
+        """The operator with a row of numbers taken off every row."""
+        from .compose import Centered
+
+        return Centered(self, offset)
+
+    def centered(self) -> tuple[Operator, Array]:
+        """The operator with every column's mean taken off, and the means."""
+        means = self.column_means()
+        return self.shifted(means), means
+
+    def rows(self, index: Array) -> Operator:
+        """The operator on some of the rows, given by number."""
+        from .compose import RowSubset
+
+        return RowSubset(self, index)
+
+    def columns(self) -> tuple[Any, Array | None]:
+        """A matrix with fast access to columns, and the row to take off it.
+
+        For coordinate descent, which products cannot serve.
+        """
+        return np.asfortranarray(self.toarray()), None
+
+    def toarray(self) -> Array:
+        """The dense twin; for tests and small problems."""
+        eye = self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+        return host(eye).astype(self.dtype, copy=False)
+
+
+class _Transposed(Operator):
+    def __init__(self, base: Operator) -> None:
+        super().__init__((base.shape[1], base.shape[0]), base.dtype)
+        self.base = base
+        self.device = base.device
+
+    def _matmat(self, block: Array) -> Array:
+        return self.base.rmatmat(block)
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self.base.matmat(block)
+
+    def place(self, block: Array) -> Array:
+        return self.base.place(block)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        return self.base.random_block(rows, width, rng)
+
+    @property
+    def T(self) -> Operator:
+        return self.base
+
+    def gram(self) -> Array:
+        return self.base.cogram()
+
+    def cogram(self) -> Array:
+        return self.base.gram()
+
+    def sum_of_squares(self) -> float:
+        return self.base.sum_of_squares()

@@ -1,0 +1,257 @@
+"""Data in torch tensors, on whatever device they are.
+
+Nothing here chooses a device: tensors stay where they came, and :func:`to_device` moves
+data only where it is told to.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._typing import Array
+from ..errors import InvalidInput
+from .array_backend import host, is_tensor, tensor_dtype, width_of
+from .dense import Dense
+from .operator import Operator
+from .sparse import Sparse
+
+__all__ = ["SparseTensor", "Tensor", "TensorOperator", "tensor_operator", "to_device"]
+
+_BLOCK_BYTES = 1 << 28
+_MOST_INDICES = np.iinfo(np.int32).max
+
+
+class TensorOperator(Operator):
+    """An operator whose blocks are tensors on its device."""
+
+    device: Any
+
+    def place(self, block: Any) -> Any:
+        return self._moved(block, tensor_dtype(self.dtype))
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Any:
+        generator = torch.Generator(device=self.device).manual_seed(int(rng.integers(2**31)))
+        return torch.randn(
+            (rows, width), generator=generator, device=self.device, dtype=tensor_dtype(self.dtype)
+        )
+
+    def _moved(self, block: Any, dtype: Any) -> Any:
+        tensor = block if is_tensor(block) else torch.as_tensor(np.ascontiguousarray(block))
+        return tensor.to(device=self.device, dtype=dtype).contiguous()
+
+
+class Tensor(TensorOperator):
+    """A dense tensor, minus an optional row of offsets that is taken off block by block."""
+
+    def __init__(self, values: Any, offset: Array | None = None) -> None:
+        super().__init__(tuple(values.shape), width_of(values))
+        self.device = values.device
+        self._values = values
+        self._offset = offset
+        self._row = None if offset is None else self.place(offset[None, :])
+
+    def _slices(self) -> Iterator[slice]:
+        step = max(1, _BLOCK_BYTES // max(1, 8 * self.shape[1]))
+        for start in range(0, self.shape[0], step):
+            yield slice(start, min(start + step, self.shape[0]))
+
+    def _piece(self, part: slice) -> Any:
+        return self._values[part] if self._row is None else self._values[part] - self._row
+
+    def _matmat(self, block: Any) -> Any:
+        if self._row is None:
+            return self._values @ block
+        return torch.cat([self._piece(part) @ block for part in self._slices()])
+
+    def _rmatmat(self, block: Any) -> Any:
+        if self._row is None:
+            return self._values.T @ block
+        out = torch.zeros((self.shape[1], block.shape[1]), device=self.device, dtype=block.dtype)
+        for part in self._slices():
+            out += self._piece(part).T @ block[part]
+        return out
+
+    def _wide_piece(self, part: slice) -> Any:
+        piece = self._values[part].double()
+        if self._offset is None:
+            return piece
+        return piece - torch.as_tensor(self._offset, device=self.device)
+
+    def gram(self) -> Array:
+        out = torch.zeros((self.shape[1],) * 2, device=self.device, dtype=torch.float64)
+        for part in self._slices():
+            piece = self._wide_piece(part)
+            out += piece.T @ piece
+        return host(out)
+
+    def cross(self, block: Any) -> Array:
+        block = self._moved(block, torch.float64)
+        out = torch.zeros((self.shape[1], block.shape[1]), device=self.device, dtype=torch.float64)
+        for part in self._slices():
+            out += self._wide_piece(part).T @ block[part]
+        return host(out)
+
+    def cogram(self) -> Array:
+        whole = self._wide_piece(slice(None))
+        return host(whole @ whole.T)
+
+    def column_means(self) -> Array:
+        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
+        for part in self._slices():
+            total += self._wide_piece(part).sum(dim=0)
+        return host(total) / self.shape[0]
+
+    def sum_of_squares(self) -> float:
+        return sum(float(self._wide_piece(part).square().sum()) for part in self._slices())
+
+    def shifted(self, offset: Array) -> Operator:
+        offset = np.asarray(offset, dtype=np.float64)
+        return Tensor(self._values, offset if self._offset is None else offset + self._offset)
+
+    def rows(self, index: Array) -> Operator:
+        return Tensor(self._values[torch.as_tensor(index, device=self.device)], self._offset)
+
+
+class SparseTensor(TensorOperator):
+    """A CSR tensor and its transpose, both stored: ``A.T @ U`` is slow or missing in torch."""
+
+    def __init__(self, values: Any, transpose: Any | None = None) -> None:
+        super().__init__(tuple(values.shape), width_of(values.values()))
+        self.device = values.device
+        self._csr = _short_indices(values)
+        self._transpose = _transposed(self._csr) if transpose is None else transpose
+
+    def _matmat(self, block: Any) -> Any:
+        return self._csr @ block
+
+    def _rmatmat(self, block: Any) -> Any:
+        return self._transpose @ block
+
+    def cross(self, block: Any) -> Array:
+        return host(_widened(self._transpose) @ self._moved(block, torch.float64))
+
+    def gram(self) -> Array:
+        if self.dtype == np.float64:
+            return super().gram()
+        return SparseTensor(_widened(self._csr), _widened(self._transpose)).gram()
+
+    def rows(self, index: Array) -> Operator:
+        wanted = torch.as_tensor(index, device=self.device)
+        starts = self._csr.crow_indices().long()
+        counts = torch.diff(starts)[wanted]
+        ends = torch.cumsum(counts, 0)
+        # The entries of each wanted row, one after the other.
+        at = torch.arange(int(counts.sum()), device=self.device)
+        at += torch.repeat_interleave(starts[wanted] - (ends - counts), counts)
+        new = torch.cat([ends.new_zeros(1), ends]).to(self._csr.crow_indices().dtype)
+        parts = new, self._csr.col_indices()[at], self._csr.values()[at]
+        return SparseTensor(_csr(*parts, shape=(len(wanted), self.shape[1])))
+
+    def column_means(self) -> Array:
+        sums = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
+        columns = self._csr.col_indices().long()
+        sums.index_add_(0, columns, self._csr.values().double())
+        return host(sums) / self.shape[0]
+
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        # Less its mean a constant column is nothing; what a product corrected afterwards
+        # would leave of it is rounding, which must not pass for a feature.
+        counts = torch.diff(self._transpose.crow_indices().long())
+        full = torch.nonzero(counts == self.shape[0]).flatten()
+        starts = self._transpose.crow_indices().long()[full]
+        entries = self._transpose.values()
+        same = [
+            bool((entries[at : at + self.shape[0]] == entries[at]).all()) for at in starts.tolist()
+        ]
+        gone = torch.zeros(self.shape[1], dtype=torch.bool, device=self.device)
+        gone[full] = torch.tensor(same, dtype=torch.bool, device=self.device)
+        if not any(same):
+            return self.shifted(means), means
+        means[host(gone).astype(bool)] = host(entries[starts])[np.array(same)]
+        rest = SparseTensor(_without(self._csr, gone))
+        return rest.shifted(np.where(host(gone).astype(bool), 0.0, means)), means
+
+    def sum_of_squares(self) -> float:
+        return float(self._csr.values().double().square().sum())
+
+
+def tensor_operator(values: Any) -> TensorOperator:
+    """Wrap a tensor: dense, CSR, or another sparse layout, which becomes CSR."""
+    if values.ndim != 2:
+        raise InvalidInput(
+            f"X must be two-dimensional, but a tensor of shape {tuple(values.shape)} was given."
+        )
+    if values.dtype not in (torch.float32, torch.float64):
+        values = values.to(torch.float64)
+    if values.layout == torch.strided:
+        return Tensor(values)
+    if values.layout != torch.sparse_csr:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            values = values.to_sparse_csr()
+    return SparseTensor(values)
+
+
+def to_device(operator: Operator, device: Any) -> TensorOperator:
+    """An operator of the host, dense or sparse, on a device."""
+    if isinstance(operator, Sparse):
+        csr = operator._csr
+        parts = (torch.as_tensor(part).to(device) for part in (csr.indptr, csr.indices, csr.data))
+        return SparseTensor(_csr(*parts, shape=csr.shape))
+    if isinstance(operator, Dense):
+        return Tensor(torch.as_tensor(operator.toarray(), device=device))
+    raise InvalidInput(
+        f"device={device!r} takes an array or a sparse matrix, but {type(operator).__name__} "
+        "was given; move the data before it is composed."
+    )
+
+
+def _short_indices(values: Any) -> Any:
+    if values.crow_indices().dtype == torch.int32 or max(values._nnz(), *values.shape) >= (
+        _MOST_INDICES
+    ):
+        return values
+    indices = values.crow_indices().int(), values.col_indices().int()
+    return _csr(*indices, values.values(), shape=values.shape)
+
+
+def _transposed(values: Any) -> Any:
+    """The CSR of the transpose, by one stable sort of the columns."""
+    rows, columns = values.shape
+    counts = torch.diff(values.crow_indices().long())
+    row_of = torch.repeat_interleave(torch.arange(rows, device=values.device), counts)
+    order = torch.argsort(values.col_indices(), stable=True)
+    sizes = torch.bincount(values.col_indices().long(), minlength=columns)
+    starts = torch.zeros(columns + 1, dtype=torch.int64, device=values.device)
+    torch.cumsum(sizes, 0, out=starts[1:])
+    kind = values.col_indices().dtype
+    indices = starts.to(kind), row_of[order].to(kind)
+    return _csr(*indices, values.values()[order], shape=(columns, rows))
+
+
+def _without(values: Any, gone: Any) -> Any:
+    """A CSR tensor with some columns emptied."""
+    kept = ~gone[values.col_indices().long()]
+    starts = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
+    starts = starts[values.crow_indices().long()].to(values.crow_indices().dtype)
+    return _csr(starts, values.col_indices()[kept], values.values()[kept], shape=values.shape)
+
+
+def _widened(values: Any) -> Any:
+    indices = values.crow_indices(), values.col_indices()
+    return _csr(*indices, values.values().double(), shape=values.shape)
+
+
+def _csr(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
+    with warnings.catch_warnings():
+        # That CSR is in beta is known; said once a process, it would come at random.
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
+        return torch.sparse_csr_tensor(
+            starts, columns, values, size=tuple(shape), check_invariants=False
+        )

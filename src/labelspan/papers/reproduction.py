@@ -1,0 +1,196 @@
+"""From the name of a paper to its report."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..datasets.files import write_whole
+from ..errors import InvalidInput, InvalidParameter
+from .paper import Paper, Part, Results, Scale
+from .records import Done, RecordFile
+from .report import Section, markdown, page
+from .runner import Job, Progress, plan, run_jobs, select
+from .verdicts import Verdict, judge, load_claims
+
+__all__ = ["PAPERS", "Report", "find_part", "load_paper", "reproduce"]
+
+PAPERS = ("yu2005", "sun2009", "wang2010")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a report lies, and what became of the claims."""
+
+    folder: Path
+    verdicts: Sequence[Verdict]
+
+    @property
+    def failed(self) -> list[Verdict]:
+        """The sure claims that do not hold."""
+        return [v for v in self.verdicts if v.claim.sure and v.outcome != "holds"]
+
+
+def load_paper(name: str) -> Paper:
+    """A paper by name."""
+    if name not in PAPERS:
+        raise InvalidParameter(f"paper must be one of {', '.join(PAPERS)}, but {name!r} was given.")
+    paper: Paper = importlib.import_module(f".{name}", __package__).PAPER
+    return paper
+
+
+def find_part(paper: str, part: str) -> Part:
+    """A part by its paper's name and its own."""
+    loaded = load_paper(paper)
+    for one in loaded.parts:
+        if one.name == part:
+            return one
+    names = ", ".join(one.name for one in loaded.parts)
+    raise InvalidParameter(f"{paper} has no {part}; it has {names}.")
+
+
+def reproduce(
+    papers: Sequence[str],
+    out: Path,
+    *,
+    parts: Sequence[str] | None = None,
+    scale: Scale | None = None,
+    data_home: Path | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+) -> Report:
+    """Run papers, or some parts of one, and write the report.
+
+    Parameters
+    ----------
+    papers : sequence of str
+        Of ``PAPERS``.
+    out : Path
+        The folder: ``results.jsonl`` grows as jobs end, and jobs that it holds do not run
+        again; ``report.md``, ``report.html`` and the figures are written at the end.
+    parts : sequence of str or None, default=None
+        Such as "table 3"; None runs all.
+    scale : Scale or None, default=None
+        None runs in full.
+    data_home : Path or None, default=None
+        Where the data sets lie; see :mod:`labelspan.datasets`.
+    processes : int, default=1
+        Jobs beside each other.
+    progress : function or None, default=None
+        Told how many of all jobs are done.
+
+    Returns
+    -------
+    Report
+    """
+    _need_matplotlib()
+    scale = Scale() if scale is None else scale
+    chosen = [
+        (load_paper(paper), part)
+        for paper in papers
+        for part in load_paper(paper).parts
+        if parts is None or part.name in parts
+    ]
+    if not chosen:
+        raise InvalidParameter(
+            f"no part of {', '.join(papers)} is called {', '.join(parts or ())}."
+        )
+    jobs = plan(chosen, scale)
+    file = RecordFile(out / "results.jsonl")
+    run_jobs(jobs, file, find_part, data_home=data_home, processes=processes, progress=progress)
+    return write_report(out, chosen, jobs, file.read(), scale)
+
+
+def write_report(
+    out: Path,
+    chosen: Sequence[tuple[Paper, Part]],
+    jobs: Sequence[Job],
+    done: dict[str, Done],
+    scale: Scale,
+) -> Report:
+    """Tables, figures and verdicts from records."""
+    results = {
+        (paper.name, part.name): select(jobs, done, paper.name, part.name) for paper, part in chosen
+    }
+    sections = []
+    for paper, part in chosen:
+        found = results[paper.name, part.name]
+        own = [done[job.name] for job in jobs if (job.paper, job.part) == (paper.name, part.name)]
+        sections.append(
+            Section(
+                paper,
+                part,
+                part.tables(found),
+                _draw(part, found, out / f"{paper.name}-{part.name.replace(' ', '-')}.png"),
+                len(own),
+                sum(one.seconds for one in own),
+                tuple(dict.fromkeys(line for one in own for line in one.warnings)),
+            )
+        )
+    verdicts = [
+        judge(claim, results[paper, claim.part])
+        for paper in dict.fromkeys(paper.name for paper, _ in chosen)
+        for claim in load_claims(paper)
+        if (paper, claim.part) in results
+    ]
+    title = "Three papers, measured again"
+    about = _about(scale)
+    for name, text in (
+        ("report.md", markdown(title, about, sections, verdicts)),
+        ("report.html", page(title, about, sections, verdicts)),
+    ):
+        content = text.encode()
+
+        def write(file: BinaryIO, content: bytes = content) -> None:
+            file.write(content)
+
+        write_whole(out / name, write)
+    return Report(out, verdicts)
+
+
+def _draw(part: Part, results: Results, path: Path) -> Path | None:
+    if part.draw is None or not len(results):
+        return None
+    figure: Any = part.draw(results)
+
+    def png(file: BinaryIO) -> None:
+        figure.savefig(
+            file, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None}
+        )
+
+    def svg(file: BinaryIO) -> None:
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+
+    write_whole(path, png)
+    write_whole(path.with_suffix(".svg"), svg)
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional dependency
+
+    plt.close(figure)
+    return path
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        raise InvalidInput(
+            "the report draws figures and needs matplotlib; pip install 'labelspan[plot]'."
+        ) from None
+    matplotlib.use("Agg")
+
+
+def _about(scale: Scale) -> list[str]:
+    versions = [f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn")]
+    size = "a quick run, to see that all works; too short to judge by" if scale.quick else "in full"
+    return [
+        f"labelspan {metadata.version('labelspan')}, {', '.join(versions)}, "
+        f"Python {platform.python_version()}, {platform.machine()}.",
+        f"Written {datetime.now(UTC):%Y-%m-%d}, {size}.",
+        "Every number comes from results.jsonl, one line a job with its seed.",
+    ]

@@ -1,0 +1,17 @@
+"""sun2009: generalised eigenproblems as least squares, figures 1 and 2 and the equivalence."""
+
+from ..paper import Paper
+from .equivalence import EQUIVALENCE
+from .figure1 import FIGURE_1
+from .figure2 import FIGURE_2
+from .two_stage_comparison import BEYOND
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="sun2009",
+    title="A least squares formulation for a class of generalized eigenvalue problems",
+    citation="L. Sun, S. Ji, J. Ye. A least squares formulation for a class of generalized "
+    "eigenvalue problems in machine learning. ICML 2009.",
+    parts=(FIGURE_1, FIGURE_2, EQUIVALENCE, BEYOND),
+)

@@ -1,0 +1,85 @@
+"""How far two solutions are apart, and how long a fit takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import orthogonal_procrustes
+
+from ..._typing import Array
+from ...estimators.thin import ThinEstimator
+from ...metrics import principal_angles
+from ...operators import as_operator
+from ..paper import Results
+
+__all__ = ["centred_rank", "gaps", "leading_angle", "seconds", "worst"]
+
+# Fits are repeated until so many seconds have gone by, and the fastest counts.
+_LEAST = 0.1
+# A leading space means something where the spectrum has a step of this share behind it.
+_STEP = 1e-4
+
+
+def gaps(reference: ThinEstimator, other: ThinEstimator) -> dict[str, float]:
+    """Between eigenvalues, between weights up to a rotation, and between spaces.
+
+    Weights that differ by a rotation give all rows the same distances.
+    """
+    wide = max(reference.n_components_, other.n_components_)
+    values, others = (_widened(model.eigenvalues_, wide) for model in (reference, other))
+    ours, theirs = (_widened(_weights(model), wide) for model in (reference, other))
+    rotation, _ = orthogonal_procrustes(theirs, ours)
+    return {
+        "eigenvalue gap": float(np.abs(values - others).max() / values.max()),
+        "weights gap": float(np.linalg.norm(theirs @ rotation - ours) / np.linalg.norm(ours)),
+        "angle": float(principal_angles(ours, theirs).max()),
+    }
+
+
+def leading_angle(reference: ThinEstimator, other: ThinEstimator) -> float | None:
+    """The largest angle between the leading halves; None where the half is not defined."""
+    half = (reference.eigenvalues_.size + 1) // 2
+    values = reference.eigenvalues_
+    if half == values.size or values[half - 1] - values[half] < _STEP * values[0]:
+        return None
+    return float(principal_angles(_weights(reference)[:, :half], _weights(other)[:, :half]).max())
+
+
+def centred_rank(X: Any) -> int:
+    """The rank of X once its columns are centred."""
+    centred, _ = as_operator(X).centered()
+    rows, columns = centred.shape
+    values = np.linalg.eigvalsh(centred.gram() if columns <= rows else centred.cogram())
+    return int((values > 4 * max(rows, columns) * np.finfo(np.float64).eps * values[-1]).sum())
+
+
+def seconds(fit: Callable[[], Any]) -> float:
+    """The time of the fastest of a few runs; one run where it is long.
+
+    Time of the processor, not of the wall: a job may have others beside it.
+    """
+    times: list[float] = []
+    while sum(times) < _LEAST:
+        start = time.process_time()
+        fit()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def worst(results: Results, measure: str) -> str:
+    """The largest value of a gap, for a table."""
+    values = results.values(measure)
+    return f"{values.max():.1e}" if values.size else "-"
+
+
+def _weights(model: ThinEstimator) -> Array:
+    return np.asarray(model.components_.T)
+
+
+def _widened(array: Array, width: int) -> Array:
+    """With zeros for directions that a solver left out, their eigenvalue being zero."""
+    lacking = width - array.shape[-1]
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, lacking)])

@@ -1,0 +1,161 @@
+"""What a paper claims, and whether the records agree."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import InvalidInput
+from .paper import Results
+
+__all__ = ["Claim", "Verdict", "judge", "load_claims"]
+
+Outcome = Literal["holds", "holds in part", "does not hold", "not run"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, in our words, as something that records can answer.
+
+    ``kind`` says how: ``above`` (left above right by ``margin`` in each cell of ``by``),
+    ``largest`` (left above all other values of the entry ``among``), ``near`` (the mean
+    within ``tolerance`` of ``printed``), ``at-most`` (every value at most ``limit``). A
+    ``sure`` claim must hold in any run, however short.
+    """
+
+    paper: str
+    id: str
+    where: str
+    part: str
+    text: str
+    kind: Literal["above", "largest", "near", "at-most"]
+    measure: str
+    only: Mapping[str, Any] = field(default_factory=dict)
+    left: Mapping[str, Any] = field(default_factory=dict)
+    right: Mapping[str, Any] = field(default_factory=dict)
+    by: Sequence[str] = ()
+    among: str = "method"
+    margin: float = 0.0
+    printed: float | None = None
+    tolerance: float = 0.0
+    limit: float = 0.0
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a claim fared: in how many cells of how many, and what was measured."""
+
+    claim: Claim
+    outcome: Outcome
+    agreeing: int
+    cells: int
+    measured: str
+
+
+def load_claims(paper: str) -> list[Claim]:
+    """The claims of a paper."""
+    text = (resources.files(__package__) / "claims" / f"{paper}.toml").read_text("utf-8")
+    return [Claim(paper=paper, **entry) for entry in tomllib.loads(text)["claim"]]
+
+
+def judge(claim: Claim, results: Results) -> Verdict:
+    """Hold a claim against the records of its part."""
+    here = results.only(**claim.only)
+    if not len(here):
+        return Verdict(claim, "not run", 0, 0, "")
+    cells, measured = _KINDS[claim.kind](claim, here)
+    if not cells:
+        return Verdict(claim, "not run", 0, 0, "")
+    agreeing = sum(cells)
+    outcome: Outcome = "does not hold"
+    if agreeing == len(cells):
+        outcome = "holds"
+    elif 2 * agreeing >= len(cells):
+        outcome = "holds in part"
+    return Verdict(claim, outcome, agreeing, len(cells), measured)
+
+
+def _cells(claim: Claim, results: Results) -> list[Results]:
+    """The records of each combination of the entries of ``by``."""
+    names = list(claim.by)
+    missing = [name for name in names if not any(name in r for r in results.records)]
+    if missing:
+        raise InvalidInput(f"claim {claim.id}: no record has the entry {missing[0]!r}.")
+    # A record without an entry, such as one that has no K, belongs to every cell.
+    keys = dict.fromkeys(
+        tuple(record[name] for name in names)
+        for record in results.records
+        if all(name in record for name in names)
+    )
+    return [
+        Results(
+            [
+                record
+                for record in results.records
+                if all(record.get(n, v) == v for n, v in zip(names, key, strict=True))
+            ]
+        )
+        for key in keys
+    ]
+
+
+def _above(claim: Claim, results: Results) -> tuple[list[bool], str]:
+    cells, gaps = [], []
+    for cell in _cells(claim, results):
+        left = cell.only(**claim.left).mean(claim.measure)
+        right = cell.only(**claim.right).mean(claim.measure)
+        if np.isfinite(left) and np.isfinite(right):
+            cells.append(left > right + claim.margin)
+            gaps.append(left - right)
+    if not gaps:
+        return [], ""
+    return cells, f"difference {np.mean(gaps):+.3f} on average, {min(gaps):+.3f} at worst"
+
+
+def _largest(claim: Claim, results: Results) -> tuple[list[bool], str]:
+    cells, words = [], []
+    for cell in _cells(claim, results):
+        means = {
+            name: cell.only(**{claim.among: name}).mean(claim.measure)
+            for name in cell.distinct(claim.among)
+        }
+        means = {name: value for name, value in means.items() if np.isfinite(value)}
+        own = claim.left[claim.among]
+        if own not in means or len(means) < 2:
+            continue
+        best = max(means, key=lambda name: means[name])
+        cells.append(best == own)
+        if best != own:
+            words.append(f"{best} {means[best]:.3f} against {means[own]:.3f}")
+    if cells and not words:
+        words = ["the largest everywhere"]
+    return cells, "; ".join(words)
+
+
+def _near(claim: Claim, results: Results) -> tuple[list[bool], str]:
+    if claim.printed is None:
+        raise InvalidInput(f"claim {claim.id}: kind 'near' needs the printed number.")
+    value = results.mean(claim.measure)
+    if not np.isfinite(value):
+        return [], ""
+    near = abs(value - claim.printed) <= claim.tolerance
+    return [near], f"{value:.3f}, printed {claim.printed:.3f}"
+
+
+def _at_most(claim: Claim, results: Results) -> tuple[list[bool], str]:
+    values = results.values(claim.measure)
+    return [bool(v <= claim.limit) for v in values], f"at most {values.max(initial=0.0):.3g}"
+
+
+_KINDS: Mapping[str, Callable[[Claim, Results], tuple[list[bool], str]]] = {
+    "above": _above,
+    "largest": _largest,
+    "near": _near,
+    "at-most": _at_most,
+}

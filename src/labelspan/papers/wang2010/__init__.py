@@ -1,0 +1,15 @@
+"""wang2010: discriminant Laplacian embedding, tables 3 to 5 and figure 2."""
+
+from ..paper import Paper
+from .figure2_faces import FIGURE_2
+from .table3 import TABLE_3, TABLE_4
+from .table5 import TABLE_5
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="wang2010",
+    title="Discriminant Laplacian embedding",
+    citation="H. Wang, H. Huang, C. Ding. Discriminant Laplacian embedding. AAAI 2010.",
+    parts=(TABLE_3, TABLE_4, TABLE_5, FIGURE_2),
+)

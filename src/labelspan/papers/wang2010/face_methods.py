@@ -1,0 +1,194 @@
+"""Face recognition as wang2010 compares it: a projection, then the nearest image."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..._params import Choice, Either, Integer, check_params
+from ..._typing import Array
+from ...errors import InvalidInput
+from ...estimators import LDA, LPP, LSI
+from ...estimators.whole import whole
+
+__all__ = ["FacePCA", "eigenfaces", "fisherfaces", "laplacianfaces"]
+
+_FOLDS = 5
+
+
+class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Principal components, as many as a face method asks for.
+
+    Parameters
+    ----------
+    keep : {"all", "classes", "search"} or int, default="all"
+        Every direction that the images span; n less the number of classes, for the scatter
+        within classes to be invertible (Belhumeur, Hespanha, Kriegman 1997); the number that
+        classifies best by the nearest image in five folds of the training images, every
+        number tried; or a number.
+
+    Attributes
+    ----------
+    pca_ : LSI
+        The fitted components.
+    n_components_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan.papers.wang2010.face_methods import FacePCA
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> FacePCA("classes").fit(X[:40], y[:40]).n_components_
+    37
+    """
+
+    def __init__(self, keep: str | int = "all") -> None:
+        self.keep = keep
+
+    @whole
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the components; ``y`` holds classes, needed unless all or a number is kept."""
+        allowed = Either((Choice(("all", "classes", "search")), Integer(1)))
+        check_params("FacePCA", {"keep": self.keep}, {"keep": allowed})
+        data = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if self.keep in ("classes", "search") and y is None:
+            raise InvalidInput(f"FacePCA: keep={self.keep!r} needs y; give classes, or keep='all'.")
+        centred = data - data.mean(axis=0)
+        rank = int(np.linalg.matrix_rank(centred, rtol=1e-6))
+        if rank == 0:
+            raise InvalidInput("FacePCA: all images in X are equal; there is nothing to learn.")
+        if self.keep == "all":
+            count = rank
+        elif self.keep == "classes":
+            count = min(rank, data.shape[0] - np.unique(y).size)
+            if count < 1:
+                raise InvalidInput(
+                    "FacePCA: keep='classes' needs a class with two images or more, "
+                    "but every class in y has one."
+                )
+        elif self.keep == "search":
+            count = _search(data, np.asarray(y), rank)
+        else:
+            count = int(self.keep)
+        self.pca_ = LSI(count, center=True).fit(data)
+        self.n_components_ = self._n_features_out = count
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Map images to the components."""
+        check_is_fitted(self)
+        return np.asarray(self.pca_.transform(validate_data(self, X, reset=False)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _search(X: Array, y: Array, rank: int) -> int:
+    """The number of components with the fewest errors; the smallest of several."""
+    folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+    if folds < 2:
+        return rank
+    right = np.zeros(rank)
+    for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
+        centred = X[train] - X[train].mean(axis=0)
+        inside = min(rank, int(np.linalg.matrix_rank(centred, rtol=1e-6)))
+        pca = LSI(inside, center=True).fit(X[train])
+        known, asked = pca.transform(X[train]), pca.transform(X[test])
+        # The squared distance in m components is that in m - 1 plus one more term.
+        squares = np.zeros((len(test), len(train)))
+        for m in range(inside):
+            squares += (asked[:, m, None] - known[None, :, m]) ** 2
+            right[m] += (y[train][squares.argmin(axis=1)] == y[test]).sum()
+        right[inside:] += (y[train][squares.argmin(axis=1)] == y[test]).sum()
+    return int(right.argmax()) + 1
+
+
+def eigenfaces(n_components: int | None = None) -> Pipeline:
+    """Principal components, then the nearest image (Turk and Pentland 1991).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None tries every number by cross-validation, as wang2010 does.
+
+    Returns
+    -------
+    Pipeline
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan.papers.wang2010.face_methods import eigenfaces
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bool(eigenfaces(20).fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.9)
+    True
+    """
+    return _pipeline(FacePCA("search" if n_components is None else n_components))
+
+
+def fisherfaces() -> Pipeline:
+    """Principal components, n less the classes, then discriminants and the nearest image.
+
+    Belhumeur, Hespanha and Kriegman 1997.
+
+    Returns
+    -------
+    Pipeline
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan.papers.wang2010.face_methods import fisherfaces
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bool(fisherfaces().fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.8)
+    True
+    """
+    return _pipeline(FacePCA("classes"), LDA())
+
+
+def laplacianfaces(
+    n_components: int | None = None, *, affinity: str = "labels", n_neighbors: int = 5
+) -> Pipeline:
+    """Principal components, locality preserving projections, the nearest image.
+
+    He, Yan, Hu, Niyogi and Zhang 2005. The graph joins images of one person, the mode in
+    which the method is compared with Fisherfaces; ``affinity="nearest_neighbors"`` gives the
+    one that knows no labels.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None takes one less than there are classes, or 100 where the graph knows none.
+    affinity : str, default="labels"
+        As in :class:`labelspan.LPP`.
+    n_neighbors : int, default=5
+        For ``affinity="nearest_neighbors"``.
+
+    Returns
+    -------
+    Pipeline
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan.papers.wang2010.face_methods import laplacianfaces
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bool(laplacianfaces().fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.8)
+    True
+    """
+    lpp = LPP(n_components, affinity=affinity, n_neighbors=n_neighbors)
+    return _pipeline(FacePCA("all"), lpp)
+
+
+def _pipeline(*steps: Any) -> Pipeline:
+    names = [type(step).__name__.lower() for step in steps]
+    nearest = ("nearest", KNeighborsClassifier(n_neighbors=1))
+    return Pipeline([*zip(names, steps, strict=True), nearest])

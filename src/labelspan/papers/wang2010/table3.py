@@ -1,0 +1,181 @@
+"""Tables 3 and 4: six small data sets, one row in ten labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from ..._typing import Array
+from ...datasets import load
+from ...estimators import LPP
+from ...graph import gaussian_graph, neighbor_graph
+from ...semi_supervised import (
+    DLEClassifier,
+    HarmonicFunction,
+    KMeansLaplacian,
+    LocalGlobalConsistency,
+    SpectralGraphTransducer,
+)
+from ..paper import Key, Part, Record, Results, Scale, Table
+from .penalty import PENALTY_SAID, penalty
+
+__all__ = ["TABLE_3", "TABLE_4"]
+
+SETS = ("soybean", "housing", "protein", "wine", "balance", "iris")
+GRAPHS = ("gaussian", "neighbours")
+# Accuracies in per cent, as printed.
+PRINTED: Mapping[str, Mapping[str, Sequence[float]]] = {
+    "table 3": {
+        "SVM": (70.3, 53.2, 32.7, 73.6, 47.2, 58.4),
+        "CF": (36.2, 54.4, 27.6, 43.0, 47.5, 40.0),
+        "HF": (52.3, 52.3, 27.4, 39.6, 46.6, 33.3),
+        "LPP": (51.3, 56.1, 31.5, 74.5, 44.5, 63.2),
+        "KL": (76.5, 55.8, 38.2, 71.4, 47.1, 61.9),
+        "Transducer": (75.2, 56.1, 38.5, 74.5, 46.8, 62.3),
+        "DLE printed": (88.4, 59.3, 41.7, 85.9, 52.1, 75.3),
+    },
+    "table 4": {
+        "CF": (36.2, 54.4, 27.6, 43.0, 47.2, 38.0),
+        "HF": (54.8, 49.9, 23.8, 40.1, 64.4, 50.0),
+        "LPP": (50.1, 53.4, 30.9, 74.4, 43.9, 60.1),
+        "KL": (71.2, 53.9, 37.4, 71.9, 47.2, 57.1),
+        "DLE printed": (85.1, 57.3, 39.1, 83.6, 52.0, 71.9),
+    },
+}
+
+
+def _jobs(scale: Scale) -> list[Key]:
+    sets = ("protein", "wine", "iris") if scale.quick else SETS
+    return [
+        {"data": name, "features": features, "seed": seed}
+        for name in sets
+        for features in ("raw", "standardised")
+        for seed in range(scale.times(10, quick=2))
+    ]
+
+
+def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
+    found = load(str(key["data"]), data_home)
+    X = np.asarray(found.X, dtype=np.float64)
+    y = np.unique(np.asarray(found.y), return_inverse=True)[1]
+    if key["features"] == "standardised":
+        X = StandardScaler().fit_transform(X)
+    rng = np.random.default_rng(int(key["seed"]))
+    known = _draw_known(y, rng)
+    given = np.where(known, y, -1)
+    if noise:
+        wrong = rng.choice(np.flatnonzero(~known), round(noise * y.size), replace=False)
+        classes = y.max() + 1
+        given[wrong] = (y[wrong] + rng.integers(1, classes, size=wrong.size)) % classes
+    judged = given == -1
+    graphs = {"gaussian": gaussian_graph(X), "neighbours": neighbor_graph(X, 10)}
+    for method, predict in _plain().items():
+        accuracy = float((predict(X, given) == y)[judged].mean())
+        # These know no graph; their numbers stand in both tables.
+        for name in graphs:
+            yield {"method": method, "graph": name, "accuracy": accuracy}
+    for method, classify in _on_graphs(int(y.max())).items():
+        for name, graph in graphs.items():
+            found_y = classify(X, given, graph)
+            accuracy = float((found_y == y)[judged].mean())
+            yield {"method": method, "graph": name, "accuracy": accuracy}
+
+
+def _draw_known(y: Array, rng: np.random.Generator) -> Array:
+    """A tenth of the rows at random; drawn again while no class has two of them."""
+    count = round(0.1 * y.size)
+    while True:
+        known = np.zeros(y.size, dtype=bool)
+        known[rng.permutation(y.size)[:count]] = True
+        sizes = np.unique(y[known], return_counts=True)[1]
+        if sizes.size > 1 and sizes.max() > 1:
+            return known
+
+
+def _plain() -> dict[str, Callable[[Array, Array], Array]]:
+    def classify(model: Any, X: Array, y: Array) -> Array:
+        return np.asarray(model.fit(X[y >= 0], y[y >= 0]).predict(X))
+
+    return {
+        "1-NN": partial(classify, KNeighborsClassifier(1)),
+        "SVM": partial(classify, SVC(gamma="scale")),
+    }
+
+
+def _on_graphs(dimensions: int) -> dict[str, Callable[[Array, Array, Any], Array]]:
+    def fit_predict(model: Any, X: Array, y: Array, graph: Any) -> Array:
+        return np.asarray(model.fit_predict(X, y, graph))
+
+    def projected(X: Array, y: Array, graph: Any) -> Array:
+        places = LPP(min(dimensions, X.shape[1])).fit(X, graph=graph).transform(X)
+        return np.asarray(KNeighborsClassifier(1).fit(places[y >= 0], y[y >= 0]).predict(places))
+
+    def penalised(X: Array, y: Array, graph: Any) -> Array:
+        return DLEClassifier(alpha=penalty(X[y >= 0])).fit_predict(X, y, graph)
+
+    return {
+        "CF": partial(fit_predict, LocalGlobalConsistency()),
+        "HF": partial(fit_predict, HarmonicFunction()),
+        "HF, class mass": partial(fit_predict, HarmonicFunction(class_mass=True)),
+        "LPP": projected,
+        "KL": partial(fit_predict, KMeansLaplacian()),
+        "Transducer": partial(fit_predict, SpectralGraphTransducer()),
+        "DLE printed": partial(fit_predict, DLEClassifier()),
+        "DLE whitened": partial(fit_predict, DLEClassifier(projection="whitened")),
+        "DLE printed, penalty": penalised,
+    }
+
+
+def _tables(results: Results, *, printed: str) -> list[Table]:
+    sets = results.distinct("data")
+    tables = []
+    for features in results.distinct("features"):
+        for graph in GRAPHS:
+            here = results.only(features=features, graph=graph)
+            rows = []
+            for method in here.distinct("method"):
+                row = [method]
+                for name in sets:
+                    cell = here.only(method=method, data=name)
+                    row.append(f"{100 * cell.mean('accuracy'):.1f}")
+                    paper = PRINTED[printed].get(method)
+                    row.append("" if paper is None else f"{paper[SETS.index(name)]:.1f}")
+                rows.append(row)
+            head = ["accuracy, %", *(cell for name in sets for cell in (name, "printed"))]
+            tables.append(Table(f"{features} features, {graph} graph", head, rows))
+    return tables
+
+
+_SHARED = (
+    "The width of the Gaussian is the median distance, not tuned by cross-validation; the "
+    "neighbours' graph has 10, with Gaussian weights.",
+    "soybean has 562 complete rows and 15 classes left; housing's price is cut into three "
+    "classes of one size, for the paper does not say where it cuts.",
+    "The paper does not say whether features were standardised: both are shown.",
+    "KL and the spectral graph transducer follow their equations, with parameters of our choice.",
+    PENALTY_SAID,
+)
+
+TABLE_3 = Part(
+    name="table 3",
+    title="Accuracy with a tenth of the rows labelled",
+    jobs=_jobs,
+    run=partial(_run, noise=0.0),
+    tables=partial(_tables, printed="table 3"),
+    deviations=_SHARED,
+)
+TABLE_4 = Part(
+    name="table 4",
+    title="Accuracy with a tenth labelled and another twentieth labelled wrongly",
+    jobs=_jobs,
+    run=partial(_run, noise=0.05),
+    tables=partial(_tables, printed="table 4"),
+    deviations=_SHARED,
+)

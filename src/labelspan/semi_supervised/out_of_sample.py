@@ -1,0 +1,48 @@
+"""Scores for rows that were not part of the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+from .._typing import Array
+
+__all__ = ["Outside"]
+
+# New rows taken at a time.
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The way from new rows to the fitted ones: Gaussian weights to all, or to the nearest."""
+
+    rows: Any
+    n_neighbors: int | None
+    gamma: float
+
+    def mean(self, data: Any, scores: Array) -> Array:
+        """The mean of the fitted rows' scores, weighted by ``exp(-gamma |x - x_i|^2)``."""
+        out = np.empty((data.shape[0], scores.shape[1]))
+        for start in range(0, data.shape[0], _BLOCK):
+            part = slice(start, start + _BLOCK)
+            out[part] = self._block_mean(data[part], scores)
+        return out
+
+    def _block_mean(self, data: Any, scores: Array) -> Array:
+        if self.n_neighbors is None:
+            squares = pairwise_distances(data, self.rows, metric="sqeuclidean")
+            return np.asarray(self._shares(squares) @ scores)
+        count = min(self.n_neighbors, self.rows.shape[0])
+        far, near = NearestNeighbors(n_neighbors=count).fit(self.rows).kneighbors(data)
+        return np.asarray(np.einsum("ij,ijk->ik", self._shares(far**2), scores[near]))
+
+    def _shares(self, squares: Array) -> Array:
+        # Counted from the nearest, weights that would all round to zero keep their ratios.
+        squares = squares.astype(np.float64)
+        weights = np.exp(-self.gamma * (squares - squares.min(axis=1, keepdims=True)))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -1,0 +1,89 @@
+"""Thin blocks: orthonormal columns by Gram matrices, which cost one pass of BLAS 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._typing import Array
+from ..operators.array_backend import cast, column_norms, inner, like
+
+__all__ = ["orthonormalize", "remove"]
+
+
+# Directions whose squared length is below this share of the longest are rounding, in
+# either width: float64 Gram matrices resolve no less, float32 blocks hold no more.
+_TOLERANCE = 1e-12
+# Above this condition a triangular factor would not show a loss of rank.
+_SAFE = 1e4
+# Below this condition one pass leaves the columns orthonormal to rounding.
+_ENOUGH = 10.0
+
+
+def orthonormalize(block: Array) -> tuple[Array, Array]:
+    """``block = Q R`` with orthonormal Q of as many columns as the block has rank.
+
+    R is in float64. By the Gram matrix: its Cholesky factor where that is safe, else its
+    eigenvalues, which show the rank, the shortest directions first; and again where one pass
+    could not be accurate.
+    """
+    basis, total = block, np.eye(block.shape[1])
+    for _ in range(3):
+        wide = cast(basis, np.float64)
+        gram = inner(wide, wide)
+        if gram.size == 0 or not np.trace(gram) > 0:
+            return block[:, :0], total[:0]
+        root, inverse, condition = _triangular(gram) or _spectral(gram)
+        basis = basis @ like(inverse, block)
+        total = root @ total
+        if condition < _ENOUGH:
+            break
+    return basis, total
+
+
+def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
+    """``R``, ``R^-1`` and a condition with ``R'R`` the Gram matrix; None where that is unsafe."""
+    lengths = np.sqrt(np.diag(gram))
+    if not lengths.min() > 0:
+        return None
+    try:
+        # Columns of length 1 first: different lengths are no bad condition.
+        lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
+    except np.linalg.LinAlgError:
+        return None
+    inverse = np.linalg.inv(lower)
+    condition = float(np.linalg.norm(lower) * np.linalg.norm(inverse)) / lengths.size
+    if not condition < _SAFE:
+        return None
+    return lower.T * lengths, inverse.T / lengths[:, None], condition
+
+
+def _spectral(gram: Array) -> tuple[Array, Array, float]:
+    """The same by eigenvalues, without directions that are rounding."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _TOLERANCE * values[-1]
+    root, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    return root[:, None] * vectors.T, vectors / root, float(root[-1] / root[0])
+
+
+def remove(block: Array, against: Sequence[Array], along: Array | None = None) -> Array:
+    """Take off, in place, what lies along orthonormal blocks; twice where that is much.
+
+    ``along`` holds ``against' @ block`` where it is known already, up to rounding.
+    """
+    if not against:
+        return block
+    before = column_norms(block)
+    for _ in range(2):
+        start = 0
+        for basis in against:
+            stop = start + basis.shape[1]
+            part = basis.T @ block if along is None else like(along[start:stop], block)
+            block -= basis @ part
+            start = stop
+        after = column_norms(block)
+        if (after > 0.1 * before).all():
+            break
+        before, along = after, None
+    return block

@@ -1,0 +1,231 @@
+"""The problem every solver takes, the solution every solver gives, and its certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import Mismatch
+from ..labels import Factor
+from ..operators import Operator
+from .penalties import L2, Penalty
+
+__all__ = [
+    "DIRECT_LIMIT",
+    "Problem",
+    "Solution",
+    "Solver",
+    "eigen_residual",
+    "refuse_unless_fit",
+    "rounding",
+    "solve_arranged",
+]
+
+# The largest side of a square array that a solver forms without being asked by name:
+# 4,096 x 4,096 in float64 is 128 MiB.
+DIRECT_LIMIT = 4096
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Maximise label agreement under a data metric.
+
+    ``X'S X w = lambda (X'X + alpha I) w`` with S given by the factor. X is centred
+    already where the method centres. With a regressed factor the penalty sits in the
+    regression, and the metric is ``X'X`` alone.
+
+    Parameters
+    ----------
+    X : Operator
+    factor : Factor
+    n_components : int
+    penalty : L2 or L1
+        No penalty by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import L2
+    >>> from labelspan.solvers import Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> Problem(X, Factor(labels=np.eye(20)[:, :2]), 2, L2(0.5)).metric_alpha
+    0.5
+    """
+
+    X: Operator
+    factor: Factor
+    n_components: int
+    penalty: Penalty = field(default_factory=L2)
+
+    @property
+    def metric_alpha(self) -> float:
+        """The 2-norm penalty inside the metric."""
+        return self.penalty.alpha if isinstance(self.penalty, L2) else 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    weights : array of shape (d, m)
+        W, with ``W'(X'X + alpha I)W = I`` unless ``metric`` says otherwise; the best
+        direction first.
+    eigenvalues : array of shape (m,)
+        lambda, falling.
+    solver : str
+        What ran.
+    exact : bool
+        False where the answer is an approximation by design.
+    converged : bool
+        False where an iteration stopped early; ``status`` then says what to do.
+    status : str
+        One sentence on how it went.
+    n_iter : int
+        Iterations, or 1 for a direct solver.
+    residual : float or None
+        The relative residual of what was iterated on; None for a direct solver, whose
+        answer :func:`eigen_residual` certifies.
+    images : array of shape (m, s) or None
+        ``W'X'L``, what the factor's labels say along each direction, where the solver had
+        it at hand.
+    metric : array of shape (m, m) or None
+        ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
+    statistics : mapping
+        Further numbers, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Eigen, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> found = Eigen().solve(Problem(X, Factor(share=1.0), n_components=2))
+    >>> found.solver, found.weights.shape, found.exact
+    ('eigen', (5, 2), True)
+    """
+
+    weights: Array
+    eigenvalues: Array
+    solver: str
+    exact: bool = True
+    converged: bool = True
+    status: str = "Solved directly."
+    n_iter: int = 1
+    residual: float | None = None
+    images: Array | None = None
+    metric: Array | None = None
+    statistics: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A stateless value: configuration in its fields, a problem in, a solution out.
+
+    Examples
+    --------
+    >>> from labelspan.solvers import Gram, Solver
+    >>> isinstance(Gram(), Solver)
+    True
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def why_not(self, problem: Problem) -> str | None:
+        """None where the solver takes the problem, else one sentence with the way out."""
+        ...
+
+    def solve(self, problem: Problem) -> Solution: ...
+
+
+def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
+    """Solve with the columns in the order that products like best; weights in their own."""
+    X, order = problem.X.arranged()
+    if order is None:
+        return solve(problem)
+    found = solve(replace(problem, X=X))
+    weights = np.empty_like(found.weights)
+    weights[order] = found.weights
+    return replace(found, weights=weights)
+
+
+def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
+    """Raise :class:`Mismatch` with the solver's own words where it does not fit.
+
+    Parameters
+    ----------
+    solver : Solver
+    problem : Problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Problem, Randomized, refuse_unless_fit
+    >>> problem = Problem(as_operator(np.eye(4)), Factor(labels=np.eye(4)[:, :2]), n_components=1)
+    >>> refuse_unless_fit(Randomized(), problem)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+        ...
+    labelspan.errors.Mismatch: it says why, and what to use instead
+    """
+    reason = solver.why_not(problem)
+    if reason is not None:
+        raise Mismatch(reason)
+
+
+def rounding(dtype: np.dtype[np.floating]) -> float:
+    """The relative size below which a number of this width is rounding."""
+    return float(np.finfo(dtype).eps)
+
+
+def eigen_residual(problem: Problem, solution: Solution) -> float:
+    """The certificate: the largest relative residual of the eigenproblem.
+
+    ``|X'S X w - lambda (X'X + alpha I) w|`` over the norm of the left side's first
+    column, computed from the operator alone. A regressed factor is solved anew by the
+    regression that the solution implies, so only factors without one are certified.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Problem, TwoStage, eigen_residual
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> problem = Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)
+    >>> eigen_residual(problem, TwoStage().solve(problem)) < 1e-10
+    True
+    """
+    X, factor = problem.X, problem.factor
+    if factor.regression is not None:
+        raise Mismatch("eigen_residual certifies factors without a regression.")
+    weights = solution.weights
+    image = X.matmat(weights)
+    agreement = np.zeros((X.shape[0], weights.shape[1]))
+    if factor.share:
+        agreement += factor.share * X.matmat(X.rmatmat(image))
+    if factor.labels is not None:
+        agreement += factor.labels @ (factor.labels.T @ image)
+    left = X.rmatmat(agreement)
+    metric = X.rmatmat(image) + problem.metric_alpha * weights
+    gap = np.linalg.norm(left - metric * solution.eigenvalues, axis=0)
+    return float(gap.max() / np.linalg.norm(left[:, 0]))

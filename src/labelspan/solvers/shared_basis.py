@@ -1,0 +1,99 @@
+"""What many candidates on the same rows share: a basis in which each costs little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Array
+from ..labels import Factor, Regression
+from ..operators import Operator
+from .problem import rounding
+from .randomized import grow
+from .small_dense import psd_basis, spectral, thin_spectrum
+
+__all__ = ["SharedBasis", "shared_basis"]
+
+# Up to this side the basis is exact; beyond, a Krylov space.
+_EXACT_SIDE = 1024
+# A space that ranks candidates need not be the one that the chosen candidate gets.
+_SPACE_TOL = 1e-2
+_MOST_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class SharedBasis:
+    """A basis V of (a part of) X's row space: ``X = U diag(values)^1/2 V'`` on it.
+
+    ``labels`` holds ``U'Y`` and ``factor`` ``U'H`` for the two label blocks. V is kept as it
+    was found: blocks side by side, times ``mixing`` where that is not the identity.
+    """
+
+    values: Array
+    blocks: tuple[Array, ...]
+    mixing: Array | None
+    labels: Array
+    factor: Array
+
+    def coordinates(self, X: Operator) -> Array:
+        """``X V`` for other rows."""
+        image = np.concatenate([X.matmat(block) for block in self.blocks], axis=1)
+        image = image.astype(np.float64)
+        return image if self.mixing is None else image @ self.mixing
+
+    def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> Array:
+        """MLSI's weights in the basis, for one choice of its parameters."""
+        return spectral(self.values, scale * self.labels, factor, alpha, count)[1]
+
+    def thin(self, alpha: float, count: int) -> Array:
+        """A thin-factor method's weights in the basis, for one penalty."""
+        shifted = self.values + alpha
+        inner = (self.factor * (self.values / shifted)[:, None]).T @ self.factor
+        values, axes = thin_spectrum(inner, count)
+        slopes = self.factor * (np.sqrt(self.values) / shifted)[:, None]
+        return np.asarray(slopes @ (axes / np.sqrt(values)))
+
+    def images(self, inside: Array) -> Array:
+        """``W'X'Y`` for weights in the basis."""
+        return np.asarray(inside.T @ (np.sqrt(self.values)[:, None] * self.labels))
+
+
+def shared_basis(
+    X: Operator, labels: Array, factor: Array, *, alpha: float, count: int, seed: int
+) -> SharedBasis:
+    """The basis for candidates with penalties of at least ``alpha`` and up to ``count``.
+
+    Exact where the smaller side of X is short; otherwise a Krylov space that has seen the
+    labels, good to about one percent of the objective.
+    """
+    rows, columns = X.shape
+    tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
+    blocks = np.concatenate([labels, factor], axis=1)
+    width = labels.shape[1]
+    if min(rows, columns) <= _EXACT_SIDE:
+        if columns <= rows:
+            values, right = psd_basis(X.gram(), tolerance)
+            seen = (right.T @ X.cross(blocks)) / np.sqrt(values)[:, None]
+        else:
+            values, left = psd_basis(X.cogram(), tolerance)
+            right = X.rmatmat(left / np.sqrt(values))
+            seen = left.T @ blocks
+        return SharedBasis(values, (right,), None, seen[:, :width], seen[:, width:])
+    scale = np.linalg.norm(labels) or 1.0
+    balanced = Factor(
+        labels=labels, share=float(scale**2) / X.sum_of_squares(), regression=Regression(alpha)
+    )
+    space, _, _, _ = grow(
+        X,
+        labels,
+        balanced,
+        count,
+        tol=_SPACE_TOL,
+        max_iter=_MOST_BLOCKS,
+        rng=np.random.default_rng(seed),
+    )
+    values, vectors = psd_basis(space.gram, 64 * rounding(X.dtype))
+    image = np.concatenate([part.T @ blocks for part in space.image]).astype(np.float64)
+    seen = (vectors.T @ image) / np.sqrt(values)[:, None]
+    return SharedBasis(values, tuple(space.basis), vectors, seen[:, :width], seen[:, width:])

@@ -1,0 +1,198 @@
+"""Small dense algebra on the host, in float64: what every solver ends in.
+
+numpy's routines throughout, where they exist: scipy brings a BLAS of its own, whose
+threads and numpy's would wait for each other inside an iteration.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._typing import Array
+from ..labels import RANK_TOLERANCE, Factor
+from ..operators.threads import single_thread
+
+__all__ = [
+    "Ritz",
+    "inverse_root",
+    "leading",
+    "leading_values",
+    "psd_basis",
+    "psd_solve",
+    "ritz",
+    "spectral",
+    "thin_spectrum",
+]
+
+
+# Above this reciprocal condition a matrix has no direction that could be rounding.
+_WELL_CONDITIONED = 1e-8
+# Between these sides one BLAS thread is as fast as several; below, BLAS takes one itself.
+_TINY, _SMALL = 96, 768
+
+
+def _threads(side: int) -> AbstractContextManager[object]:
+    return single_thread() if _TINY < side <= _SMALL else nullcontext()
+
+
+def _eigh(matrix: Array) -> tuple[Array, Array]:
+    symmetric = (matrix + matrix.T) / 2
+    with _threads(matrix.shape[0]):
+        values, vectors = np.linalg.eigh(symmetric)
+    return values, vectors
+
+
+def leading(matrix: Array, count: int) -> tuple[Array, Array]:
+    """The largest eigenvalues of a symmetric matrix, falling, and their vectors."""
+    values, vectors = _eigh(matrix)
+    return values[::-1][:count], vectors[:, ::-1][:, :count]
+
+
+def leading_values(matrix: Array, count: int) -> Array:
+    """The largest eigenvalues of a symmetric matrix, falling."""
+    with _threads(matrix.shape[0]):
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    return values[::-1][:count]
+
+
+def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
+    """Eigenvalues above ``tolerance`` times the largest, falling, and their vectors."""
+    values, vectors = _eigh(gram)
+    keep = values > tolerance * max(values[-1], 0.0) if values[-1] > 0 else np.zeros(0, dtype=int)
+    return values[keep][::-1], vectors[:, keep][:, ::-1]
+
+
+def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array:
+    """``(matrix + alpha I)_+^-1/2`` for a positive semi-definite matrix.
+
+    Without a penalty, directions below RANK_TOLERANCE of the longest, or below ``floor``,
+    are null and stay so.
+    """
+    values, vectors = _eigh(matrix)
+    if alpha > 0:
+        keep = np.ones(values.size, dtype=bool)
+    else:
+        keep = values > max(RANK_TOLERANCE * max(values[-1], 0.0), floor, 0.0)
+    kept = vectors[:, keep]
+    return np.asarray((kept / np.sqrt(np.maximum(values[keep], 0.0) + alpha)) @ kept.T)
+
+
+def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
+    """``(gram + alpha I)^+ right`` for a positive semi-definite gram.
+
+    Cholesky where the matrix is safely definite, by its penalty or by its estimated
+    condition; otherwise by eigenvalues, leaving out the directions that are null up to
+    rounding.
+    """
+    diagonal = np.diag(gram) + alpha
+    if diagonal.min(initial=1.0) > 0:
+        # A unit diagonal first: features in different units are no bad condition. One copy
+        # of the matrix, which LAPACK then overwrites.
+        scale = 1.0 / np.sqrt(diagonal)
+        scaled = np.array(gram, order="F")
+        scaled[np.diag_indices_from(scaled)] = diagonal
+        scaled *= scale
+        scaled *= scale[:, None]
+        length = float(lapack.dlange("1", scaled))
+        lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
+        condition = 0.0 if failed else lapack.dpocon(lower, length, uplo="L")[0]
+        if condition > _WELL_CONDITIONED or (alpha > tolerance * np.trace(gram) and not failed):
+            solved = lapack.dpotrs(lower, scale[:, None] * right, lower=1)[0]
+            return np.asarray(scale[:, None] * solved)
+    values, vectors = psd_basis(gram, tolerance)
+    return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
+
+
+def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
+    """Eigenpairs of the s x s matrix of the second stage, null directions left out."""
+    values, vectors = leading(matrix, count)
+    keep = values > RANK_TOLERANCE * max(values[0], 0.0)
+    return values[keep], vectors[:, keep]
+
+
+def spectral(
+    values: Array, coordinates: Array | None, factor: Factor, alpha: float, count: int
+) -> tuple[Array, Array]:
+    """Solve the problem in the singular basis of X.
+
+    With ``X = U diag(values)^1/2 V'``, ``coordinates = U'L`` is all that the labels
+    contribute. The answer is ``(eigenvalues, F)`` with ``W = V F``.
+
+    Any orthonormal V will do that spans what W may use: the whole row space for an exact
+    answer, a Krylov space for an approximate one.
+    """
+    if values.size == 0:
+        return np.zeros(0), np.zeros((0, 0))
+    if coordinates is None:
+        # The basis is the answer: what X says alone.
+        shrunk = values / (values + alpha)
+        spectrum = (factor.share * values * shrunk)[:count]
+        keep = spectrum > RANK_TOLERANCE * spectrum[0]
+        chosen = np.eye(values.size, spectrum.size)[:, keep]
+        return spectrum[keep], chosen / np.sqrt(values + alpha)[:, None]
+    if factor.regression is not None:
+        shifted = values + factor.regression.alpha
+        fitted = coordinates * (values / shifted)[:, None]
+        if factor.regression.mix is not None:
+            slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
+            fitted = fitted @ factor.regression.mix(slopes.T @ slopes)
+        coordinates = fitted
+    damped = np.sqrt(values / (values + alpha))
+    inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
+    inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
+    spectrum, vectors = leading(inner, count)
+    keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
+    return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
+
+
+@dataclass(frozen=True)
+class Ritz:
+    """MLSI's leading directions inside a space: ``W = P inside``, with ``W'X'X W = I``.
+
+    ``slopes`` are those of the ridge regression inside the space.
+    """
+
+    gram: Array
+    slopes: Array
+    share: float
+    values: Array
+    inside: Array
+
+    @property
+    def worth(self) -> float:
+        """The objective that the directions reach."""
+        return float(self.values.sum())
+
+    def worth_of(self, inside: Array) -> float:
+        """The objective, by this regression, of directions in the space's first blocks."""
+        image = self.gram[:, : inside.shape[0]] @ inside
+        features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
+        return float(self.share * features + labels)
+
+
+def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float) -> Ritz:
+    """MLSI's ridge form inside a space with basis P, from ``P'X'X P`` and ``P'X'L``.
+
+    With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
+    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
+    inverse, by eigenvalues.
+    """
+    assert factor.regression is not None
+    with _threads(gram.shape[0]):
+        slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
+        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+        lengths = np.square(np.diag(lower))
+        if failed or lengths.min(initial=1.0) <= tolerance * lengths.max(initial=0.0):
+            squares, vectors = psd_basis(gram, tolerance)
+            coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
+            values, inside = spectral(squares, coordinates, factor, 0.0, count)
+            return Ritz(gram, slopes, factor.share, values, vectors @ inside)
+        fitted = lower.T @ slopes
+        agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
+        values, axes = thin_spectrum(agreement, count)
+        inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
+    return Ritz(gram, slopes, factor.share, values, np.asarray(inside))

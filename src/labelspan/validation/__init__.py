@@ -1,1 +1,0 @@
-"""Checks that need no linear algebra: parameters against their constraints."""

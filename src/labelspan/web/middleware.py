@@ -1,0 +1,217 @@
+"""What every request passes first: hosts, sizes, numbers, and headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .http_errors import Refused, as_refused
+from .parameters import LONGEST_ADDRESS, LONGEST_BODY
+from .render import CONTENT_POLICY, policy_line, refused_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["LOOPBACK", "Guard", "read_all", "refusing", "wants_json", "with_headers"]
+
+_log = logging.getLogger("labelspan.web")
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+MOST_AT_ONCE = 256
+MOST_HEADERS = 100
+LONGEST_HEADER = 1 << 13  # bytes
+SECONDS_FOR_A_BODY = 10.0
+# Of an answer: more is not handed on before the client has taken that.
+_SENT_AT_ONCE = 1 << 16
+
+_HEADERS = [
+    (name.encode(), value.encode())
+    for name, value in {
+        "content-security-policy": policy_line(CONTENT_POLICY),
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+        "cache-control": "no-cache",
+    }.items()
+]
+
+
+class Guard:
+    """An application that refuses what should not reach the one inside it.
+
+    Names of hosts other than ``hosts`` are refused: a page elsewhere whose name was made to
+    point to this machine must not read what is served here. Requests that wait for their
+    client, to send or to take, are not among the ``most`` that are worked on at once.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], most: int = MOST_AT_ONCE) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._most = most
+        self._now = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def receive_on() -> Message:
+            self._now -= 1
+            try:
+                return await receive()
+            finally:
+                self._now += 1
+
+        async def send_on(message: Message) -> None:
+            nonlocal started
+            started = True
+            self._now -= 1
+            try:
+                await _send(message, send)
+            finally:
+                self._now += 1
+
+        self._now += 1
+        try:
+            self._check(scope)
+            await self._app(scope, receive_on, send_on)
+        except Exception as error:
+            refused = as_refused(error)
+            if refused.status == 500:
+                _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
+            if not started:
+                await refusing(refused)(scope, receive, send)
+        finally:
+            self._now -= 1
+
+    def _check(self, scope: Scope) -> None:
+        if self._now > self._most:
+            raise Refused(503, "Too many requests at once; try again.", {"retry-after": "1"})
+        if scope["http_version"] not in {"1.0", "1.1"}:
+            raise Refused(505, "This server speaks HTTP 1.0 and 1.1.", {"connection": "close"})
+        if len(scope["headers"]) > MOST_HEADERS:
+            raise Refused(431, f"A request may have {MOST_HEADERS} headers.")
+        if any(len(value) > LONGEST_HEADER for _, value in scope["headers"]):
+            raise Refused(431, f"A header may have {LONGEST_HEADER:,} bytes.")
+        given = _values(scope, b"host")
+        if len(given) != 1 or _host_name(given[0]) not in self._hosts:
+            raise Refused(
+                400,
+                "This server does not answer to that Host; see --allow-host of `labelspan serve`.",
+            )
+        if not all(_origin_name(one) in self._hosts for one in _values(scope, b"origin")):
+            raise Refused(403, "This server does not answer to pages of another origin.")
+        length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if length > LONGEST_ADDRESS:
+            raise Refused(414, f"An address may have {LONGEST_ADDRESS:,} bytes, not {length:,}.")
+        _check_length(scope)
+
+
+def refusing(refused: Refused) -> ASGIApp:
+    """An application that refuses every request alike."""
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_on(message: Message) -> None:
+            await _send(message, send)
+
+        response = refused_response(refused, json_wanted=wants_json(scope))
+        await response(scope, receive, send_on)
+
+    return refuse
+
+
+async def _send(message: Message, send: Send) -> None:
+    """Send headers with ours, and a body in parts, each when there is room for it."""
+    if message["type"] == "http.response.start":
+        message["headers"] = with_headers(message["headers"])
+    body = message.get("body", b"")
+    last = max(0, (len(body) - 1) // _SENT_AT_ONCE * _SENT_AT_ONCE)
+    for start in range(0, last, _SENT_AT_ONCE):
+        part = body[start : start + _SENT_AT_ONCE]
+        await send({**message, "body": part, "more_body": True})
+    await send({**message, "body": body[last:]} if last else message)
+
+
+def _values(scope: Scope, header: bytes) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == header]
+
+
+def _check_length(scope: Scope) -> None:
+    told = _values(scope, b"content-length")
+    if told and _values(scope, b"transfer-encoding"):
+        # A proxy before us may go by the other one, and see other requests than we do.
+        words = "A body is sent by its length or in chunks, not both."
+        raise Refused(400, words, {"connection": "close"})
+    for value in told:
+        if not value.isdigit() or len(value) > 18 or int(value) > LONGEST_BODY:
+            raise _too_large()
+
+
+def _too_large() -> Refused:
+    # What follows on this connection would be the rest of the body.
+    return Refused(413, f"A body may have {LONGEST_BODY:,} bytes.", {"connection": "close"})
+
+
+def _host_name(header: bytes) -> str:
+    """The name in a Host header, without its port and the brackets of IPv6."""
+    text = header.decode("latin-1").strip().lower()
+    if text.startswith("["):
+        name, closed, port = text[1:].partition("]")
+        fine = bool(closed) and (not port or (port[0] == ":" and port[1:].isdigit()))
+    else:
+        name, colon, port = text.partition(":")
+        fine = not colon or port.isdigit()
+    return name.removesuffix(".") if fine else ""
+
+
+def _origin_name(header: bytes) -> str:
+    """The host in an Origin header; nothing where there is none, as in ``null``."""
+    try:
+        return (urlsplit(header.decode("latin-1")).hostname or "").removesuffix(".")
+    except ValueError:
+        return ""
+
+
+def wants_json(scope: Scope) -> bool:
+    """Whether a refusal should be JSON: at a twin's address, or where JSON alone is accepted."""
+    if scope["path"].endswith(".json"):
+        return True
+    accepted = b",".join(_values(scope, b"accept"))
+    return b"application/json" in accepted and b"text/html" not in accepted
+
+
+def with_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers of an answer, with those of every answer that are not among them."""
+    own = list(given)
+    there = {name for name, _ in own}
+    return own + [pair for pair in _HEADERS if pair[0] not in there]
+
+
+async def read_all(receive: Callable[[], object], seconds: float = SECONDS_FOR_A_BODY) -> bytes:
+    """The body of a request, if it is not too large and not too slow."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message: Message = await receive()  # type: ignore[misc]
+                if message["type"] == "http.disconnect":
+                    raise Refused(400, "The connection ended before the body did.")
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > LONGEST_BODY:
+                    raise _too_large()
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise Refused(
+            408, f"The body did not come within {seconds:g} seconds.", {"connection": "close"}
+        ) from None

@@ -1,0 +1,163 @@
+"""What a client asks for: the one place where input is read, checked and limited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from .http_errors import Refused
+
+__all__ = [
+    "LONGEST_ADDRESS",
+    "LONGEST_BODY",
+    "LONGEST_NAME",
+    "LONGEST_QUERY",
+    "LONGEST_TEXT",
+    "Parameter",
+    "read_address",
+    "read_body",
+    "read_parameters",
+]
+
+LONGEST_ADDRESS = 1 << 14  # bytes of path and query string: a search of any script fits
+LONGEST_BODY = 1 << 18  # bytes
+LONGEST_QUERY = 1000  # characters of a search
+LONGEST_NAME = 1000  # characters of an id or a label
+LONGEST_TEXT = 50_000  # characters of a text to tag
+_MOST_FIELDS = 64
+
+Value = str | tuple[str, ...] | int
+Pairs = Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named input of a page: its kind, its limits, and what it is for.
+
+    ``largest`` counts the characters of a text, those of each of several texts, or is the
+    largest whole number; ``most`` is how many texts there may be.
+    """
+
+    name: str
+    kind: Literal["text", "texts", "whole"]
+    about: str
+    default: Value | None = None
+    largest: int = LONGEST_NAME
+    smallest: int = 0
+    most: int = field(default=16)
+
+    @property
+    def required(self) -> bool:
+        """Whether a request without it is refused."""
+        return self.default is None
+
+    def read(self, given: list[Any]) -> Value:
+        """The value of all that came under this name."""
+        if self.kind == "texts":
+            if len(given) > self.most:
+                raise Refused(400, f"{self.name}: at most {self.most} can be given at once.")
+            return tuple(self._text(one) for one in given)
+        if len(given) > 1:
+            raise Refused(400, f"{self.name}: give it once, not {len(given)} times.")
+        if self.kind == "text":
+            return self._text(given[0])
+        return self._whole(given[0])
+
+    def _text(self, given: Any) -> str:
+        if not isinstance(given, str):
+            raise Refused(400, f"{self.name}: a text is needed.")
+        if len(given) > self.largest:
+            raise Refused(
+                400,
+                f"{self.name}: at most {self.largest:,} characters can be given, "
+                f"but {len(given):,} came.",
+            )
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise Refused(400, f"{self.name}: half of a pair of surrogates is no text.") from None
+        return given
+
+    def _whole(self, given: Any) -> int:
+        wanted = f"{self.name}: a whole number from {self.smallest} to {self.largest} is needed."
+        if isinstance(given, str):
+            # Other digits than ours, signs and underscores are numbers to int() alone.
+            if not (given.isascii() and given.isdigit() and len(given) < 10):
+                raise Refused(400, wanted)
+            given = int(given)
+        if isinstance(given, float) and given.is_integer():
+            # JSON knows numbers alone, and 3.0 is the same one as 3.
+            given = int(given)
+        if type(given) is not int or not self.smallest <= given <= self.largest:
+            raise Refused(400, wanted)
+        return given
+
+
+def read_parameters(known: Sequence[Parameter], pairs: Pairs) -> dict[str, Any]:
+    """The values of a page's parameters; what is unknown, missing or too large is refused.
+
+    Examples
+    --------
+    >>> from labelspan.web.parameters import Parameter, read_parameters
+    >>> known = [Parameter("q", "text", "The text."), Parameter("k", "whole", "How many.", 10)]
+    >>> read_parameters(known, [("q", "chess")])
+    {'q': 'chess', 'k': 10}
+    """
+    by_name: Mapping[str, Parameter] = {one.name: one for one in known}
+    given: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        if name not in by_name:
+            names = ", ".join(by_name) or "none"
+            raise Refused(400, f"There is no parameter {name[:50]!r} here; there are: {names}.")
+        given.setdefault(name, []).append(value)
+    values: dict[str, Any] = {}
+    for name, parameter in by_name.items():
+        if name in given:
+            values[name] = parameter.read(given[name])
+        elif parameter.default is None:
+            raise Refused(400, f"{name}: it is missing. {parameter.about}")
+        else:
+            values[name] = parameter.default
+    return values
+
+
+def read_address(query: bytes) -> Pairs:
+    """The pairs in the query string of an address."""
+    return _pairs(query, "The address")
+
+
+def read_body(kind: str, body: bytes) -> Pairs:
+    """The pairs in the body of a request: a form, or a JSON object."""
+    media, _, rest = kind.partition(";")
+    media = media.strip().lower()
+    if media not in {"application/json", "application/x-www-form-urlencoded"}:
+        raise Refused(415, "A body must be application/json or application/x-www-form-urlencoded.")
+    charset = rest.replace('"', "").replace(" ", "").lower()
+    if charset not in {"", "charset=utf-8", "charset=utf8"}:
+        raise Refused(415, "A body must be in UTF-8.")
+    if media == "application/x-www-form-urlencoded":
+        return _pairs(body, "The form")
+    try:
+        content = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise Refused(400, "The body cannot be read as JSON in UTF-8.") from None
+    if not isinstance(content, dict):
+        raise Refused(400, 'The body must be a JSON object, say {"text": "..."}.')
+    return list(content.items())
+
+
+def _pairs(data: bytes, what: str) -> Pairs:
+    try:
+        return parse_qsl(
+            data.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MOST_FIELDS,
+        )
+    except UnicodeDecodeError:
+        raise Refused(400, f"{what} must be percent-encoded UTF-8.") from None
+    except ValueError:
+        raise Refused(400, f"{what} has more than {_MOST_FIELDS} fields.") from None

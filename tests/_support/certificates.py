@@ -1,0 +1,357 @@
+"""Every estimator of the property tests, and the plain dense problem that its answer must solve.
+
+A certificate takes a fitted model and what it was fitted to. It forms the method's own
+matrices, from the papers' formulas and nothing of the library but the reading of y, and
+holds the answer against them: the metric, the residual, the eigenvalues, and how many.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
+from labelspan.errors import InvalidLabels
+from labelspan.labels import read_labels
+
+ANY = ("classes", "names", "indicator", "targets")
+NAMED = ("classes", "names", "indicator")
+ONE = ("classes", "names", "one a row")
+
+
+@dataclass(frozen=True)
+class Member:
+    """An estimator with its parameters; ``make(s)`` is for features s times as large."""
+
+    make: Callable[[float], Any]
+    certify: Callable[..., None] | None
+    kinds: tuple[str, ...] = ANY
+
+    def __call__(self, scale: float = 1.0) -> Any:
+        return self.make(scale)
+
+
+# --- the problems ---------------------------------------------------------------------
+
+
+def centered(X, model):
+    return X - X.mean(axis=0) if model.center else X
+
+
+def block(values, unknown, center):
+    """Labels with unknown entries at the mean of the known ones, about it where asked."""
+    known = np.ones(values.shape, dtype=bool) if unknown is None else ~unknown
+    means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known, values - means * center, 0.0)
+
+
+def factor(model, values, unknown):
+    """H of the thin methods (sun2009)."""
+
+    def power(numbers, exponent):
+        return np.array([number**exponent if number > 0 else 0.0 for number in numbers])
+
+    size = values.sum(axis=0)
+    if isinstance(model, LDA):
+        values = values * power(size, -0.5)
+    elif isinstance(model, HSL) and model.laplacian == "clique":
+        values = np.diag(power(values @ size, -0.5)) @ values
+    elif isinstance(model, HSL) and model.laplacian == "star":
+        P = values * power(size, -1.0)
+        values = np.diag(power(P.sum(axis=1), -0.5)) @ P @ np.diag(power(P.sum(axis=0), -0.5))
+    elif isinstance(model, HSL):
+        values = np.diag(power(values.sum(axis=1), -0.5)) @ values @ np.diag(power(size, -0.5))
+    H = block(values, unknown, model.center)
+    # Centring leaves rounding of a constant label, which is no label.
+    H = H * (np.abs(H).max(axis=0) > 1e-12)
+    if isinstance(model, CCA):
+        lengths = np.linalg.norm(H, axis=0)
+        U, s, _ = np.linalg.svd(H / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
+        clear_rank(s**2)
+        H = U[:, s > 1e-5 * max(s[0], 1e-300)]
+    return H
+
+
+def clear_rank(squares, low=1e-13, high=1e-8):
+    """Leave out the drawn cases whose rank depends on where a line is drawn."""
+    top = max(squares.max(initial=0.0), 1e-300)
+    assume(not ((squares > low * top) & (squares < high * top)).any())
+
+
+def pinv(A):
+    return np.linalg.pinv(A, rcond=1e-11, hermitian=True)
+
+
+def root(A, alpha=0.0, floor=0.0):
+    """``(A + alpha I)^-1/2`` on the range of A."""
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    clear_rank(values)
+    keep = (values > max(1e-10 * values[-1], floor)) | (alpha > 0)
+    return vectors[:, keep] / np.sqrt(np.maximum(values[keep], 0) + alpha) @ vectors[:, keep].T
+
+
+def pencil(left, metric):
+    """The eigenvalues of ``left w = lambda metric w`` on the range of the metric, falling."""
+    white = root(metric)
+    return np.linalg.eigvalsh(white @ left @ white.T)[::-1]
+
+
+def agree(model, expected, tolerance=1e-5):
+    """The model's eigenvalues are the expected ones, as many as there are above zero."""
+    clear_rank(np.abs(expected), 1e-13, 1e-7)
+    expected = expected[expected > 1e-10 * max(expected.max(initial=0.0), 1e-300)]
+    if model.n_components is not None:
+        expected = expected[: model.n_components]
+    assert model.n_components_ == expected.size
+    np.testing.assert_allclose(model.eigenvalues_, expected, atol=tolerance * expected.max())
+
+
+def solves(W, left, metric, eigenvalues, tolerance, *, top=None):
+    """W has unit length in the metric and satisfies ``left W = metric W diag(lambda)``.
+
+    ``top`` is the largest eigenvalue there may be, where those found are not the largest.
+    """
+    top = eigenvalues.max() if top is None else top
+    np.testing.assert_allclose(W.T @ metric @ W, np.eye(W.shape[1]), atol=tolerance)
+    gap = left @ W - metric @ W * eigenvalues
+    size = (np.abs(left).max() + np.abs(metric).max() * top) * np.abs(W).max()
+    assert np.abs(gap).max() <= tolerance * size
+
+
+def thin(model, X, y, tolerance=1e-6):
+    labels = read_labels(y, X.shape[0], "test")
+    keep = labels.labelled
+    unknown = None if labels.unknown is None else labels.unknown[keep]
+    H = factor(model, labels.values[keep], unknown)
+    Xc = centered(X[keep], model)
+    clear_rank(np.linalg.svd(Xc, compute_uv=False) ** 2)
+    metric = Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
+    left = Xc.T @ H @ H.T @ Xc
+    agree(model, pencil(left, metric), tolerance)
+    solves(model.components_.T, left, metric, model.eigenvalues_, tolerance)
+    Y = block(labels.values[keep], unknown, model.center)
+    expected = model.transform(X[keep]).T @ Y
+    np.testing.assert_allclose(
+        model.label_loadings_, expected, atol=tolerance * max(1e-300, np.abs(expected).max())
+    )
+
+
+def lsi(model, X, y, tolerance=1e-6):
+    Xc = centered(X, model)
+    s = np.linalg.svd(Xc, compute_uv=False)
+    agree(model, s**2, tolerance)
+    solves(model.components_.T, Xc.T @ Xc, np.eye(X.shape[1]), model.eigenvalues_, tolerance)
+
+
+def mlsi(model, X, y, tolerance=1e-6):
+    labels = read_labels(y, X.shape[0], "test")
+    Xc, Y = centered(X, model), block(labels.values, labels.unknown, model.center)
+    clear_rank(np.linalg.svd(Xc, compute_uv=False) ** 2)
+    x, y_ = np.linalg.norm(Xc), np.linalg.norm(Y)
+    x, y_ = (x or 1.0, y_ or 1.0) if model.balance else (1.0, 1.0)
+    a, b = 1 - model.beta, model.beta
+    if model.form == "direct":
+        S = a / x**2 * Xc @ Xc.T + b / y_**2 * Y @ Y.T
+        left, metric = Xc.T @ S @ Xc, Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
+        agree(model, pencil(left, metric), tolerance)
+        W = model.components_.T / np.sqrt(model.eigenvalues_)
+        solves(W, left, metric, model.eigenvalues_, tolerance)
+        return
+    if model.form == "ridge":
+        gram = Xc.T @ Xc
+        B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
+        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / y_ * Xc @ B])
+    else:
+        t = 1 / a + model.alpha
+        B = pinv(Xc.T @ Xc / x**2) @ (Xc.T / x) @ (Y / y_)
+        square = B.T @ B
+        Q = np.linalg.inv(a**2 * (np.eye(len(square)) / b + square / a) - square / t) / t**2
+        values, axes = np.linalg.eigh((Q + Q.T) / 2)
+        Z = np.hstack([Xc / x / np.sqrt(t), Xc / x @ B @ (axes * np.sqrt(values)) @ axes.T])
+    agree(model, np.linalg.svd(Z, compute_uv=False) ** 2, tolerance)
+    V = model.transform(X) / np.sqrt(model.eigenvalues_)
+    solves(V, Z @ Z.T, np.eye(len(X)), model.eigenvalues_, tolerance)
+    found = model.label_loadings_ * np.sqrt(model.eigenvalues_)[:, None]
+    np.testing.assert_allclose(found, V.T @ Y, atol=tolerance * y_)
+
+
+def lpp(model, X, y, tolerance=1e-6):
+    Xc = centered(X, model)
+    W = model.graph_.toarray()
+    D = np.diag(W.sum(axis=1))
+    metric = Xc.T @ D @ Xc
+    values, axes = np.linalg.eigh(metric)
+    clear_rank(values)
+    kept = axes[:, values > 1e-10 * values[-1]]
+    left, metric = Xc.T @ (D - W) @ Xc, metric + model.alpha * kept @ kept.T
+    expected = pencil(left, metric)[: kept.shape[1]][::-1]
+    assert model.n_components_ == min(kept.shape[1], model.n_components or 100)
+    np.testing.assert_allclose(
+        model.eigenvalues_, expected[: model.n_components_], atol=tolerance * 2
+    )
+    solves(model.components_.T, left, metric, model.eigenvalues_, tolerance, top=2.0)
+
+
+def dle(model, X, y, tolerance=1e-5):
+    labels = read_labels(y, X.shape[0], "test")
+    keep = labels.labelled
+    Xc, Y = X - X.mean(axis=0), labels.values[keep]
+    rows = Xc[keep]
+    mean = Y.sum(axis=1) @ rows / Y.sum()
+    within, between = 0.0, 0.0
+    for member in Y.T[Y.sum(axis=0) > 0]:
+        center = member @ rows / member.sum()
+        within = within + (rows - center).T @ np.diag(member) @ (rows - center)
+        between = between + member.sum() * np.outer(center - mean, center - mean)
+    W = model.graph_.toarray()
+    A = Xc.T @ (np.diag(W.sum(axis=1)) - W) @ Xc
+    trace = np.trace(within + between)
+    assume(not 1e-15 * trace < np.trace(within) < 1e-9 * trace)
+    tight = root(within, model.alpha, 1e-13 * trace)
+    smooth = root(A)
+    M = smooth @ tight @ between @ tight @ smooth
+    agree(model, np.linalg.eigvalsh((M + M.T) / 2)[::-1], tolerance)
+    if model.projection == "printed":
+        U = model.components_.T
+        solves(U, M, np.eye(X.shape[1]), model.eigenvalues_, tolerance)
+
+
+def kernel(model, X, y, tolerance=1e-5):
+    """In the space of functions: ``f = K a``, with ``|f|^2 = a'K a``."""
+    gamma = model.gamma if model.gamma is not None else 1.0 / X.shape[1]
+    names = {"rbf": {"gamma": gamma}, "poly": {"gamma": gamma, "degree": 2, "coef0": 1}}
+    K = pairwise_kernels(X, metric=model.kernel, **names[model.kernel])
+    squares = np.linalg.eigvalsh(K)
+    clear_rank(squares, 1e-15, 1e-8)
+    a, labels = model.dual_coef_, None
+    keep = np.ones(len(X), dtype=bool)
+    if not isinstance(model, LSI):
+        labels = read_labels(y, len(X), "test")
+        keep = labels.labelled
+    # The rows that count, about their mean where the method centres.
+    rows = K[keep] - K[keep].mean(axis=0) * model.center
+    Z = model.transform(X[keep])
+    np.testing.assert_allclose(Z, rows @ a, atol=tolerance * np.abs(K @ a).max())
+    if labels is None:
+        agree(model, np.linalg.eigvalsh(rows - rows.mean(axis=1)[:, None] * model.center)[::-1])
+        spread = np.diag(model.eigenvalues_)
+        np.testing.assert_allclose(Z.T @ Z, spread, atol=tolerance * spread.max())
+        return
+    unknown = None if labels.unknown is None else labels.unknown[keep]
+    H = factor(model, labels.values[keep], unknown)
+    metric = Z.T @ Z + model.alpha * a.T @ K @ a
+    np.testing.assert_allclose(metric, np.eye(len(metric)), atol=tolerance)
+    left = rows.T @ H @ H.T @ Z
+    right = (rows.T @ Z + model.alpha * K @ a) * model.eigenvalues_
+    assert np.abs(left - right).max() <= tolerance * np.abs(K).max() * np.abs(H @ H.T @ Z).sum()
+
+
+def nothing_to_find(model, X, y):
+    """Whether a refusal is right: labels that cannot be read, or no direction at all."""
+    if len(X) < 2:
+        return True
+    rows = X
+    if not isinstance(model, LSI):
+        try:
+            labels = read_labels(y, len(X), "test")
+        except InvalidLabels:
+            return True
+        if isinstance(model, MLSI):
+            H = block(labels.values, labels.unknown, model.center)
+            if model.beta < 1:
+                H = np.eye(len(X))
+        else:
+            rows = X[labels.labelled]
+            if len(rows) < 2 or (labels.kind == "classes" and labels.names.size < 2):
+                return True
+            unknown = None if labels.unknown is None else labels.unknown[labels.labelled]
+            H = factor(model, labels.values[labels.labelled], unknown)
+    else:
+        H = np.eye(len(X))
+    rows = centered(rows, model)
+    if model.kernel != "linear":
+        return np.abs(rows).max() <= 1e-12 * np.abs(X).max() or np.abs(H).max(initial=0) == 0
+    return np.abs(rows.T @ H).max(initial=0.0) <= 1e-12 * np.abs(X).max() * np.abs(H).max(initial=1)
+
+
+# --- the family -----------------------------------------------------------------------
+
+
+def _thin(kind, kinds, **parameters):
+    alpha = parameters.pop("alpha", 0.0)
+    return Member(lambda s: kind(alpha=alpha * s**2, **parameters), thin, kinds)
+
+
+def _mlsi(certify=mlsi, alpha=1.0, **parameters):
+    inverse = parameters.get("form") == "inverse"
+    return Member(lambda s: MLSI(alpha=alpha if inverse else alpha * s**2, **parameters), certify)
+
+
+def _lsi(certify=lsi, **parameters):
+    return Member(lambda s: LSI(**parameters), certify, ("indicator",))
+
+
+def _graph(kind, certify, kinds, **parameters):
+    alpha = parameters.pop("alpha", 0.0)
+    return Member(lambda s: kind(alpha=alpha * s**2, n_neighbors=3, **parameters), certify, kinds)
+
+
+LINEAR = {
+    "LSI": _lsi(),
+    "LSI-centred": _lsi(center=True),
+    "LSI-eigen": _lsi(solver="eigen", center=True),
+    "MLSI": _mlsi(),
+    "MLSI-alpha0": _mlsi(alpha=0.0),
+    "MLSI-centred": _mlsi(center=True, beta=0.8),
+    "MLSI-beta0": _mlsi(beta=0.0),
+    "MLSI-beta1": _mlsi(beta=1.0),
+    "MLSI-eigen": _mlsi(solver="eigen"),
+    "MLSI-inverse": _mlsi(form="inverse", alpha=0.1),
+    "MLSI-direct": _mlsi(form="direct", alpha=0.5),
+    "OPLS": _thin(OPLS, ANY),
+    "OPLS-alpha": _thin(OPLS, ANY, alpha=0.5),
+    "OPLS-raw": _thin(OPLS, ANY, center=False),
+    "OPLS-eigen": _thin(OPLS, ANY, solver="eigen"),
+    "OPLS-gram": _thin(OPLS, ANY, solver="gram"),
+    "CCA": _thin(CCA, ANY),
+    "CCA-alpha": _thin(CCA, ANY, alpha=0.5),
+    "CCA-raw": _thin(CCA, ANY, center=False),
+    "LDA": _thin(LDA, ONE),
+    "LDA-alpha": _thin(LDA, ONE, alpha=0.5),
+    "HSL-clique": _thin(HSL, NAMED),
+    "HSL-star": _thin(HSL, NAMED, laplacian="star", alpha=0.5),
+    "HSL-zhou": _thin(HSL, NAMED, laplacian="zhou"),
+}
+GRAPHS = {
+    "LPP": _graph(LPP, lpp, ("indicator",)),
+    "LPP-rbf": _graph(LPP, lpp, ("indicator",), affinity="rbf", alpha=0.5),
+    "DLE": _graph(DLE, dle, NAMED),
+    "DLE-alpha": _graph(DLE, dle, NAMED, alpha=0.5, affinity="rbf"),
+    "DLE-whitened": _graph(DLE, dle, NAMED, projection="whitened"),
+}
+ITERATED = {
+    "LSI-randomized": Member(lambda s: LSI(1, solver="randomized", tol=1e-13), lsi, ("indicator",)),
+    "MLSI-randomized": Member(
+        lambda s: MLSI(1, alpha=s**2, solver="randomized", tol=1e-13), partial(mlsi, tolerance=1e-5)
+    ),
+    "MLSI-two-stage": Member(
+        lambda s: MLSI(1, alpha=s**2, solver="two-stage"), partial(mlsi, tolerance=1e-5)
+    ),
+    "OPLS-least-squares": Member(lambda s: OPLS(alpha=0.5 * s**2, solver="least-squares"), None),
+    # Not CCA, whose targets are of one length: which basis of them the lasso gets is open.
+    "OPLS-lasso": Member(lambda s: OPLS(alpha=0.2 * s, penalty="l1"), None),
+}
+KERNELS = {
+    "LSI-rbf": _lsi(kernel, kernel="rbf", center=True),
+    "LSI-poly": _lsi(kernel, kernel="poly", degree=2),
+    "OPLS-rbf": Member(lambda s: OPLS(kernel="rbf", alpha=0.5), kernel),
+    "CCA-poly": Member(lambda s: CCA(kernel="poly", degree=2, alpha=0.5), kernel),
+    "LDA-rbf": Member(lambda s: LDA(kernel="rbf", alpha=0.5), kernel, ONE),
+    "MLSI-rbf": Member(lambda s: MLSI(kernel="rbf"), None),
+    "MLSI-label-kernel": Member(lambda s: MLSI(alpha=s**2, label_kernel="rbf"), None),
+}
+FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **KERNELS}

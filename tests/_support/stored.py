@@ -1,0 +1,60 @@
+"""A small index in a folder, ways to tamper with it, and processes that use it."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from _support.topics import corpus
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.index.manifest import read_manifest, write_manifest
+
+
+def made(count=24, **params):
+    texts, labels, ids, metadata = corpus(count)
+    params = {"estimator": MLSI(5), **params}
+    return SemanticIndex(**params).fit(texts, labels, ids, metadata=metadata)
+
+
+def generation(folder):
+    (found,) = folder.glob("generation-*")
+    return found
+
+
+def answers(index):
+    queries = ["chess player", "paint a photo", ""]
+    return index.search(queries), index.tag(queries), index.axes(2), index.labels, index.ids
+
+
+def edited(folder, change):
+    content = read_manifest(folder)
+    change(content)
+    write_manifest(folder, content)
+
+
+def replaced(folder, name, content):
+    """A file with another content, and a manifest that vouches for it."""
+    (generation(folder) / name).write_bytes(content)
+    part = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    edited(folder, lambda manifest: manifest["files"][name].update(part))
+
+
+def run(script, *arguments):
+    """Run a script in a process of its own, which finds the modules of the tests."""
+    places = [str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(places),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        text=True,
+        env=environment,
+        timeout=120,
+    )

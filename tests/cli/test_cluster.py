@@ -1,0 +1,314 @@
+"""``labelspan fit --scheduler``: the local answer from a cluster, and every way to be refused."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError
+
+import numpy as np
+import pytest
+from _support.tagged import WORDS, as_lines, rows
+from typer.testing import CliRunner
+
+from labelspan import DLE, LSI, MLSI, SemanticIndex
+from labelspan.cli import app
+from labelspan.cli import progress as drawn
+from labelspan.errors import Mismatch
+from labelspan.operators.cluster import connect
+from labelspan.operators.cluster.cluster_blocks import Held
+
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+
+@contextmanager
+def started(workers):
+    """A cluster of processes with one thread each, on the loopback."""
+    with distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": ":0"},
+        silence_logs=60,
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with started(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.jsonl").write_text(as_lines(rows(60)))
+    return tmp_path
+
+
+def long_corpus(count=530):
+    """Topics with words of their own and common ones, some items without labels."""
+    rng = np.random.default_rng(3)
+    items = rows(count)
+    for number, item in enumerate(items):
+        item["body"] += " " + " ".join(f"w{word}" for word in rng.zipf(1.5, 4) % 300)
+        if number % 9 == 0:
+            item["tags"] = []
+    return items
+
+
+def run(*args):
+    env = {"COLUMNS": "120", "TERM": "dumb"}
+    return CliRunner().invoke(app, [str(arg) for arg in args], env=env)
+
+
+def as_process(*args):
+    """The command as a shell runs it."""
+    command = [sys.executable, "-c", "from labelspan.cli import app; app()", *map(str, args)]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def refused(address, here, *more):
+    """The sentence of a command that wrote nothing."""
+    result = run("fit", "corpus.jsonl", "-o", "out", "--scheduler", address, *more)
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert [path.name for path in here.iterdir()] == ["corpus.jsonl"]
+    return result.stderr
+
+
+def same_spaces(found, wanted, atol=1e-5):
+    with SemanticIndex.load(found) as ours, SemanticIndex.load(wanted) as local:
+        np.testing.assert_allclose(ours.space.eigenvalues_, local.space.eigenvalues_, rtol=1e-5)
+        one, two = ours.vectors(), local.vectors()
+        np.testing.assert_allclose(one @ one.T, two @ two.T, atol=atol)
+        assert ours.ids == local.ids
+        query = " ".join(WORDS["sound"])
+        assert [hit.id for hit in ours.search(query)] == [hit.id for hit in local.search(query)]
+        if local.labels:
+            assert [tag.label for tag in ours.tag(query)] == [tag.label for tag in local.tag(query)]
+
+
+# --- the local answer ---------------------------------------------------------------------
+
+
+def test_the_command_gives_the_local_answer(cluster, client, here):
+    asked = ("fit", "corpus.jsonl", "--dimensions", 3)
+    assert run(*asked, "-o", "local").exit_code == 0
+    done = as_process(*asked, "-o", "far", "--scheduler", cluster.scheduler_address, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["items"] == 60
+    assert f"2 workers with 2 threads at {cluster.scheduler_address}" in done.stderr
+    # Only what the command says itself: Dask's loggers are silent. On a slow machine it tells
+    # how far it has come.
+    own = ("  ", "Try:", "learning: ")
+    assert all(line.startswith(own) for line in done.stderr.splitlines()), done.stderr
+    same_spaces("far", "local")
+    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+
+
+def test_two_long_sides(cluster, here):
+    """The solver that a corpus of some size gets."""
+    (here / "long.jsonl").write_text(as_lines(long_corpus()))
+    asked = ("fit", "long.jsonl", "--dimensions", 4, "--method", "lsi", "--no-labels")
+    assert run(*asked, "-o", "local").exit_code == 0
+    result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
+    assert result.exit_code == 0, result.output
+    for name in ("local", "far"):
+        with SemanticIndex.load(name) as index:
+            assert index.space.solver_ == "randomized"
+    same_spaces("far", "local")
+
+
+def test_regressions_agree_to_their_tolerance(cluster, here):
+    asked = ("fit", "corpus.jsonl", "--method", "cca")
+    assert run(*asked, "-o", "local").exit_code == 0
+    result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
+    assert result.exit_code == 0, result.output
+    # In float32 the iteration aims at 1e-4; few rows are regressed directly on one machine.
+    same_spaces("far", "local", atol=1e-4)
+
+
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, client, here, monkeypatch):
+    client.wait_for_workers(2)
+    before = client.run(os.getpid)
+    passes, held_run = [], Held.run
+
+    def killing(self, name, *args, **options):
+        passes.append(name)
+        if len(passes) == 5:
+            os.kill(before[self._homes[0]], signal.SIGKILL)
+        return held_run(self, name, *args, **options)
+
+    assert run("fit", "corpus.jsonl", "--dimensions", 3, "-o", "local").exit_code == 0
+    monkeypatch.setattr(Held, "run", killing)
+    result = run(
+        *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
+        *("--scheduler", cluster.scheduler_address),
+    )
+    assert result.exit_code == 0, result.output
+    assert len(passes) > 12
+    same_spaces("far", "local")
+    client.wait_for_workers(2)
+    assert set(client.run(os.getpid).values()) != set(before.values())
+
+
+def test_the_parameter_of_the_index(client):
+    items = rows(40)
+    texts, labels = [item["body"] for item in items], [item["tags"] for item in items]
+    labels[::5] = [None] * 8
+    vectors = np.random.default_rng(0).standard_normal((40, 12))
+    passes = []
+    for estimator in (LSI(3), MLSI(3)):
+        index = SemanticIndex(vectorizer=None, estimator=estimator)
+        local = index.fit(texts, labels, vectors=vectors).vectors()
+        index.fit(texts, labels, vectors=vectors, client=client, on_pass=passes.append)
+        np.testing.assert_allclose(index.vectors() @ index.vectors().T, local @ local.T, atol=1e-5)
+    # Sent once for each of the two fits, and learned from four times.
+    assert passes.count("load") == 2
+    assert passes.count("gram") == 8
+
+
+def test_what_the_index_refuses(client):
+    texts, labels = ["chess board", "song tune", "dice card", "radio choir"], [["a"], ["b"]] * 2
+    with pytest.raises(Mismatch, match="on_pass is told of passes on a cluster; give client="):
+        SemanticIndex().fit(texts, labels, on_pass=print)
+    with pytest.raises(Mismatch, match="DLE needs all rows on one machine; leave client= out"):
+        SemanticIndex(estimator=DLE()).fit(texts, labels, client=client)
+    with pytest.raises(Mismatch, match="kernel='rbf' takes arrays"):
+        SemanticIndex(estimator=LSI(2, kernel="rbf")).fit(texts, client=client)
+
+
+def test_progress_tells_of_passes(monkeypatch, capsys):
+    from labelspan.cli.fit import _told_of_passes
+
+    monkeypatch.setattr(drawn, "_SECONDS", -1.0)
+    with drawn.shown("learning") as told:
+        steps, on_pass = _told_of_passes(told)
+        steps(1, 5)
+        on_pass("matmat")
+        on_pass("rmatmat")
+    assert capsys.readouterr().err.splitlines() == [
+        "learning: 1 of 6",
+        "learning: 1 of 6, pass 1 over the workers' rows (matmat)",
+        "learning: 1 of 6, pass 2 over the workers' rows (rmatmat)",
+    ]
+
+
+# --- refusals -----------------------------------------------------------------------------
+
+
+@contextmanager
+def server(answer):
+    """A server on the loopback that says something of its own, or nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        taken = []
+
+        def serve():
+            while True:
+                try:
+                    taken.append(listening.accept()[0])
+                except OSError:
+                    return
+                if answer:
+                    taken[-1].sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        for connection in taken:
+            connection.close()
+
+
+def test_nobody_answers(here, monkeypatch):
+    monkeypatch.setattr(connect, "_PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
+    said = refused(address, here)
+    assert f"No scheduler answers at {address} within 0.5 s; start one with" in said
+    with server(b"") as mute:
+        start = time.monotonic()
+        assert "No scheduler answers" in refused(mute, here)
+        assert time.monotonic() - start < 5
+
+
+def test_somebody_else_answers(cluster, client, here):
+    with server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as web:
+        assert f"What answers at {web} is no Dask scheduler" in refused(web, here)
+    worker = sorted(client.nthreads())[0]
+    assert f"What answers at {worker} is a Worker, and no scheduler" in refused(worker, here)
+
+
+@pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "a b:1", "h:port"])
+def test_addresses_that_are_none(address, here):
+    assert "an address like tcp://host:8786, but" in refused(address, here)
+
+
+def test_a_scheduler_without_workers(here, monkeypatch):
+    monkeypatch.setattr(connect, "_PATIENCE", 0.5)
+    with started(0) as empty:
+        said = refused(empty.scheduler_address, here)
+    assert f"has no workers; start some, say with 'dask worker {empty.scheduler_address}'" in said
+
+
+def test_without_the_extra(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert "pip install 'labelspan[dask]'" in refused("tcp://127.0.0.1:8786", here)
+
+
+def test_an_index_that_is_there_comes_first(here):
+    (here / "out").mkdir()
+    (here / "out" / "file").write_text("x")
+    result = run("fit", "corpus.jsonl", "-o", "out", "--scheduler", "nonsense")
+    assert "is no index; choose another --out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("0.0.1", "0.0.1"), (PackageNotFoundError(), "none")]
+)
+def test_workers_with_another_labelspan(version, said):
+    class Fake:
+        def run(self, *args, **options):
+            return {"tcp://a:1": version}
+
+    with pytest.raises(Mismatch, match=rf"worker tcp://a:1 has labelspan {said}, and here is"):
+        connect._check_versions(Fake())
+
+
+def test_a_cluster_that_goes_away_is_one_sentence(here, monkeypatch):
+    """The scheduler and its workers gone in mid-fit."""
+    with started(1) as going:
+        held_run, passes = Held.run, []
+
+        def ending(self, name, *args, **options):
+            passes.append(name)
+            if len(passes) == 5:
+                going.close()
+            return held_run(self, name, *args, **options)
+
+        monkeypatch.setattr(Held, "run", ending)
+        result = run(
+            *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
+            *("--scheduler", going.scheduler_address),
+        )
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1
+    assert "The scheduler does not answer" in result.stderr.splitlines()[-1]
+    assert not (here / "far").exists()

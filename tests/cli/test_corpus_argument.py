@@ -1,0 +1,344 @@
+"""The command on an index: search, tags, looks, maps, and every way to be refused."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from _support.commands import one_sentence, run
+from _support.tagged import WORDS, as_lines, formats, rows
+
+from labelspan import SemanticIndex
+from labelspan.cli import app
+from labelspan.cli.index_argument import complete_label
+from labelspan.evaluation import demo_corpus as demonstration
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A corpus and its index, for verbs that only read."""
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "corpus.jsonl").write_text(as_lines(rows()))
+    result = run("fit", folder / "corpus.jsonl", "-o", folder / "index", "--dimensions", 6)
+    assert result.exit_code == 0, result.output
+    return folder / "index"
+
+
+# --- search and tag -----------------------------------------------------------------------
+
+
+def test_search_prints_and_gives_json(saved):
+    result = run("search", "-i", saved, "music", "radio", "-n", 3)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(run("search", "-i", saved, "music", "radio", "-n", 3, "--json").stdout)
+    expected = SemanticIndex.load(saved).search("music radio", 3)
+    assert answer["query"] == "music radio"
+    assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in expected]
+    assert answer["hits"][0]["labels"] == list(expected[0].labels)
+    assert answer["hits"][0]["metadata"]["year"] == expected[0].metadata["year"]
+    for hit in expected:
+        assert f"{hit.score:.2f}" in result.stdout
+        assert hit.id in result.stdout
+
+
+def test_search_by_item_label_and_filters(saved):
+    index = SemanticIndex.load(saved)
+
+    def found(*args):
+        return [
+            h["id"] for h in json.loads(run("search", "-i", saved, *args, "--json").stdout)["hits"]
+        ]
+
+    assert found("--like", "item3") == [hit.id for hit in index.search(items="item3")]
+    assert found("--label", "sound") == [hit.id for hit in index.search(labels="sound")]
+    names = found("music", "--having", "game", "--without", "image", "--where", "year=2001")
+    assert names
+    for name in names:
+        item = index.item(name)
+        assert "game" in item.labels
+        assert "image" not in item.labels
+        assert item.metadata["year"] == 2001
+
+
+def test_search_explains(saved):
+    shown = run("search", "-i", saved, "music", "-n", 2, "--explain")
+    assert "words: music" in shown.stdout
+    assert "labels expected: " in shown.stdout
+    answer = json.loads(run("search", "-i", saved, "music", "-n", 2, "--explain", "--json").stdout)
+    why = answer["hits"][0]["why"]
+    assert why["words"][0]["word"] == "music"
+    assert why["axes"]
+    assert set(why["labels"]) == set(answer["hits"][0]["labels"])
+
+
+def test_many_queries_from_standard_input(saved):
+    lines = run("search", "-i", saved, "-", "--json", input="chess\n\npaint\n").stdout.splitlines()
+    answers = [json.loads(line) for line in lines]
+    assert [answer["query"] for answer in answers] == ["chess", "paint"]
+    assert answers[0]["hits"][0]["id"] == SemanticIndex.load(saved).search("chess", 1)[0].id
+    shown = run("search", "-i", saved, "-", input="chess\npaint\n").stdout
+    assert shown.index("chess") < shown.index("paint")
+
+
+def test_texts_are_no_markup(here):
+    items = [{**item, "body": f"[bold]{item['body']}[/bold] [/red]"} for item in rows()]
+    (here / "a.jsonl").write_text(as_lines(items))
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    result = run("search", "chess", "-n", 2)
+    assert result.exit_code == 0, result.output
+    assert "[bold]" in result.stdout
+
+
+def test_search_finds_nothing_and_says_so(saved):
+    result = run("search", "-i", saved, "zzzz")
+    assert result.exit_code == 0
+    assert "Nothing was found" in result.stdout
+    assert json.loads(run("search", "-i", saved, "zzzz", "--json").stdout)["hits"] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
+        (["search", "-i", "{saved}"], "give a text, items or labels"),
+        (["search", "-i", "{saved}", "-"], "Standard input holds no query."),
+        (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
+        (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),
+        (["search", "-i", "{saved}", "x", "--where", "year"], "--where must be KEY=VALUE"),
+        (["search", "-i", "{saved}", "x", "--where", "a=1"], "No item has metadata 'a'"),
+        (["tag", "-i", "{saved}"], "Give a text to label"),
+        (["tag", "-i", "{saved}", "-"], "Standard input holds no text."),
+        (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
+        (["axes", "{saved}", "--axis", "99"], "there are axes 0 to 5, but 99"),
+        (["info", "nowhere"], "There is no index in 'nowhere'"),
+        (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
+    ],
+)
+def test_refusals_are_one_sentence(args, message, saved, here):
+    result = run(*(arg.format(saved=saved) for arg in args), input="")
+    assert message in one_sentence(result)
+    assert result.stderr.count("\n") == 1
+    assert list(here.iterdir()) == []
+
+
+def test_a_damaged_index_is_said_to_be_one(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    vectors = next(here.rglob("vectors.npy"))
+    vectors.write_bytes(vectors.read_bytes()[:-5])
+    assert "is damaged" in one_sentence(run("search", "chess"))
+
+
+def test_tag_a_text_lines_and_a_corpus(saved, here):
+    formats(here)
+    index = SemanticIndex.load(saved)
+    answer = json.loads(run("tag", "-i", saved, "chess", "dice", "--all", "--json").stdout)
+    expected = index.tag("chess dice")
+    assert [one["label"] for one in answer["labels"]] == [tag.label for tag in expected]
+    assert answer["labels"][0]["chosen"] is expected[0].chosen
+    shown = run("tag", "-i", saved, "chess dice")
+    assert f"{expected[0].probability:.0%}" in shown.stdout
+    lines = run(
+        "tag", "-i", saved, "-", "--json", input="chess dice\nsong tune\n"
+    ).stdout.splitlines()
+    tagged = [json.loads(line) for line in lines]
+    assert [one["id"] for one in tagged] == ["1", "2"]
+    assert tagged[0]["labels"] == [one for one in answer["labels"] if one["chosen"]]
+    result = run("tag", "-i", saved, "--corpus", "a.csv", "--json")
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [
+        r["id"] for r in rows()
+    ]
+    assert "item7" in run("tag", "-i", saved, "--corpus", "a.jsonl").stdout
+
+
+def test_tag_needs_labels(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--method", "lsi", "--no-labels", "--dimensions", 4).exit_code == 0
+    assert "fitted without labels" in one_sentence(run("tag", "chess"))
+    assert run("axes").exit_code == 0
+    assert run("info").exit_code == 0
+
+
+# --- looking ------------------------------------------------------------------------------
+
+
+def test_info(saved):
+    found = json.loads(run("info", saved, "--json").stdout)
+    assert (found["items"], found["labelled"], found["dimensions"]) == (48, 48, 6)
+    assert found["label_counts"] == SemanticIndex.load(saved).labels
+    assert found["metadata"] == ["title", "year"]
+    shown = run("info", saved).stdout
+    for part in ("48", "MLSI", "beta 0.5", "frequent labels"):
+        assert part in shown
+
+
+def test_axes(saved):
+    found = json.loads(run("axes", saved, "--first", 3, "-n", 2, "--json").stdout)
+    expected = SemanticIndex.load(saved).axes(2, [0, 1, 2])
+    assert [one["axis"] for one in found] == [0, 1, 2]
+    for one, axis in zip(found, expected, strict=True):
+        assert [name for name, _ in one["words"]["high"]] == [name for name, _ in axis.words.high]
+        assert [name for name, _ in one["labels"]["low"]] == [name for name, _ in axis.labels.low]
+    shown = run("axes", saved, "--axis", 4).stdout
+    assert str(SemanticIndex.load(saved).axes(5, [4])[0].words.high[0][0]) in shown
+
+
+def test_labels_complete(saved, here):
+    import typer
+
+    command = typer.main.get_command(app)
+    context = command.make_context("labelspan", ["info"], resilient_parsing=True)
+    context.params["index"] = saved
+    assert complete_label(context, "") == sorted(WORDS)
+    assert complete_label(context, "so") == ["sound"]
+    context.params["index"] = here / "nowhere"
+    assert complete_label(context, "") == []
+
+
+# --- map, evaluate, demo ------------------------------------------------------------------
+
+
+def test_map_draws_both(saved, here):
+    pytest.importorskip("bokeh", reason="HTML maps need the extra labelspan[app]")
+    result = run("map", saved)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].endswith("map.html")
+    assert (here / "map.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<title>index</title>" in (here / "map.html").read_text()
+    assert sorted(path.name for path in here.iterdir()) == ["map.html", "map.png"]
+
+
+@pytest.mark.parametrize(("package", "extra"), [("bokeh", "app"), ("matplotlib", "plot")])
+def test_map_says_what_to_install(package, extra, saved, here, monkeypatch):
+    # The verb has taken the name of its module.
+    module = sys.modules["labelspan.cli.map"]
+    real = module.find_spec
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
+    file = {"bokeh": "m.html", "matplotlib": "m.png"}[package]
+    said = one_sentence(run("map", saved, "-o", file))
+    wanted = f"{file} needs {package}, which is not installed; pip install 'labelspan[{extra}]'."
+    assert said == wanted
+    assert list(here.iterdir()) == []
+
+
+def test_map_interrupted_leaves_nothing(saved, here, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.display.corpus_map.layout", stop)
+    one_sentence(run("map", saved, "-o", "m.png"), code=130)
+    assert list(here.iterdir()) == []
+
+
+def test_evaluate(here):
+    formats(here)
+    options = ["--folds", 2, "--dimensions", 4, "--no-tune", "--out", "report"]
+    result = run("evaluate", "a.csv", *options)
+    assert result.exit_code == 0, result.output
+    for part in ("Labels seen in training", "Labels held out", "ridge scores", "Recommended"):
+        assert part in result.stdout
+    assert re.search(r"labelspan fit a\.csv --method \w+ --dimensions \d+", result.stdout)
+    assert (here / "report" / "report.html").is_file()
+    answer = json.loads(run("evaluate", "a.csv", *options, "--json").stdout)
+    assert {record["setting"] for record in answer["records"]} == {"seen", "held out"}
+    assert answer["facts"]["labels"] == 4
+    assert "three labels" in one_sentence(
+        run("evaluate", "-", input='{"text": "x", "tags": ["a"]}\n' * 30)
+    )
+
+
+def test_evaluate_interrupted_leaves_nothing(here, monkeypatch):
+    formats(here)
+    before = sorted(here.iterdir())
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.evaluation.comparison.embed", stop)
+    one_sentence(run("evaluate", "a.csv", "--no-tune"), code=130)
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def small_demo():
+    """The demo on an eighth of its corpus."""
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = demonstration.load_debtags
+        patch.setattr(demonstration, "load_debtags", lambda: real().take(np.arange(0, 4899, 8)))
+        found = demonstration.run_demo(steps.append)
+    assert tuple(steps) == demonstration.STEPS
+    return found
+
+
+def test_labels_make_the_space_of_the_demo_better(small_demo):
+    space = {row.space: row for row in small_demo.rows}
+    for name in ("ndcg", "jaccard"):
+        for other in ("LSI", "raw TF-IDF"):
+            assert getattr(space["MLSI"], name) > getattr(space[other], name) + 0.04
+    assert space["MLSI"].macro_f1 > space["LSI"].macro_f1
+    assert len(small_demo.index) == small_demo.train + small_demo.test == 613
+    assert [len(hits) for hits in small_demo.hits] == [5, 5, 5]
+
+
+def test_demo(here, small_demo, monkeypatch):
+    monkeypatch.setattr(demonstration, "run_demo", lambda progress: small_demo)
+    result = run("demo")
+    assert result.exit_code == 0, result.output
+    for part in ("raw TF-IDF", "nDCG@10", "draw molecules", "labelspan tag -i demo.labelspan"):
+        assert part in result.stdout
+    assert "demo.labelspan is the index." in result.stdout
+    assert len(SemanticIndex.load("demo.labelspan")) == 613
+    before = (here / "demo.labelspan" / "manifest.json").read_bytes()
+    again = run("demo")
+    assert "demo.labelspan was there and is as it was; --force writes it anew" in again.stdout
+    answer = json.loads(run("demo", "--json").stdout)
+    assert (here / "demo.labelspan" / "manifest.json").read_bytes() == before
+    assert [row["space"] for row in answer["rows"]] == ["raw TF-IDF", "LSI", "MLSI"]
+    assert len(answer["searches"]["draw molecules"]) == 5
+    assert run("demo", "--force").exit_code == 0
+    assert (here / "demo.labelspan" / "manifest.json").read_bytes() != before
+
+
+# --- help ---------------------------------------------------------------------------------
+
+VERBS = [
+    "demo",
+    "fit",
+    "search",
+    "tag",
+    "add",
+    "evaluate",
+    "map",
+    "serve",
+    "axes",
+    "info",
+    "reproduce",
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb):
+    result = run(verb, "--help")
+    assert result.exit_code == 0
+    assert re.search(rf"[Ee]xample[^\n]*:[\s\S]*labelspan {verb}", result.stdout)
+
+
+def test_the_help_names_every_verb():
+    shown = run("--help").stdout
+    for verb in (*VERBS, "data"):
+        assert re.search(rf"│ {verb} ", shown), verb
+    assert "--install-completion" in shown
+
+
+def test_help_does_not_wait_for_the_numerical_libraries():
+    import subprocess
+
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom labelspan.cli import app\n"
+        "assert CliRunner().invoke(app, ['fit', '--help']).exit_code == 0\n"
+        "print([name for name in ('numpy', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

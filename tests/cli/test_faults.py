@@ -1,0 +1,379 @@
+"""The command under faults: no memory, no room, Ctrl-C, broken corpora; one sentence, clean."""
+
+import gzip
+import json
+import os
+import sys
+
+import pytest
+from _support.stored import run
+from _support.tagged import as_lines, as_table, rows
+from typer.testing import CliRunner
+
+from labelspan import SemanticIndex
+from labelspan.cli import app
+
+DATA = os.environ.get("LABELSPAN_DATA")
+posix = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, limits and /dev/full")
+
+# Each command runs in a forked process: a process of its own, for the price of no import.
+TOOLS = """
+import json, os, resource, signal, sys, time
+from pathlib import Path
+from _support.tagged import as_lines, rows
+from labelspan import MLSI, SemanticIndex
+from labelspan.cli import app
+import labelspan.evaluation.comparison_report, labelspan.cli.fit, sklearn.manifold
+
+root = Path(sys.argv[1])
+os.chdir(root)
+Path("small.jsonl").write_text(as_lines(rows(24)))
+Path("more.jsonl").write_text(as_lines(rows(40)[24:]))
+
+
+def start(*args, setup=None, stdout=None):
+    number = os.fork()
+    if number:
+        return number
+    code = 99
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for name, place in (("out", 1), ("err", 2)):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            path = stdout if stdout and name == "out" else root.parent / name
+            os.dup2(os.open(path, flags), place)
+        if setup is not None:
+            setup()
+        app([str(arg) for arg in args])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 98
+    except BaseException as error:
+        os.write(2, repr(error).encode())
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            code = 120
+        os._exit(code)
+
+
+def finish(number):
+    status = os.waitpid(number, 0)[1]
+    assert os.WIFEXITED(status), status
+    said = (root.parent / "err").read_text()
+    assert "Traceback" not in said, said
+    return os.WEXITSTATUS(status), (said.splitlines() or [""])[-1]
+
+
+def reached(words):
+    until = time.monotonic() + 60
+    while words not in (root.parent / "err").read_text():
+        assert time.monotonic() < until, words
+        time.sleep(0.01)
+
+
+def command(*args, **options):
+    return finish(start(*args, **options))
+
+
+def files():
+    return sorted(str(path) for path in root.rglob("*") if "sqlite-" not in path.name)
+"""
+
+MEMORY = (
+    TOOLS
+    + """
+import numpy as np
+rng = np.random.default_rng(0)
+words = np.array([f"w{n}" for n in range(30000)])
+with open("large.jsonl", "w") as file:
+    for n in range(3000):
+        text = " ".join(words[rng.integers(30000, size=60)])
+        file.write(json.dumps({"id": str(n), "text": text, "tags": [f"t{n % 40}"]}) + "\\n")
+assert command("fit", "small.jsonl", "-o", "index", "--dimensions", 3)[0] == 0
+before = files()
+found = {}
+for more in (30, 60):
+    def limited():
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (more << 20),) * 2)
+    code, said = command("fit", "large.jsonl", "-o", "new", setup=limited)
+    # OpenBLAS has a sentence of its own, and ends the process itself.
+    assert code == 1 and said.startswith(("The memory is not enough", "OpenBLAS error: Memory"))
+    assert files() == before
+    found[more] = said
+more = 20
+code, said = command("add", "large.jsonl", "-i", "index", "--replace", setup=limited)
+assert code in (0, 1) and (code == 0 or said.startswith("The memory is not enough")), said
+assert len(SemanticIndex.load("index")) == (24 if code else 3024)
+print(len(found))
+"""
+)
+
+ROOM = (
+    TOOLS
+    + """
+assert command("fit", "small.jsonl", "-o", "index", "--dimensions", 3)[0] == 0
+before = files()
+count = 0
+
+
+def limited(size):
+    def setup():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return setup
+
+
+for size in (0, 3000):
+    for args in (
+        ["fit", "small.jsonl", "-o", "new", "--dimensions", 3],
+        ["fit", "small.jsonl", "-o", "index", "--dimensions", 2, "--force"],
+        ["add", "more.jsonl", "-i", "index"],
+        ["evaluate", "small.jsonl", "-o", "report", "--no-tune", "--folds", 2, "--dimensions", 2],
+    ):
+        if args[0] == "evaluate" and size:
+            continue
+        # The sentence itself must go somewhere: not to a file.
+        told, tell = os.pipe()
+        def setup(size=size, tell=tell):
+            os.dup2(tell, 1)
+            os.dup2(tell, 2)
+            limited(size)()
+        number = start(*args, setup=setup)
+        os.close(tell)
+        said = b""
+        while chunk := os.read(told, 65536):
+            said += chunk
+        os.close(told)
+        status = os.waitpid(number, 0)[1]
+        lines = said.decode().splitlines()
+        assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 1, (size, args, status, lines)
+        assert "cannot be written" in lines[-1] or "disk I/O error" in lines[-1], lines
+        assert "file:" not in lines[-1], lines
+        assert "Traceback" not in said.decode()
+        left = [path for path in files() if path not in before]
+        assert left in ([], ["report"]) or left == [str(root / "report")], (size, args, left)
+        with SemanticIndex.load("index") as index:
+            assert len(index) == 24
+        count += 1
+# What is printed goes to a disk that is full.
+for args in (
+    ["info", "index"],
+    ["info", "index", "--json"],
+    ["search", "-i", "index", "chess"],
+    ["search", "-i", "index", "chess", "--json"],
+    ["tag", "-i", "index", "chess"],
+    ["axes", "index"],
+    ["data", "list"],
+    ["fit", "small.jsonl", "-o", "fresh", "--dimensions", 3, "--json"],
+    ["--version"],
+):
+    code, said = command(*args, stdout="/dev/full")
+    assert code == 1, (args, code, said)
+    assert said == "The output cannot be written: No space left on device.", (args, said)
+    count += 1
+# Its work was done before.
+assert len(SemanticIndex.load("fresh")) == 24
+print(count)
+"""
+)
+
+STOPPED = (
+    TOOLS
+    + """
+import random
+random.seed(1)
+count = stops = 0
+with open("large.jsonl", "w") as file:
+    for n, item in enumerate(rows(300) * 3):
+        file.write(json.dumps({**item, "id": str(n)}) + "\\n")
+assert command("fit", "small.jsonl", "-o", "index", "--dimensions", 3)[0] == 0
+before = files()
+for args in (
+    ["fit", "large.jsonl", "-o", "new"],
+    ["fit", "large.jsonl", "-o", "index", "--force"],
+    ["evaluate", "large.jsonl", "-o", "report", "--no-tune", "--dimensions", 10],
+):
+    for delay in (0.05, random.uniform(0.1, 1.0)):
+        (root.parent / "err").write_text("")
+        number = start(*args)
+        reached("read as jsonl")
+        time.sleep(delay)
+        os.kill(number, signal.SIGINT)
+        code, said = finish(number)
+        count += 1
+        with SemanticIndex.load("index") as index:
+            assert len(index) in (24, 900)
+        if code == 0:
+            continue
+        stops += 1
+        assert code == 130, (args, code, said)
+        assert said == "Stopped; nothing half-written is left.", said
+        assert [p for p in files() if p not in before and "generation" not in p] == [], files()
+# A server ends by Ctrl-C, and that is no failure.
+number = start("serve", "index", "--port", 0)
+reached("Serving")
+os.kill(number, signal.SIGINT)
+code, said = finish(number)
+assert code == 0 and "Serving" in said, (code, said)
+assert stops > 2, (count, stops)
+print(count + 1)
+"""
+)
+
+REPRODUCED = (
+    TOOLS
+    + """
+import labelspan.papers.reproduction
+from labelspan.papers.records import RecordFile
+
+
+def numbers(folder):
+    done = RecordFile(Path(folder) / "results.jsonl").read()
+    return {name: entry.records for name, entry in done.items()}
+
+
+options = ["reproduce", "wang2010", "--table", 3, "--quick", "--data-home", sys.argv[2]]
+number = start(*options, "--out", "part")
+until = time.monotonic() + 100
+while not (Path("part/results.jsonl").exists() and len(numbers("part")) > 2):
+    assert time.monotonic() < until
+    time.sleep(0.01)
+os.kill(number, signal.SIGINT)
+code, said = finish(number)
+assert code == 130, (code, said)
+assert said == "Stopped; what is done is in part, and the same command goes on.", said
+early = numbers("part")
+assert not Path("part/report.html").exists()
+assert command(*options, "--out", "part")[0] == 0
+late = numbers("part")
+assert len(late) > len(early) and early.items() <= late.items()
+assert Path("part/report.html").exists()
+assert not [p for p in files() if "/." in p]
+print(len(early), len(late))
+"""
+)
+
+
+def result(script, *arguments):
+    done = run(script, *arguments)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [int(word) for word in done.stdout.split()]
+
+
+@posix
+def test_memory_that_is_not_enough(tmp_path):
+    (tmp_path / "here").mkdir()
+    (found,) = result(MEMORY, tmp_path / "here")
+    assert found >= 2
+
+
+@posix
+def test_a_disk_that_is_full(tmp_path):
+    (tmp_path / "here").mkdir()
+    (count,) = result(ROOM, tmp_path / "here")
+    assert count == 16
+
+
+@posix
+def test_ctrl_c(tmp_path):
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("bokeh")
+    (tmp_path / "here").mkdir()
+    (count,) = result(STOPPED, tmp_path / "here")
+    assert count == 7
+
+
+@posix
+@pytest.mark.skipif(DATA is None, reason="LABELSPAN_DATA does not name the folder of the data")
+def test_a_reproduction_that_is_stopped_goes_on(tmp_path):
+    (tmp_path / "here").mkdir()
+    early, late = result(REPRODUCED, tmp_path / "here", DATA)
+    assert 2 < early < late
+
+
+# --- corpora ------------------------------------------------------------------------------
+
+
+def invoked(*args):
+    done = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    return done
+
+
+def changed(**entries):
+    items = rows(12)
+    items[3].update(entries)
+    return as_lines(items).encode()
+
+
+PACKED = gzip.compress(as_lines(rows(12)).encode())
+FLIPPED = PACKED[:-6] + bytes([PACKED[-6] ^ 1]) + PACKED[-5:]
+REFUSED = {
+    "half a character in a text": ("a.jsonl", changed(body="\ud800"), "texts[3] holds half"),
+    "in metadata": ("a.jsonl", changed(note="\ud800"), "metadata[3] holds half a character"),
+    "in a key": ("a.jsonl", changed(**{"no\ud800te": 1}), "metadata[3] holds half a character"),
+    "in a label": ("a.jsonl", changed(tags=["\ud800"]), "labels[3] must hold strings"),
+    "in an id": ("a.jsonl", changed(id="\ud800"), "ids[3] must be a string"),
+    "a broken line": ("a.jsonl", as_lines(rows(3)).encode()[:-9], "line 3: this is not JSON"),
+    "a deep line": ("a.jsonl", b'{"text": ' + b"[" * 100_000, "line 1: this is not JSON"),
+    "a long number": ("a.jsonl", b'{"text": ' + b"9" * 5000 + b"}", "line 1: this is not JSON"),
+    "packed, cut in its head": ("a.jsonl.gz", PACKED[:5], "is damaged after line 0"),
+    "packed, cut": ("a.jsonl.gz", PACKED[: len(PACKED) // 2], "is damaged after line"),
+    "packed, cut at its end": ("a.jsonl.gz", PACKED[:-1], "is damaged after line 12"),
+    "packed, flipped": ("a.jsonl.gz", FLIPPED, "is damaged after line 12"),
+    "packed, with more": ("a.jsonl.gz", PACKED + b"more", "is damaged after line 12"),
+    "packed nothing": ("a.jsonl.gz", gzip.compress(b""), "holds no items"),
+    "utf-16": ("a.csv", as_table(rows(4)).encode("utf-16"), "line 1: this is not UTF-8"),
+    "nulls alone": ("a.csv", bytes(1000), "holds no items"),
+    "an open quote": ("a.csv", b'text,tags\n"a,x\n' + b"a,b\n" * 50, "this is not csv"),
+    "noise as csv": ("a.csv", bytes(range(128, 256)) * 9, "is not UTF-8"),
+    "noise as json": ("a.json", bytes(range(128, 256)) * 9, "is not UTF-8"),
+    "noise as lines": ("a.txt", bytes(range(128, 256)) * 9, "is not UTF-8"),
+    "no parquet": ("a.parquet", b"PAR1" + bytes(range(256)) + b"PAR1", "parquet"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_corpora_that_are_broken(name, tmp_path):
+    file, content, message = REFUSED[name]
+    (tmp_path / file).write_bytes(content)
+    done = invoked("fit", tmp_path / file, "-o", tmp_path / "index", "--dimensions", 2)
+    assert done.exit_code == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "index").exists()
+
+
+def test_null_characters_come_back(tmp_path):
+    items = rows(12)
+    items[3].update(id="a\0b", body="chess\0board", tags=["c\0d", "game"])
+    for name, content in (("a.jsonl", as_lines(items)), ("a.csv", as_table(items))):
+        (tmp_path / name).write_text(content)
+        done = invoked("fit", tmp_path / name, "-o", tmp_path / name[2:], "--dimensions", 2)
+        assert done.exit_code == 0, done.output
+        with SemanticIndex.load(tmp_path / name[2:]) as index:
+            found = index.item("a\0b")
+            assert found.labels == ("c\0d", "game")
+            assert "chess\0board" in found.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and links")
+def test_a_folder_with_pipes_and_links_to_nowhere(tmp_path):
+    for number, text in enumerate(["chess board", "photo camera", "chess player"]):
+        (tmp_path / f"{number}.txt").write_text(text)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "nowhere").symlink_to("missing")
+    (tmp_path / "itself").symlink_to("itself")
+    (tmp_path / "above").symlink_to("..")
+    out = tmp_path.parent / f"{tmp_path.name}.index"
+    done = invoked("fit", tmp_path, "-o", out, "--method", "lsi", "--no-labels", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["items"] == 3
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+def test_a_device_without_end_is_not_read(tmp_path):
+    done = invoked("fit", "/dev/zero", "-o", tmp_path / "index")
+    assert done.exit_code == 1
+    assert "/dev/zero is a device, which may have no end" in done.stderr

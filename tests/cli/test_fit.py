@@ -1,0 +1,216 @@
+"""The command fits and adds: each format, and every way to be refused."""
+
+import json
+import re
+
+import pytest
+from _support.commands import one_sentence, run
+from _support.tagged import as_lines, formats, rows
+
+from labelspan import SemanticIndex
+
+# --- fit and add --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "b.csv", "a.json", "a.jsonl.gz", "stdin"])
+def test_fit_in_every_format(name, here):
+    formats(here)
+    given = {"input": as_lines(rows())} if name == "stdin" else {}
+    result = run("fit", "-" if name == "stdin" else name, "--dimensions", 5, "--json", **given)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["index"], answer["items"], answer["labels"]) == ("index.labelspan", 48, 4)
+    assert (answer["dimensions"], answer["method"]) == (5, "mlsi")
+    assert "labels from 'tags' (guessed)" in result.stderr
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.ids == [item["id"] for item in rows()]
+        assert index.item("item3").labels == tuple(rows()[3]["tags"])
+
+
+def test_fit_a_folder_and_parquet(here):
+    for number, item in enumerate(rows(16)):
+        (here / "letters" / item["tags"][0]).mkdir(parents=True, exist_ok=True)
+        (here / "letters" / item["tags"][0] / f"{number}").write_text(item["body"])
+    assert run("fit", "letters", "--dimensions", 3).exit_code == 0
+    arrow = pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist(rows()), here / "a.parquet")
+    result = run("fit", "a.parquet", "--dimensions", 4, "-o", "p")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("method", ["mlsi", "lsi", "opls", "cca", "hsl"])
+def test_methods(method, here):
+    formats(here)
+    result = run("fit", "a.jsonl", "--method", method, "--json")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(run("info", "--json").stdout)
+    assert shown["method"] == method.upper()
+    assert shown["labels"] == 4
+    if method != "lsi":
+        assert shown["parameters"]["alpha"] == 1.0
+
+
+def test_fit_says_what_it_did_and_what_is_next(here):
+    formats(here)
+    result = run("fit", "a.jsonl", "-o", "my index", "--dimensions", 5)
+    assert re.search(
+        r"48 items with 4 labels, in 5 dimensions by MLSI: saved in my index", result.stdout
+    )
+    assert "labelspan search -i 'my index'" in result.stderr
+
+
+def test_fit_tells_its_steps():
+    told = []
+    texts, labels = [item["body"] for item in rows()], [item["tags"] for item in rows()]
+    SemanticIndex(folds=3).fit(texts, labels, progress=lambda *steps: told.append(steps))
+    # Words, the space, and a space for each fold of the tagger.
+    assert told == [(n, 5) for n in range(1, 6)]
+
+
+def test_fit_does_not_write_over_an_index(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 3).exit_code == 0
+    before = (here / "index.labelspan" / "manifest.json").read_bytes()
+    said = one_sentence(run("fit", "a.csv", "--dimensions", 4))
+    assert "There is an index in 'index.labelspan' already; give --force" in said
+    assert (here / "index.labelspan" / "manifest.json").read_bytes() == before
+    assert run("fit", "a.csv", "--dimensions", 4, "--force").exit_code == 0
+    assert json.loads(run("info", "--json").stdout)["dimensions"] == 4
+    (here / "other").mkdir()
+    (here / "other" / "file").write_text("x")
+    said = one_sentence(run("fit", "a.csv", "-o", "other", "--force"))
+    assert "'other' is there and is no index" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nowhere.jsonl"], "There is no file 'nowhere.jsonl'; correct the path."),
+        (["a.jsonl", "--text", "prose"], "there is no field 'prose'; there are 'id', 'title'"),
+        (["a.jsonl", "--no-labels"], "learns from labels, and no item has any; name their field"),
+        (["same.csv"], "all items with labels have the same, which says nothing of them"),
+        (["a.jsonl", "--ids", "year"], "the id '2000' is also in line 1"),
+        (["empty.jsonl"], "empty.jsonl holds no items."),
+        (["one.jsonl"], "an index needs two items or more, but 1 came"),
+        (["a.jsonl", "--beta", "0.5", "--method", "cca"], "--beta is for --method mlsi"),
+        (["a.jsonl", "--alpha", "1", "--method", "lsi"], "--alpha means nothing to --method lsi"),
+        (["a.jsonl", "--dimensions", "5000"], "n_components=5000 is too large"),
+        (["a.jsonl", "--format", "xml"], "format must be one of"),
+    ],
+)
+def test_fit_refuses_in_one_sentence_and_leaves_nothing(args, message, here):
+    formats(here)
+    (here / "empty.jsonl").write_text("")
+    (here / "one.jsonl").write_text(json.dumps(rows()[0]))
+    (here / "same.csv").write_text("text,tags\na chess game,game\nedit photos,\nmore,game\n")
+    before = sorted(here.iterdir())
+    assert message in one_sentence(run("fit", *args))
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["fit"], ["fit", "a", "--beta", "2"], ["fit", "a", "--method", "pca"], ["search", "-n", "0"]],
+)
+def test_wrong_usage_has_its_own_exit_code(args):
+    assert run(*args).exit_code == 2
+
+
+@pytest.mark.parametrize("moment", ["fit", "save", "write_index"])
+def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
+    formats(here)
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    if moment == "write_index":
+        monkeypatch.setattr("labelspan.index.generation.Corpus.write_to", stop)
+    else:
+        monkeypatch.setattr(SemanticIndex, moment, stop)
+    before = sorted(here.rglob("*"))
+    said = one_sentence(run("fit", "a.jsonl", "--dimensions", 4), code=130)
+    assert said == "Stopped; nothing half-written is left."
+    assert sorted(here.rglob("*")) == before
+
+
+def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
+    before = sorted((p, p.stat().st_size) for p in here.rglob("*"))
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.index.generation.Corpus.write_to", stop)
+    assert run("fit", "a.jsonl", "--dimensions", 3, "--force").exit_code == 130
+    assert sorted((p, p.stat().st_size) for p in here.rglob("*")) == before
+
+
+def test_warnings_are_told_in_their_own_words(here, monkeypatch):
+    import warnings
+
+    from labelspan.errors import NotConverged
+
+    formats(here)
+    real = SemanticIndex.fit
+
+    def warned(self, *args, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("it stopped early; raise tol.", NotConverged, stacklevel=1)
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(SemanticIndex, "fit", warned)
+    result = run("fit", "a.jsonl", "--dimensions", 3)
+    assert result.exit_code == 0
+    assert "Note: it stopped early; raise tol.\n" in result.stderr
+
+
+def test_add_and_replace(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    more = [{**item, "id": f"new{n}", "tags": ["game", "fresh"]} for n, item in enumerate(rows(3))]
+    result = run("add", "-", "--json", input=as_lines(more))
+    assert json.loads(result.stdout) == {
+        "index": "index.labelspan",
+        "added": 3,
+        "replaced": 0,
+        "items": 51,
+        "new_labels": ["fresh"],
+    }
+    said = one_sentence(run("add", "-", input=as_lines([*more[:2], {**more[2], "id": "newer"}])))
+    assert "has an item 'new0' already, and 1 others" in said
+    assert "--replace" in said
+    assert len(SemanticIndex.load("index.labelspan")) == 51
+    result = run("add", "-", "--replace", input=as_lines([{**more[0], "body": "other"}]))
+    assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
+
+
+def test_items_without_ids_are_numbered_on(here):
+    nameless = [{"text": item["body"], "labels": item["tags"]} for item in rows()]
+    (here / "a.jsonl").write_text(as_lines(nameless))
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    result = run("add", "-", input="a game of chess\na song\n")
+    assert result.exit_code == 0, result.output
+    assert SemanticIndex.load("index.labelspan").ids == [str(n) for n in range(50)]
+
+
+def test_add_is_all_or_nothing(here, monkeypatch):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    bad = (
+        as_lines([{**rows()[0], "id": "new"}]) + '{"id": "x", "title": 3, "body": "b", "tags": []}'
+    )
+    assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.index.items.Items.write", stop)
+    more = as_lines([{**rows()[0], "id": "new"}])
+    one_sentence(run("add", "-", input=more), code=130)
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    assert len(SemanticIndex.load("index.labelspan")) == 48
+    assert "1 item added" in run("add", "-", input=more).stdout

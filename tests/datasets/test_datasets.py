@@ -1,0 +1,285 @@
+"""Data sets: their cards, their files, and where they come from when there is no file."""
+
+import gzip
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import sklearn.datasets
+from scipy import sparse
+
+from labelspan import datasets
+from labelspan.datasets import Card, DataSet, registry, write_npz
+from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
+
+DOCS = Path(__file__).parent.parent.parent / "docs" / "datasets.md"
+FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
+needs_data = pytest.mark.skipif(
+    not (FOLDER / "rcv1.npz").is_file(),
+    reason="set LABELSPAN_DATA to the folder that holds rcv1.npz, yeast.npz and the others",
+)
+CARDS = [datasets.card(name) for name in datasets.names()]
+SOURCES = {"balance": 11, "emotions": 40589, "housing": 531, "soybean": 42, "usps": 41082}
+SOURCES["yeast"] = 40597
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    def refuse(**_):
+        raise URLError("no network in tests")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
+    monkeypatch.setattr(sklearn.datasets, "fetch_rcv1", refuse)
+
+
+# --- cards ------------------------------------------------------------------------------
+
+
+def each_card(function):
+    return pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)(function)
+
+
+@each_card
+def test_a_card_is_complete_and_its_docstring_says_the_same(card):
+    for field in ("title", "origin", "terms", "citation", "where"):
+        assert getattr(card, field), field
+        assert not getattr(card, field).endswith(".") or field == "citation"
+    assert card.sha256 is None or re.fullmatch("[0-9a-f]{64}", card.sha256)
+    assert set(card.papers) <= {"yu2005", "sun2009", "wang2010"}
+    assert card.unpinned != card.file
+    loader = getattr(datasets, f"load_{card.name}")
+    text = sys.modules[loader.__module__].__doc__
+    assert text.startswith(f"{card.name}: ")
+    assert f"{card.n:,} " in text
+    assert card.d is None or f" x {card.d:,} " in text
+    assert f" {card.k} {card.task}" in text
+
+
+def test_the_documented_table_is_that_of_the_cards():
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    for card in CARDS:
+        row = [
+            card.name,
+            card.size,
+            card.title,
+            ", ".join(card.papers),
+            card.public or "",
+            card.terms,
+        ]
+        assert f"| `{row[0]}` | {' | '.join(row[1:])} |".replace("|  |", "| |") in lines
+
+
+def test_names_and_unknown_names():
+    assert datasets.names() == sorted(datasets.names())
+    assert {"reuters21578", "rcv1", "mediamill", "pie", "protein"} <= set(datasets.names())
+    with pytest.raises(InvalidParameter, match="no data set 'yest'; the names are balance, "):
+        datasets.load("yest")
+
+
+def test_the_registry_is_open(monkeypatch):
+    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
+    card = replace(datasets.card("yale"), name="mine")
+    datasets.register(card, lambda data_home, *, download: DataSet("mine", np.eye(2)))
+    assert "mine" in datasets.names()
+    assert len(datasets.load("mine")) == 2
+    with pytest.raises(InvalidParameter, match="there is a data set 'mine' already"):
+        datasets.register(card, datasets.load_yale)
+
+
+# --- the sets themselves ----------------------------------------------------------------
+
+
+@needs_data
+@each_card
+def test_a_set_is_what_its_card_says(card):
+    if card.name == "rcv1_full":
+        pytest.skip("rcv1_full is 650 MB, and not in the folder")
+    data = datasets.load(card.name, FOLDER, download=False)
+    assert (len(data), data.n_features, data.n_labels) == (card.n, card.d, card.k)
+    assert data.name == card.name
+    if card.public != "labelspan":
+        assert data.source == str(FOLDER / card.file)
+    if card.d is not None:
+        assert data.X.dtype in (np.float32, np.float64)
+        assert np.isfinite(data.X.data if sparse.issparse(data.X) else data.X).all()
+    if card.task == "classes":
+        assert data.Y is None
+        assert data.y.dtype == np.int64
+        assert data.label_names is None or data.y.max() < len(data.label_names)
+    else:
+        assert data.y is None
+        assert set(np.unique(data.Y.data if sparse.issparse(data.Y) else data.Y)) <= {0, 1}
+        assert len(data.label_names) == card.k
+
+
+@needs_data
+def test_what_is_known_of_single_sets():
+    rcv1 = datasets.load_rcv1(FOLDER).X
+    assert rcv1.indices.dtype == np.int32
+    np.testing.assert_allclose(rcv1.power(2).sum(axis=1), 1, atol=1e-4)
+    usps = datasets.load_usps(FOLDER)
+    assert usps.X.min() == 0
+    assert usps.X.max() == 1
+    assert np.bincount(usps.split).tolist() == [7291, 2007]
+    cora = datasets.load_cora(FOLDER)
+    assert (cora.links != cora.links.T).nnz == 0
+    assert cora.links.nnz == 2 * 5278
+    housing = datasets.load_housing(FOLDER)
+    ends = [housing.extra["price"][housing.y == part] for part in range(3)]
+    assert ends[0].max() < ends[1].min() < ends[1].max() < ends[2].min()
+    assert isinstance(datasets.load_yeast(FOLDER).X, np.ndarray)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_what_comes_with_scikit_learn_is_what_the_file_holds(name, tmp_path):
+    ours = datasets.load(name, FOLDER)
+    theirs = datasets.load(name, tmp_path, download=False)
+    assert theirs.source == "scikit-learn; not pinned"
+    np.testing.assert_array_equal(ours.X, theirs.X)
+    np.testing.assert_array_equal(ours.y, theirs.y)
+    assert ours.label_names == theirs.label_names
+    assert len(ours.feature_names) == ours.n_features
+    assert ours.feature_names == theirs.feature_names
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_data
+def test_the_selection_of_yu2005():
+    chosen = datasets.load_reuters21578(FOLDER)
+    topics = chosen.Y.sum(axis=0)
+    assert (chosen.Y.shape, topics.min()) == ((1652, 47), 14)
+    assert round(float(topics.mean()), 1) == 84.9
+    documents = np.bincount(chosen.X.indices, minlength=chosen.X.shape[1])
+    assert documents.min() == 5
+    np.testing.assert_allclose(chosen.X.power(2).sum(axis=1), 1)
+    every = datasets.load("reuters21578", FOLDER, selection="all")
+    assert every.X is None
+    assert len(every.texts) == 21578
+    assert np.bincount(every.split)[:2].tolist() == [9603, 3299]
+    row = every.ids.index(chosen.ids[7])
+    assert every.texts[row] == chosen.texts[7]
+    assert set(np.array(chosen.label_names)[chosen.Y[[7]].indices]) <= set(
+        np.array(every.label_names)[every.Y[[row]].indices]
+    )
+    with pytest.raises(InvalidParameter, match="selection must be 'yu2005' or 'all', not 'x'"):
+        datasets.load("reuters21578", FOLDER, selection="x")
+
+
+# --- finding and refusing ---------------------------------------------------------------
+
+
+def test_the_folder_is_the_argument_then_the_variable_then_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("LABELSPAN_DATA", str(tmp_path / "named"))
+    assert datasets.data_home(tmp_path) == tmp_path
+    assert datasets.data_home() == tmp_path / "named"
+    monkeypatch.delenv("LABELSPAN_DATA")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert datasets.data_home() == tmp_path / "cache" / "labelspan"
+
+
+@pytest.mark.parametrize("name", ["yale", "rcv1", "reuters21578", "yeast"])
+def test_a_missing_set_is_one_sentence(name, tmp_path):
+    card = datasets.card(name)
+    with pytest.raises(MissingData) as caught:
+        datasets.load(name, tmp_path, download=False)
+    message = str(caught.value)
+    assert f"there is no {card.file} in {str(tmp_path)!r}; put it there" in message
+    assert card.where in message
+    assert card.unpinned in message
+    assert ("OpenML" in message) == (name == "yeast")
+    assert "\n" not in message
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+@pytest.mark.parametrize("name", ["iris", "reuters21578"])
+def test_a_file_with_another_hash_is_refused(name, tmp_path):
+    # Even where scikit-learn has the set: a damaged file is said, not passed over.
+    card = datasets.card(name)
+    (tmp_path / card.file).write_bytes(b"PK not what it was")
+    with pytest.raises(InvalidFile, match=f"is damaged or another version.*{card.sha256}"):
+        datasets.load(name, tmp_path)
+
+
+@needs_data
+def test_one_flipped_bit_is_seen(tmp_path):
+    content = bytearray((FOLDER / "yeast.npz").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "yeast.npz").write_bytes(content)
+    with pytest.raises(InvalidFile, match=r"yeast.npz is damaged"):
+        datasets.load_yeast(tmp_path)
+
+
+def test_an_unpinned_copy_is_taken_if_its_size_is_right(tmp_path):
+    rng = np.random.default_rng(0)
+    made = DataSet("yale", rng.random((165, 1024)), y=np.arange(165) % 15)
+    write_npz(made, tmp_path / "yale.unpinned.npz")
+    data = datasets.load_yale(tmp_path)
+    np.testing.assert_array_equal(data.X, made.X)
+    write_npz(made.take(range(100)), tmp_path / "yale.unpinned.npz")
+    with pytest.raises(InvalidFile, match="has 100 rows, 1024 features and 15 classes, but"):
+        datasets.load_yale(tmp_path)
+
+
+def test_an_unpinned_copy_of_reuters_is_held_against_its_card(tmp_path):
+    stories = [{"id": 1, "title": "t", "body": "b", "topics": ["a", "b"]}]
+    path = tmp_path / "reuters21578.unpinned.jsonl.gz"
+    for extra, message in [
+        ({}, "does not hold stories of Reuters .*; get it anew"),
+        ({"lewissplit": "TRAIN", "has_topics": "YES"}, None),
+    ]:
+        lines = "".join(json.dumps(story | extra) + "\n" for story in 20 * stories)
+        path.write_bytes(gzip.compress(lines.encode()))
+        if message is not None:
+            with pytest.raises(InvalidFile, match=message):
+                datasets.load_reuters21578(tmp_path)
+    every = datasets.load_reuters21578(tmp_path, selection="all")
+    assert every.label_names == ("a", "b")
+    assert every.split.tolist() == [0] * 20
+
+
+# --- the object -------------------------------------------------------------------------
+
+
+def test_rows_are_taken_from_every_part():
+    links = sparse.csr_array(np.arange(9.0).reshape(3, 3))
+    data = DataSet(
+        "a", np.eye(3), np.eye(3, 2), np.arange(3), list("xyz"), ids=("p", "q", "r"), links=links
+    )
+    for rows in ([2, 0], np.array([False, True, True])):
+        index = np.arange(3)[rows]
+        part = data.take(rows)
+        np.testing.assert_array_equal(part.X, data.X[index])
+        np.testing.assert_array_equal(part.y, index)
+        assert part.texts == [data.texts[row] for row in index]
+        assert part.ids == [data.ids[row] for row in index]
+        np.testing.assert_array_equal(part.links.toarray(), links.toarray()[np.ix_(index, index)])
+
+
+def test_parts_must_fit():
+    with pytest.raises(InvalidInput, match="same rows, but have X 3, texts 1"):
+        DataSet("a", np.eye(3), texts=["x"])
+    with pytest.raises(InvalidInput, match="label_names must have one entry a column, 3 in all"):
+        DataSet("a", Y=np.eye(3), label_names=["x"])
+
+
+def test_dense_and_astype_leave_the_original():
+    data = DataSet("a", sparse.csr_array(np.eye(3)), sparse.csr_array(np.eye(3)))
+    assert isinstance(data.dense().X, np.ndarray)
+    assert data.astype(np.float32).X.dtype == np.float32
+    assert data.X.dtype == np.float64
+    assert sparse.issparse(data.Y)
+    assert len(DataSet("empty")) == 0
+
+
+def test_a_card_is_data():
+    assert isinstance(datasets.card("yeast"), Card)
+    with pytest.raises(AttributeError):
+        datasets.card("yeast").n = 1

@@ -1,0 +1,209 @@
+"""The bundled corpus, and the script that makes it."""
+
+import gzip
+import importlib.util
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelspan.datasets import debtags
+from labelspan.datasets.debtags import load_debtags
+from labelspan.errors import InvalidFile
+
+TOOL = Path(__file__).parent.parent.parent / "tools" / "make_debtags.py"
+FULL = Path(os.environ.get("LABELSPAN_DATA", "")) / "debtags.jsonl.gz"
+
+
+def lines(path):
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("make_debtags", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_debtags()
+
+
+def test_the_corpus_is_small_and_whole(corpus):
+    path = Path(debtags.__file__).with_name("debtags_corpus.jsonl.gz")
+    assert path.stat().st_size < 2_000_000
+    assert 1_000 < len(corpus) == len(set(corpus.ids)) == len(corpus.texts) == len(corpus.metadata)
+    assert all(text.strip() for text in corpus.texts)
+    assert np.array_equal(corpus.test, ~corpus.train)
+    assert 0.7 < corpus.train.mean() < 0.9
+
+
+def test_labels_and_indicator_agree(corpus):
+    assert corpus.label_names == sorted(corpus.label_names)
+    assert corpus.Y.shape == (len(corpus), len(corpus.label_names))
+    for row in range(0, len(corpus), 97):
+        columns = corpus.Y[[row]].nonzero()[1]
+        assert sorted(corpus.label_names[j] for j in columns) == corpus.labels[row]
+    assert min(len(tags) for tags in corpus.labels) >= 3
+    assert corpus.Y.sum(axis=0).min() >= 25
+    # Every tag can be learned and can be looked for.
+    assert corpus.take(corpus.train).Y.sum(axis=0).min() >= 10
+    assert corpus.take(corpus.test).Y.sum(axis=0).min() >= 1
+    assert not any(name.startswith("role::") or "TODO" in name for name in corpus.label_names)
+
+
+def test_take_takes_masks_and_numbers(corpus):
+    part = corpus.take(corpus.test)
+    assert len(part) == corpus.test.sum()
+    assert part.test.all()
+    assert part.label_names == corpus.label_names
+    assert corpus.take([3, 1]).ids == [corpus.ids[3], corpus.ids[1]]
+
+
+def test_parts_share_no_source_and_no_text(corpus, tool):
+    sources = [
+        {row["source"] for row in corpus.take(p).metadata} for p in (corpus.train, corpus.test)
+    ]
+    assert not sources[0] & sources[1]
+    items = [
+        {"summary": row["summary"], "description": text.partition("\n\n")[2]}
+        for row, text in zip(corpus.metadata, corpus.texts, strict=True)
+    ]
+    # Weights of words differ a little from those of all programs, which the script saw.
+    pairs = tool.near_pairs(items, tool.SAME_SIDE + 0.05)
+    assert not [pair for pair in pairs if corpus.train[pair[0]] != corpus.train[pair[1]]]
+    assert max(cosine for _, _, cosine in pairs) < tool.OTHER_SOURCE + 0.05
+
+
+def test_the_card_and_the_file_agree(corpus, monkeypatch):
+    card = debtags.CARD
+    assert (len(corpus), corpus.n_labels) == (card.n, card.k)
+    monkeypatch.setattr(debtags, "CARD", replace(card, sha256="0" * 64))
+    with pytest.raises(InvalidFile, match="damaged or another version"):
+        load_debtags()
+
+
+PACKAGES = """\
+Package: ed
+Version: 1.19
+Section: editors
+Description: classic UNIX line editor
+Description-md5: aa11
+Tag: interface::commandline, role::program,
+ scope::TODO, use::editing
+
+Package: ed-doc
+Source: ed (1.19-1)
+Section: doc
+Description: manual of the editor
+Tag: role::documentation, use::editing, interface::commandline
+
+Package: ed-twin
+Source: ed (1.19-1)
+Section: editors
+Description: classic UNIX line editor, small
+ ed is a line-oriented text editor, used to create and display lines.
+Tag: interface::commandline, role::program, use::editing
+
+Package: sox
+Section: sound
+Description: Swiss army knife of sound processing
+ Converts audio.
+ .
+ And plays it.
+Tag: interface::commandline, role::program, use::editing, use::rare
+
+Package: unrar
+Section: non-free/utils
+Description: unpacks archives
+Tag: interface::commandline, role::program, use::editing
+
+Package: old
+Section: utils
+Description: transitional package
+Tag: interface::commandline, role::program, use::editing
+
+Package: untagged
+Section: utils
+Description: nobody tagged this
+"""
+TRANSLATION = """\
+Package: ed
+Description-md5: aa11
+Description-en: classic UNIX line editor
+ ed is a line-oriented text editor, used to create, display and change lines.
+"""
+
+
+@pytest.fixture
+def small(tool, monkeypatch, tmp_path):
+    monkeypatch.setattr(tool, "LEAST_ITEMS", 2)
+    monkeypatch.setattr(tool, "LEAST_TAGS", 2)
+    (tmp_path / "Packages").write_text(PACKAGES)
+    with gzip.open(tmp_path / "Translation-en.gz", "wt") as file:
+        file.write(TRANSLATION)
+
+    def run(out="corpus.jsonl.gz"):
+        folder = tmp_path
+        names = [folder / "Packages", "--translation", folder / "Translation-en.gz"]
+        tool.main([str(name) for name in (*names, "--out", folder / out)])
+        return folder / out
+
+    return run
+
+
+def test_a_package_list_becomes_a_corpus(small):
+    about, *items = map(json.loads, lines(small()))
+    assert about["tags"] == ["interface::commandline", "use::editing"]
+    assert set(about["made_from"]) == {"Packages", "Translation-en.gz"}
+    assert [item["package"] for item in items] == ["ed", "sox"]
+    assert items[0]["source"] == "ed"
+    assert items[0]["description"].endswith("display and change lines.")
+    assert items[1]["description"] == "Converts audio.\n\nAnd plays it."
+    assert all(item["tags"] == about["tags"] for item in items)
+
+
+def test_the_same_list_gives_the_same_bytes(small):
+    assert small("one.gz").read_bytes() == small("two.gz").read_bytes()
+    assert not list(small("one.gz").parent.glob("*.partial"))
+
+
+def test_json_lines_are_read_too(small, tool, tmp_path):
+    made = small()
+    rows = tool.read([tmp_path / "Packages"], [tmp_path / "Translation-en.gz"])
+    assert [row["source"] for row in rows[:3]] == ["ed"] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tool.main([str(tmp_path / "rows.jsonl"), "--out", str(tmp_path / "again.gz")])
+    assert lines(tmp_path / "again.gz")[1:] == lines(made)[1:]
+
+
+def test_sources_with_like_texts_share_a_side(tool):
+    names = [f"program{i}" for i in range(200)]
+    items = [{"source": name} for name in names]
+    apart = tool.sides(items, [])
+    assert 15 < sum(side == "test" for side in apart.values()) < 70
+    together = tool.sides(items, [(i, i + 1, 0.9) for i in range(0, 200, 2)])
+    assert all(together[names[i]] == together[names[i + 1]] for i in range(0, 200, 2))
+    assert together != apart
+
+
+def test_a_list_without_programs_is_refused(tool, tmp_path):
+    (tmp_path / "Packages").write_text("Package: a\nSection: libs\nDescription: b\n")
+    with pytest.raises(SystemExit, match="no package with the tag role::program"):
+        tool.main([str(tmp_path / "Packages"), "--out", str(tmp_path / "out.gz")])
+    assert not (tmp_path / "out.gz").exists()
+
+
+@pytest.mark.skipif(
+    not FULL.is_file(), reason="set LABELSPAN_DATA to the folder that holds debtags.jsonl.gz"
+)
+def test_the_bundled_file_is_what_the_script_makes(tool, tmp_path):
+    tool.main([str(FULL), "--out", str(tmp_path / "made.gz")])
+    bundled = Path(debtags.__file__).with_name("debtags_corpus.jsonl.gz")
+    assert lines(tmp_path / "made.gz") == lines(bundled)

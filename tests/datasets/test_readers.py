@@ -1,0 +1,395 @@
+"""Readers of files: against twins, and line by line against what is wrong with them."""
+
+import gzip
+import json
+import sys
+
+import numpy as np
+import pytest
+from _support.support import scattered
+from scipy import sparse
+from scipy.io import arff as scipy_arff
+from sklearn.datasets import dump_svmlight_file
+
+from labelspan.datasets import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
+from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
+
+XML = """<?xml version="1.0" encoding="utf-8"?>
+<labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="it's sweet"></label>
+<label name="round"><label name="red"/></label>
+</labels>
+"""
+ARFF = r"""% a comment
+@RELATION 'fruit: things'
+
+@attribute weight numeric
+@attribute	'it\'s sweet' {0,1}
+@attribute colour {green, 'dark red', "pale, blue"}
+@ATTRIBUTE round{0, 1}
+@attribute steps {2,4,8}
+@attribute red {false,true}
+@data
+"""
+DENSE = """1.5, 1, green, 0, 4, true
+% between rows
+?,?,'dark red',1,8,false
+-2e1,0,"pale, blue",?,2,FALSE
+"""
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def fruit(tmp_path):
+    write(tmp_path, "fruit.xml", XML)
+    return write(tmp_path, "fruit.arff", ARFF + DENSE.replace("FALSE", "false"))
+
+
+# --- ARFF -------------------------------------------------------------------------------
+
+
+def test_dense_arff_with_xml(fruit):
+    data = read_arff(fruit)
+    assert data.label_names == ("it's sweet", "round", "red")
+    assert data.feature_names == ("weight", "colour", "steps")
+    np.testing.assert_array_equal(data.X, [[1.5, 0, 4], [np.nan, 1, 8], [-20, 2, 2]])
+    np.testing.assert_array_equal(data.Y, [[1, 0, 1], [-1, 1, 0], [0, -1, 0]])
+    assert data.source == str(fruit)
+    packed = fruit.with_name("packed.arff.gz")
+    packed.write_bytes(gzip.compress(fruit.read_bytes()))
+    again = read_arff(packed, fruit.with_suffix(".xml"))
+    np.testing.assert_array_equal(again.X, data.X)
+
+
+def test_dense_arff_is_what_scipy_reads(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((20, 4))
+    lines = ["@relation r", *(f"@attribute a{j} real" for j in range(4))]
+    lines += ["@attribute l {0,1}", "@attribute m {0,1}", "@data"]
+    labels = rng.integers(2, size=(20, 2))
+    for row, marks in zip(values, labels, strict=True):
+        lines.append(",".join([*(repr(float(v)) for v in row), *map(str, marks)]))
+    path = write(tmp_path, "r.arff", "\n".join(lines))
+    data = read_arff(path, ["l", "m"])
+    twin = scipy_arff.loadarff(path)[0]
+    np.testing.assert_array_equal(data.X, np.stack([twin[f"a{j}"] for j in range(4)], axis=1))
+    np.testing.assert_array_equal(data.Y, labels)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sparse_arff_is_its_dense_twin(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    block = rng.random((15, 7)).round(3) * (rng.random((15, 7)) < 0.4)
+    block[:, 5:] = block[:, 5:] > 0
+    head = ["@relation 'x: -C -2'", *(f"@attribute a{j} numeric" for j in range(5))]
+    head += ["@attribute l5 {0,1}", "@attribute l6 {0,1}", "@data"]
+    cells = [[f"{v:g}" for v in row] for row in block]
+    dense = write(tmp_path, "d.arff", "\n".join([*head, *map(",".join, cells)]))
+    rows = []
+    for row in block:
+        # The places may come in any order.
+        entries = [f"{j} {row[j]:g}" for j in rng.permutation(7) if row[j]]
+        rows.append("{" + ", ".join(entries) + "}")
+    thin = read_arff(write(tmp_path, "s.arff", "\n".join([*head, *rows])))
+    wide = read_arff(dense)
+    assert sparse.issparse(thin.X)
+    assert sparse.issparse(thin.Y)
+    assert thin.X.has_canonical_format
+    np.testing.assert_array_equal(thin.X.toarray(), wide.X)
+    np.testing.assert_array_equal(thin.Y.toarray(), wide.Y)
+    np.testing.assert_array_equal(wide.Y, block[:, 5:])
+
+
+def test_unknown_labels_in_a_sparse_row(tmp_path):
+    text = "@relation 'x: -C 1'\n@attribute l {0,1}\n@attribute a numeric\n@data\n{0 ?, 1 2}\n{}\n"
+    data = read_arff(write(tmp_path, "x.arff", text))
+    assert data.Y.toarray().tolist() == [[-1], [0]]
+    assert data.X.toarray().tolist() == [[2.0], [0.0]]
+
+
+def test_labels_by_number_and_by_name(fruit):
+    fruit.with_suffix(".xml").unlink()
+    assert read_arff(fruit, -1).label_names == ("red",)
+    assert read_arff(fruit, ("round", "it's sweet")).label_names == ("round", "it's sweet")
+    with pytest.raises(InvalidParameter, match=r"there is no fruit.xml beside fruit.arff"):
+        read_arff(fruit)
+    with pytest.raises(InvalidParameter, match=r"labels=6 does not fit fruit.arff, which has 6"):
+        read_arff(fruit, 6)
+    with pytest.raises(InvalidParameter, match="has no attribute 'sour'; correct labels"):
+        read_arff(fruit, ["sour"])
+    with pytest.raises(InvalidParameter, match="cannot have a label twice"):
+        read_arff(fruit, ["red", "red"])
+    with pytest.raises(InvalidFile, match="label 'colour' has the values green, dark red, pale"):
+        read_arff(fruit, ["colour"])
+
+
+SPARSE_HEAD = "@relation x\n@attribute l {0,1}\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no @data; it is no ARFF file"),
+        ("@relation x\n@data\n1", "line 2: @data comes before any @attribute"),
+        ("@relation x\nhello\n", "line 2: 'hello' is no part of an ARFF header"),
+        ("@attribute a\n", "line 1: this @attribute has no name or no type"),
+        ("@attribute a string\n", "line 1: attribute 'a' is of type 'string'"),
+        ("@attribute 'a numeric\n", "line 1: a quotation mark is not closed"),
+        ("@attribute a real\n@attribute a real\n", "line 2: 'a' is declared twice"),
+        (f"{SPARSE_HEAD}1,2\n", "line 6: 2 values in a file of 3 attributes"),
+        (f"{SPARSE_HEAD}\n1,2,x\n1,q,x\n", "line 8: 'q' is no value of 'a'"),
+        (f"{SPARSE_HEAD}1,2,z\n", "line 6: 'z' is no value of 'b'"),
+        (f"{SPARSE_HEAD}2,2,x\n", "line 6: '2' is no value of 'l'"),
+        (f"{SPARSE_HEAD}1,2,'x\n", "line 6: a quotation mark is not closed"),
+        (f"{SPARSE_HEAD}{{0 1\n", "line 6: this row does not end with a brace"),
+        (f"{SPARSE_HEAD}{{0 1,,1 2}}\n", "line 6: '' is no place and value"),
+        (f"{SPARSE_HEAD}{{-1 1}}\n", "line 6: '-1 1' is no place and value"),
+        (f"{SPARSE_HEAD}{{0 1,0 1}}\n", "line 6: place 0 is named twice"),
+        (f"{SPARSE_HEAD}{{3 1}}\n", "line 6: place 3 in a file of 3 attributes"),
+        (f"{SPARSE_HEAD}{{0 1}}\n1,2,x\n", "line 7: dense and sparse rows do not go together"),
+        (
+            "@attribute l {0,1}\n@attribute s {2,4}\n@data\n{0 1}\n",
+            "line 4: sparse rows leave out the first value of 's', which is not 0",
+        ),
+        (
+            "@attribute l {1,0}\n@attribute s real\n@data\n{0 1}\n",
+            "line 4: sparse rows leave out the first value of 'l', which is not 0",
+        ),
+    ],
+)
+def test_malformed_arff_is_named_by_its_line(tmp_path, text, message):
+    path = write(tmp_path, "bad.arff", text)
+    with pytest.raises(InvalidFile) as caught:
+        read_arff(path, ["l"] if "@attribute l" in text else 1)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+BOMB = """<!DOCTYPE labels [
+<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
+]>
+<labels><label name="&b;"/></labels>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "line 1: a DOCTYPE is not allowed; remove it"),
+        ("<!DOCTYPE labels SYSTEM 'file:///etc/hosts'><labels/>", "line 1: a DOCTYPE is not"),
+        ("<labels>\n<label/></labels>", "line 2: this label has no name"),
+        ("<labels>\n<label name='a'></labels>", "line 2: this is not XML (mismatched tag)"),
+        ("<labels><label name='&b;'/></labels>", "line 1: this is not XML (undefined entity)"),
+        ("<labels/>", "names no label"),
+        ("", "line 1: this is not XML (no element found)"),
+    ],
+)
+def test_xml_is_read_safely(fruit, text, message):
+    xml = write(fruit.parent, "fruit.xml", text)
+    with pytest.raises(InvalidFile) as caught:
+        read_arff(fruit)
+    assert message in str(caught.value)
+    assert str(xml) in str(caught.value)
+
+
+# --- libsvm -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_libsvm_is_what_scikit_learn_wrote(tmp_path, zero_based):
+    rng = np.random.default_rng(3)
+    X = scattered((12, 9), 0.4, rng)
+    Y = (rng.random((12, 4)) < 0.4).astype(int)
+    Y[0] = 0
+    Y[1] = 1
+    path = tmp_path / "x.svm"
+    dump_svmlight_file(X, Y, str(path), multilabel=True, zero_based=zero_based)
+    data = read_libsvm(path, n_features=9, zero_based=zero_based)
+    np.testing.assert_allclose(data.X.toarray(), X.toarray(), rtol=1e-12)
+    np.testing.assert_array_equal(data.Y.toarray(), Y)
+    assert data.label_names == ("0", "1", "2", "3")
+
+
+def test_libsvm_with_a_line_of_counts(tmp_path):
+    path = write(tmp_path, "x.txt", "2 4 5\n1,4 0:1.5 3:2\n 1:1\n")
+    data = read_libsvm(path)
+    assert data.X.toarray().tolist() == [[1.5, 0, 0, 2], [0, 1, 0, 0]]
+    assert data.Y.toarray().tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("1 1:2\n\n1,x 1:2\n", {}, "line 3: '1,x' is no list of labels"),
+        ("1 1:2\n1 2\n", {}, "line 2: '2' is no feature:value"),
+        ("1 1:two\n", {}, "line 1: '1:two' is no feature:value"),
+        ("1 2:1 1:1\n", {}, "line 1: feature 1 follows 2; sort them"),
+        ("1 1:1 1:1\n", {}, "line 1: feature 1 follows 1; sort them"),
+        ("1 9:1\n", {"n_features": 8}, "line 1: feature 9 is beyond the 8 features"),
+        ("1 0:1\n", {"zero_based": False}, "line 1: feature 0 occurs, but zero_based=False"),
+        ("3 4 5\n1 0:1\n", {}, "line 1: 3 rows are announced, but 1 follow"),
+        ("1 4 5\n5 0:1\n", {}, "line 1: 5 labels are announced, but 5 occurs"),
+        ("1 4 5\n1 4:1\n", {}, "line 2: feature 4 is beyond the 4 features"),
+    ],
+)
+def test_malformed_libsvm_is_named_by_its_line(tmp_path, text, options, message):
+    path = write(tmp_path, "bad.svm", text)
+    with pytest.raises(InvalidFile) as caught:
+        read_libsvm(path, **options)
+    assert f"{path}, {message}" in str(caught.value)
+
+
+# --- csv --------------------------------------------------------------------------------
+
+TABLE = """name,weight,sweet,round,tags,kind,note
+a,1.5,1,0,red; green,fruit,"one,
+two"
+b,,?,true,,tool,three
+"""
+
+
+def test_csv_in_its_four_forms(tmp_path):
+    path = write(tmp_path, "t.csv", "weight,size,tags\n1.5,2,red; green\n,3,\n")
+    listed = read_csv(path, labels="tags")
+    assert listed.label_names == ("green", "red")
+    assert listed.Y.toarray().tolist() == [[1, 1], [0, 0]]
+    np.testing.assert_array_equal(listed.X, [[1.5, 2], [np.nan, 3]])
+    assert listed.feature_names == ("weight", "size")
+    path = write(tmp_path, "t.csv", TABLE)
+    marked = read_csv(path, labels=["sweet", "round"], text="note", ids="name")
+    assert marked.Y.tolist() == [[1, 0], [-1, 1]]
+    assert marked.X is None
+    assert marked.texts == ["one,\ntwo", "three"]
+    assert marked.ids == ["a", "b"]
+    classes = read_csv(path, classes="kind", text="note")
+    assert classes.y.tolist() == [0, 1]
+    assert classes.label_names == ("fruit", "tool")
+    tabs = write(tmp_path, "t.tsv", "\ufeffx\ty\n1\tp|q\n")
+    parted = read_csv(tabs, labels="y", separator="|", delimiter="\t")
+    assert (parted.feature_names, parted.label_names) == (("x",), ("p", "q"))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error", "message"),
+    [
+        ("", {"labels": "y"}, InvalidFile, "line 1: a header with the columns' names is needed"),
+        ("x,y\n1,a\n\n1\n", {"labels": "y"}, InvalidFile, "line 4: 1 cells for 2 columns"),
+        ("x,y\n1,a\nz,a\n", {"labels": "y"}, InvalidFile, "line 3: 'x' is 'z', no number"),
+        ("x,y\n1,2\n", {"labels": ["y"]}, InvalidFile, "line 2: 'y' is '2', no 0 or 1"),
+        ('x,y\n1,"a\n', {"labels": "y"}, InvalidFile, "line 2: this is not csv"),
+        ("x,x\n1,2\n", {"labels": "x"}, InvalidFile, "two columns have the same name"),
+        ("x,y\n", {"labels": "z"}, InvalidParameter, "no column 'z'; there are x, y"),
+        ("x,y\n", {}, InvalidParameter, "give either labels or classes"),
+        ("x,y\n", {"labels": "x", "classes": "y"}, InvalidParameter, "give either labels or"),
+    ],
+)
+def test_malformed_csv_is_named_by_its_line(tmp_path, text, options, error, message):
+    with pytest.raises(error) as caught:
+        read_csv(write(tmp_path, "bad.csv", text), **options)
+    assert message in str(caught.value)
+
+
+# --- JSON lines -------------------------------------------------------------------------
+
+
+def test_jsonl_with_parts_and_ids(tmp_path):
+    items = [
+        {"id": 7, "title": "One", "body": "Two", "tags": ["b", "a", "b"]},
+        {"id": 8, "title": "Drei", "body": "Größe", "tags": []},
+    ]
+    lines = "\n\n".join(json.dumps(item, ensure_ascii=False) for item in items)
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(lines.encode()))
+    data = read_jsonl(path, text=("title", "body"), labels="tags", ids="id")
+    assert data.texts == ["One\nTwo", "Drei\nGröße"]
+    assert data.ids == ["7", "8"]
+    assert data.Y.toarray().tolist() == [[1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: this is not JSON"),
+        ("[" * 100_000, "line 2: this is not JSON"),
+        ("[1]", "line 2: an object is needed, but [1] stands here"),
+        ('{"text": "a"}', "line 2: the object has no key 'labels'"),
+        ('{"text": 1, "labels": []}', "line 2: 'text' must be a text, but is 1"),
+        ('{"text": "a", "labels": "b"}', "line 2: 'labels' must be a list of texts, not 'b'"),
+        ('{"text": "a", "labels": [1]}', "line 2: 'labels' must be a list of texts, not [1]"),
+    ],
+)
+def test_malformed_jsonl_is_named_by_its_line(tmp_path, line, message):
+    path = write(tmp_path, "bad.jsonl", f'{{"text": "a", "labels": ["b"]}}\n{line}\n')
+    with pytest.raises(InvalidFile) as caught:
+        read_jsonl(path)
+    assert f"{path}, {message}" in str(caught.value)
+
+
+def test_damaged_bytes_are_one_sentence(tmp_path):
+    lines = b"".join(b'{"text": "%d", "labels": []}\n' % number for number in range(5000))
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(lines)[:-2000])
+    with pytest.raises(InvalidFile, match=r"is damaged after line \d+: .*; get it anew"):
+        read_jsonl(path)
+    path.write_bytes(lines)
+    with pytest.raises(InvalidFile, match="is damaged after line 0: Not a gzipped file"):
+        read_jsonl(path)
+    plain = tmp_path / "x.jsonl"
+    plain.write_bytes(b'{"text": "\xff", "labels": []}\n')
+    with pytest.raises(InvalidFile, match="line 1: this is not UTF-8"):
+        read_jsonl(plain)
+    with pytest.raises(MissingData, match=r"There is no file .*none\.jsonl"):
+        read_jsonl(tmp_path / "none.jsonl")
+
+
+# --- parquet ----------------------------------------------------------------------------
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InvalidInput, match=r"needs pyarrow.*pip install 'labelspan\[io\]'"):
+        read_parquet(tmp_path / "x.parquet", labels="y")
+
+
+def test_parquet_tables(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = arrow.table(
+        {
+            "x": np.array([1.5, 2.5], dtype=np.float32),
+            "n": arrow.array([1, None]),
+            "tags": [["b", "a"], []],
+            "listed": ["p; q", ""],
+            "sweet": [True, None],
+            "kind": ["u", "t"],
+        }
+    )
+    path = tmp_path / "x.parquet"
+    parquet.write_table(table.select(["x", "n", "tags"]), path)
+    data = read_parquet(path, labels="tags")
+    np.testing.assert_array_equal(data.X, [[1.5, 1], [2.5, np.nan]])
+    assert (data.label_names, data.Y.toarray().tolist()) == (("a", "b"), [[1, 1], [0, 0]])
+    parquet.write_table(table.select(["x", "listed", "kind", "sweet"]), path)
+    marked = read_parquet(path, labels=["sweet"], text="listed", ids="kind")
+    assert (marked.Y.tolist(), marked.texts, marked.ids) == ([[1], [-1]], ["p; q", ""], ["u", "t"])
+    assert read_parquet(path, classes="kind", text="listed").y.tolist() == [1, 0]
+    assert read_parquet(path, labels="listed", text="kind").label_names == ("p", "q")
+    with pytest.raises(InvalidFile, match="column 'listed' is of type string, not numbers"):
+        read_parquet(path, classes="kind")
+    with pytest.raises(InvalidFile, match=r"row 1: 'x' is 1.5, no 0 or 1"):
+        read_parquet(path, labels=["x"], text="kind")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InvalidFile, match="is damaged or no parquet file"):
+        read_parquet(path, labels="tags")
+
+
+def test_readers_leave_the_file_alone(tmp_path):
+    path = write(tmp_path, "x.svm", "1 1:1\n")
+    before = path.stat().st_mtime_ns, path.read_bytes()
+    read_libsvm(path)
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.svm"]

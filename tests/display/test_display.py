@@ -1,0 +1,265 @@
+"""Pictures of spaces: what is drawn, where, and that it can be read."""
+
+import io
+import itertools
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from _support.drawing import cloud, drawn, legend, overlapping, tick_boxes
+from _support.support import classes, features, indicator
+from matplotlib.colors import to_hex, to_rgb
+from scipy import sparse
+from sklearn.decomposition import PCA
+
+from labelspan import LDA, LPP, LSI, MLSI
+from labelspan.display import (
+    EmbeddingDisplay,
+    SpectrumDisplay,
+)
+from labelspan.display.style import COLOURS, GREY, MARKERS, PALE
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+# --- colours ----------------------------------------------------------------------------
+
+# What is left of linear red, green and blue without one kind of cones (Machado and others 2009).
+CONES = {
+    "all": np.eye(3),
+    "no long": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "no medium": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "no short": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def perceived(colour, cones):
+    """CIE Lab of a colour, as an eye with these cones sees it."""
+    value = np.array(to_rgb(colour))
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    x, y, z = TO_XYZ @ np.clip(np.asarray(cones) @ linear, 0, 1) / (0.95047, 1.0, 1.08883)
+    x, y, z = (np.cbrt(t) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_colours_are_told_apart_with_any_cones(cones):
+    seen = [perceived(colour, CONES[cones]) for colour in COLOURS]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
+    greys = [perceived(grey, CONES[cones]) for grey in (GREY, PALE)]
+    assert min(np.linalg.norm(a - b) for a in seen for b in greys) > 15
+    # Red and green of equal lightness are what this measure must see as one.
+    confused = [perceived(c, CONES["no medium"]) for c in ("#C86450", "#8C8246")]
+    assert np.linalg.norm(confused[0] - confused[1]) < 15
+
+
+# --- rows -------------------------------------------------------------------------------
+
+
+def test_every_row_is_a_point_in_the_colour_of_its_class():
+    X, y = features("tall", 0), classes(60, 0)
+    hidden = y.copy()
+    hidden[10:15] = -1
+    model = LDA(2).fit(X, y)
+    shown = EmbeddingDisplay.from_estimator(model, X, hidden)
+    found, count = drawn(shown.ax_)
+    assert count == 60
+    for place, label in zip(model.transform(X), hidden, strict=True):
+        assert found[tuple(place)] == (PALE if label == -1 else COLOURS[label])
+    assert legend(shown.ax_) == ["0", "1", "2", "3", "unlabelled"]
+    assert (shown.ax_.get_xlabel(), shown.ax_.get_ylabel()) == ("component 0", "component 1")
+    assert shown.figure_ is shown.ax_.figure
+    left, right = shown.ax_.get_xlim()
+    assert left < model.transform(X)[:, 0].min() < model.transform(X)[:, 0].max() < right
+
+
+def test_a_row_with_several_labels_has_the_first_that_is_asked_for():
+    points = cloud(5)
+    Y = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1], [0, 0, 0], [np.nan] * 3])
+    shown = EmbeddingDisplay(points, Y, names=["a", "b", "c"]).plot(labels=["b", "a"])
+    found, _ = drawn(shown.ax_)
+    assert [found[tuple(p)] for p in points] == [COLOURS[0], COLOURS[0], GREY, GREY, PALE]
+    assert legend(shown.ax_) == ["b", "a", "none of these", "unlabelled"]
+    one = EmbeddingDisplay(points, pd.DataFrame(Y, columns=["a", "b", "c"])).plot(labels="c")
+    found, _ = drawn(one.ax_)
+    assert [found[tuple(p)] for p in points] == [GREY, COLOURS[0], COLOURS[0], GREY, PALE]
+    # Left to itself it begins with the rarest, which would be lost under the others.
+    every = EmbeddingDisplay(points, Y[:, ::-1], names=["c", "b", "a"]).plot()
+    assert legend(every.ax_) == ["a", "c", "b", "no label", "unlabelled"]
+
+
+def test_a_label_that_is_unknown_where_it_is_asked_for_is_unlabelled():
+    Y = np.array([[1, 0], [-1, 1], [0, 1]])
+    points = cloud(3)
+    found, _ = drawn(EmbeddingDisplay(points, Y).plot(labels=0).ax_)
+    assert [found[tuple(p)] for p in points] == [COLOURS[0], PALE, GREY]
+
+
+def test_rings_stand_for_the_other_labels():
+    points = cloud(4)
+    Y = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 0]])
+    shown = EmbeddingDisplay(points, Y).plot(labels=[0, 1, 2], several="rings")
+    rings = [c for c in shown.ax_.collections if not len(c.get_facecolors())]
+    assert [to_hex(ring.get_edgecolor()[0]).upper() for ring in rings] == list(COLOURS[1:3])
+    np.testing.assert_array_equal(rings[0].get_offsets(), points[:1])
+    np.testing.assert_array_equal(rings[1].get_offsets(), points[:2])
+    first, second = rings[1].get_sizes()
+    # On the row with three labels the last ring is outside the one before, and off the point.
+    assert first > rings[0].get_sizes()[0] == second > shown.ax_.collections[0].get_sizes()[0]
+
+
+@pytest.mark.parametrize("count", [50, 2_000, 50_000])
+def test_many_points_are_small_faint_and_no_burden(count):
+    shown = EmbeddingDisplay(cloud(count), np.arange(count) % 3).plot()
+    assert sum(len(c.get_offsets()) for c in shown.ax_.collections) == count
+    dots = shown.ax_.collections[0]
+    ink = count * dots.get_sizes()[0] * dots.get_alpha()
+    box = shown.ax_.get_window_extent()
+    space = box.width * box.height * (72 / shown.figure_.dpi) ** 2
+    assert 0.005 < ink / space < 0.6
+    assert dots.get_rasterized() is (count > 1_000)
+    if count == 2_000:
+        file = io.StringIO()
+        shown.figure_.savefig(file, format="svg")
+        assert file.getvalue().count("<use") < 100
+        assert "<image" in file.getvalue()
+
+
+def test_the_last_class_does_not_lie_over_the_others():
+    shown = EmbeddingDisplay(cloud(600), np.repeat([0, 1, 2], 200)).plot()
+    order = [to_hex(face).upper() for face in shown.ax_.collections[0].get_facecolors()]
+    for colour in COLOURS[:3]:
+        assert 60 < order[:300].count(colour) < 140
+
+
+def test_more_labels_than_colours():
+    counts = np.arange(1, 31)
+    y = np.repeat(np.arange(30), counts)
+    shown = EmbeddingDisplay(cloud(y.size), y).plot()
+    assert legend(shown.ax_) == [*map(str, range(20, 30)), "other classes"]
+    every = EmbeddingDisplay(cloud(y.size), y).plot(labels=range(30))
+    looks = [
+        (to_hex(handle.get_color()), handle.get_marker())
+        for handle in every.ax_.get_legend().legend_handles
+    ]
+    assert len(set(looks)) == 30
+    assert len(every.ax_.collections) == 3
+    assert EmbeddingDisplay(cloud(3)).plot().ax_.get_legend() is None
+
+
+def test_the_legend_is_outside_and_inside_the_figure():
+    names = [f"a rather long name of label number {i}" for i in range(30)]
+    y = np.array(names)[np.arange(300) % 30]
+    shown = EmbeddingDisplay(cloud(300), y).plot(labels=names)
+    shown.figure_.canvas.draw()
+    box = shown.ax_.get_legend().get_window_extent()
+    whole = shown.figure_.bbox
+    assert box.x0 >= shown.ax_.get_window_extent().x1
+    assert box.x1 <= whole.x1
+    assert box.y0 >= 0
+    assert box.y1 <= whole.y1
+    assert EmbeddingDisplay(cloud(300), y).plot(legend=False).ax_.get_legend() is None
+
+
+def test_a_larger_space_is_seen_along_its_principal_axes():
+    X, Y = features("tall", 1) * np.geomspace(1, 10, 12), indicator(60, 1)
+    model = LSI(5).fit(X)
+    latent = model.transform(X)
+    shown = EmbeddingDisplay.from_estimator(model, X, Y)
+    twin = PCA(2).fit(latent)
+    np.testing.assert_allclose(np.abs(shown.points), np.abs(twin.transform(latent)), atol=1e-9)
+    assert f"({twin.explained_variance_ratio_[0]:.0%} of" in shown.ax_.get_xlabel()
+    chosen = EmbeddingDisplay.from_estimator(model, X, components=(3, 1))
+    np.testing.assert_array_equal(chosen.points, latent[:, [3, 1]])
+    assert chosen.ax_.get_xlabel() == "component 3"
+
+
+def test_a_white_space_is_seen_along_its_first_components():
+    X, y = features("tall", 1), classes(60, 1)
+    model = LDA().fit(X, y)
+    shown = EmbeddingDisplay.from_estimator(model, X, y)
+    np.testing.assert_array_equal(shown.points, model.transform(X)[:, :2])
+    forced = EmbeddingDisplay.from_estimator(model, X, y, components="pca")
+    assert forced.ax_.get_xlabel().startswith("principal axis 1 (33%")
+
+
+def test_names_come_from_the_estimator_and_a_given_axes_is_used():
+    X, Y = features("tall", 2), indicator(60, 2)
+    names = ["w", "x", "y", "z"]
+    model = MLSI(2).set_output(transform="pandas").fit(X, pd.DataFrame(Y, columns=names))
+    _, ax = plt.subplots()
+    shown = EmbeddingDisplay.from_estimator(model, X, sparse.csr_array(Y), ax=ax)
+    assert shown.ax_ is ax
+    assert set(names) <= set(legend(ax))
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.02, 1.0, 3e5])
+def test_numbers_on_the_axes_do_not_touch(scale):
+    shown = EmbeddingDisplay(scale * cloud(100)).plot()
+    shown.figure_.canvas.draw()
+    for axis in "xy":
+        assert overlapping(tick_boxes(shown.ax_, axis)) == []
+
+
+# --- eigenvalues ------------------------------------------------------------------------
+
+
+def test_bars_are_eigenvalues_and_the_line_their_share():
+    X = features("tall", 0)
+    model = LSI(4).fit(X)
+    total = (X**2).sum()
+    shown = SpectrumDisplay.from_estimator(model, total=total)
+    heights = [bar.get_height() for bar in shown.ax_.patches]
+    np.testing.assert_allclose(heights, model.eigenvalues_)
+    share = shown.share_ax_.get_lines()[0].get_ydata()
+    left = ((X - model.inverse_transform(model.transform(X))) ** 2).sum()
+    assert share[-1] == pytest.approx(1 - left / total)
+    assert shown.ax_.get_title() == f"4 components keep {share[-1]:.0%} of the total"
+
+
+def test_without_a_total_the_share_is_of_the_sum():
+    shown = SpectrumDisplay([5.0, 3.0, 1.5, 0.5]).plot()
+    np.testing.assert_allclose(shown.share_ax_.get_lines()[0].get_ydata(), [0.5, 0.8, 0.95, 1.0])
+    assert shown.ax_.get_title() == "3 of 4 components reach 90% of the sum"
+    assert SpectrumDisplay([0.5], total=2).plot().ax_.get_title().startswith("1 component keeps 25")
+
+
+def test_what_rises_or_is_nothing_has_no_share():
+    model = LPP(4).fit(features("tall", 0))
+    shown = SpectrumDisplay.from_estimator(model)
+    assert shown.share_ax_ is None
+    assert len(shown.ax_.patches) == 4
+    assert SpectrumDisplay([0.0, 0.0]).plot().share_ax_ is None
+
+
+def test_a_hundred_components_have_readable_numbers():
+    shown = SpectrumDisplay(1 / np.arange(1.0, 101)).plot()
+    shown.figure_.canvas.draw()
+    assert overlapping(tick_boxes(shown.ax_, "x")) == []
+    assert (shown.ax_.get_xticks() % 1 == 0).all()
+
+
+def test_markers_and_colours_are_all_different():
+    assert len(set(COLOURS)) == len(COLOURS)
+    assert len(set(MARKERS)) == len(MARKERS)

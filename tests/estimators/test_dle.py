@@ -1,0 +1,365 @@
+"""DLE and LPP against plain transcriptions of the papers' equations."""
+
+import numpy as np
+import pytest
+from _support.support import angle, classes, indicator
+from scipy import linalg, sparse
+from sklearn.base import clone
+from sklearn.manifold import spectral_embedding
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelspan import DLE, LDA, LPP, LSI, DLEClassifier
+from labelspan.checks import parametrize_with_multilabel_checks
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
+from labelspan.estimators import coordinates
+from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
+from labelspan.labels import class_scatter
+from labelspan.operators import Dense, as_operator
+
+CLASH = {"check_classifiers_classes": "its labels are -1 and 1, and -1 means unknown here"}
+
+
+@parametrize_with_checks(
+    [DLE(), LPP(), DLEClassifier()],
+    expected_failed_checks=lambda model: CLASH if isinstance(model, DLEClassifier) else {},
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_multilabel_checks(
+    [DLE(), DLE(projection="whitened"), DLE(affinity="rbf", alpha=0.1)]
+)
+def test_multilabel_checks(estimator, check):
+    check(estimator)
+
+
+# --- the paper, line by line ----------------------------------------------------------
+
+
+def scatters(X, Y):
+    """Equations 12 to 15, one class and one row at a time."""
+    m = sum(Y[i, k] * X[i] for i in range(len(X)) for k in range(Y.shape[1])) / Y.sum()
+    S_b, S_w, S_t = (np.zeros((X.shape[1], X.shape[1])) for _ in range(3))
+    for k in range(Y.shape[1]):
+        n_k = Y[:, k].sum()
+        m_k = Y[:, k] @ X / n_k
+        S_b += n_k * np.outer(m_k - m, m_k - m)
+        for i in range(len(X)):
+            S_w += Y[i, k] * np.outer(X[i] - m_k, X[i] - m_k)
+            S_t += Y[i, k] * np.outer(X[i] - m, X[i] - m)
+    return S_b, S_w, S_t
+
+
+def label_similarity(Y):
+    """Equations 18 and 19."""
+    k = Y.shape[1]
+    C = np.array([[Y[:, a] @ Y[:, b] for a in range(k)] for b in range(k)])
+    C = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    length = np.linalg.norm(Y, axis=1)
+    return (Y @ C @ Y.T) / np.outer(length, length)
+
+
+def inverse_root(A):
+    """Equations 10 and 11."""
+    values, V = np.linalg.eigh(A)
+    keep = values > 1e-10 * values[-1]
+    return V[:, keep] @ np.diag(values[keep] ** -0.5) @ V[:, keep].T
+
+
+def transcribed(X, Y, labelled, W, count):
+    """Equation 2: eigenvalues, U, and S_w^-1/2 A^-1/2 U."""
+    S_b, S_w, _ = scatters(X[labelled], Y[labelled])
+    A = X.T @ (np.diag(W.sum(axis=1)) - W) @ X
+    A_root, S_root = inverse_root(A), inverse_root(S_w)
+    values, U = np.linalg.eigh(A_root @ S_root @ S_b @ S_root @ A_root)
+    U = U[:, ::-1][:, :count]
+    return values[::-1][:count], U, S_root @ A_root @ U
+
+
+def gaussian(X, gamma):
+    W = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    return W - np.diag(np.diag(W))
+
+
+def off_diagonal_sum(W):
+    return W.sum() - np.trace(W)
+
+
+SHAPES = {"d < n": (45, 8), "d > n": (24, 60)}
+
+
+@pytest.mark.parametrize("projection", ["printed", "whitened"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(2))
+def test_single_label_is_the_paper(shape, seed, kind, projection):
+    n, d = SHAPES[shape]
+    X = np.random.default_rng(seed).standard_normal((n, d)) + 3
+    y = classes(n, seed)
+    labelled = np.arange(n) % 2 == 0
+    labelled[:8] = True
+    W = gaussian(X, 0.01)
+    values, U, whitened = transcribed(X, np.eye(4)[y], labelled, W, 3)
+    model = DLE(affinity="rbf", gamma=0.01, projection=projection)
+    model.fit(kind(X), np.where(labelled, y, -1))
+    assert model.n_components_ == 3
+    assert model.label_weight_ == 0
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
+    expected = U if projection == "printed" else whitened
+    assert angle(model.components_.T, expected) < 1e-8
+    # Column by column too, for the paper's distances are those of this very basis.
+    for one, two in zip(model.components_, expected.T, strict=True):
+        np.testing.assert_allclose(np.abs(one @ two), two @ two, rtol=1e-8)
+    np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ model.components_.T)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("label_weight", ["auto", 0.7])
+def test_multi_label_is_the_paper(shape, seed, label_weight):
+    n, d = SHAPES[shape]
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    Y = indicator(n, seed)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    labelled = rng.random(n) < 0.7
+    labelled[:4] = True
+    nearest = KNeighborsClassifier(1).fit(X[labelled], Y[labelled])
+    filled = np.where(labelled[:, None], Y, nearest.predict(X))
+    W_X, W_L = gaussian(X, 0.02), label_similarity(filled)
+    beta = off_diagonal_sum(W_X) / off_diagonal_sum(W_L)
+    W = W_X + (beta if label_weight == "auto" else 0.7) * W_L
+    values, U, _ = transcribed(X, Y, labelled, W, 3)
+    hidden = np.where(labelled[:, None], Y, -1)
+    model = DLE(affinity="rbf", gamma=0.02, label_weight=label_weight).fit(X, hidden)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
+    assert angle(model.components_.T, U) < 1e-8
+    if label_weight == "auto":
+        assert model.label_weight_ == pytest.approx(beta)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(3))
+def test_scatters_add_up(seed, kind):
+    X, Y = np.random.default_rng(seed).standard_normal((30, 6)) + 5, indicator(30, seed)
+    S_b, S_w, S_t = scatters(X, Y)
+    np.testing.assert_allclose(S_t, S_b + S_w, rtol=1e-10)
+    found = class_scatter(as_operator(kind(X)), Y)
+    np.testing.assert_allclose(found.between @ found.between.T, S_b, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.within, S_w, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.total, S_t, rtol=1e-8, atol=1e-9)
+    one = np.eye(4)[classes(30, seed)]
+    means = np.array([X[one[:, k] == 1].mean(axis=0) for k in range(4)])
+    within = X - one @ means
+    np.testing.assert_allclose(
+        class_scatter(as_operator(X), one).within, within.T @ within, atol=1e-9
+    )
+
+
+# --- limits ---------------------------------------------------------------------------
+
+
+def test_with_a_neutral_graph_it_is_lda():
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(rng.standard_normal((50, 6)) - 0.3)[0]
+    X = np.linalg.qr(X - X.mean(axis=0))[0]
+    y = classes(50, 0)
+    complete = np.ones((50, 50)) - np.eye(50)
+    model = DLE(projection="whitened").fit(X, y, graph=complete)
+    lda = LDA().fit(X, y)
+    assert angle(model.transform(X), lda.transform(X)) < 1e-8
+
+
+def test_with_a_graph_within_classes_it_is_lda():
+    X, y = np.random.default_rng(8).standard_normal((40, 6)), np.arange(40) % 4
+    within = label_graph(np.eye(4)[y])
+    model = DLE(projection="printed").fit(X, y, graph=within)
+    assert angle(model.transform(X), LDA().fit_transform(X, y)) < 1e-8
+
+
+def test_after_a_kernel_space_it_is_kernel_dle():
+    X, y = np.random.default_rng(1).standard_normal((40, 5)), classes(40, 1)
+    W = gaussian_graph(X)
+    kernel = gaussian(X, 0.2) + np.eye(40)
+    values, vectors = np.linalg.eigh(kernel)
+    direct = DLE(2).fit(vectors * np.sqrt(values), y, graph=W)
+    space = make_pipeline(LSI(40, kernel="rbf", gamma=0.2), DLE(2))
+    space.fit(X, y, dle__graph=W)
+    np.testing.assert_allclose(space[-1].eigenvalues_, direct.eigenvalues_, rtol=1e-4)
+
+
+def test_penalty_takes_over():
+    X, y = np.random.default_rng(2).standard_normal((40, 5)), classes(40, 2)
+    values = [DLE(alpha=alpha).fit(X, y).eigenvalues_[0] for alpha in (0, 1.0, 1e3)]
+    assert values[0] > values[1] > values[2]
+    heavy = DLE(alpha=1e9, projection="printed").fit(X, y)
+    W = heavy.graph_.toarray()
+    A = inverse_root(X.T @ (np.diag(W.sum(axis=1)) - W) @ X)
+    between = class_scatter(as_operator(X), np.eye(4)[y]).between
+    left = np.linalg.svd(A @ between)[0][:, :3]
+    assert angle(heavy.components_.T, left) < 1e-6
+
+
+def test_rows_without_labels_count_through_the_graph():
+    X, y = np.random.default_rng(3).standard_normal((60, 5)), classes(60, 3)
+    hidden = np.where(np.arange(60) < 30, y, -1)
+    with_them = DLE().fit(X, hidden)
+    without = DLE().fit(X[:30], y[:30])
+    assert not np.allclose(with_them.eigenvalues_, without.eigenvalues_)
+
+
+# --- no n x n -------------------------------------------------------------------------
+
+
+def test_no_square_array_over_the_rows(monkeypatch):
+    n = 3000
+    rng = np.random.default_rng(4)
+    X, Y = rng.standard_normal((n, 12)), indicator(n, 4)
+    made = []
+    for name in ("zeros", "empty", "full", "ones"):
+        plain = getattr(np, name)
+
+        def watched(shape, *args, plain=plain, **options):
+            made.append(np.prod(np.atleast_1d(shape)))
+            return plain(shape, *args, **options)
+
+        monkeypatch.setattr(np, name, watched)
+    monkeypatch.setattr(Dense, "toarray", lambda self: pytest.fail("a graph was made dense"))
+    Y[n // 2 :] = -1
+    DLE().fit(X, Y)
+    LPP(2).fit(X)
+    LPP(2, affinity="labels").fit(X, np.arange(n) % 3)
+    assert max(made) < n * n / 10
+
+
+# --- refusals -------------------------------------------------------------------------
+
+
+def test_refusals(monkeypatch):
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), classes(20, 0)
+    with pytest.raises(InvalidInput, match="DLE: affinity='precomputed' needs a graph"):
+        DLE(affinity="precomputed").fit(X, y)
+    with pytest.raises(InvalidParameter, match="projection must be one of 'printed', 'whitened'"):
+        DLE(projection="u").fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"label_weight must be one of 'auto', or a number"):
+        DLE(label_weight=-1).fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"n_components=4 is too large; at most 3"):
+        DLE(4).fit(X, y)
+    with pytest.raises(InvalidLabels, match="y has one class, 5"):
+        DLE().fit(X, np.where(y == 0, 5, -1))
+    with pytest.raises(InvalidLabels, match="y has one label"):
+        DLE().fit(X, np.c_[np.arange(20) % 2, np.zeros(20)])
+    alone = np.full(20, -1)
+    alone[:4] = np.arange(4)
+    with pytest.raises(InvalidInput, match="no class has two labelled rows that differ"):
+        DLE().fit(X, alone)
+    with pytest.raises(InvalidInput, match=r"over the 20 rows of X, but has shape \(3, 3\)"):
+        DLE().fit(X, y, graph=np.ones((3, 3)))
+    with pytest.warns(LabelspanWarning, match="not symmetric"):
+        DLE().fit(X, y, graph=np.triu(np.ones((20, 20))))
+    with pytest.raises(InvalidLabels, match="y holds continuous targets"):
+        DLE().fit(X, np.linspace(0, 1, 20))
+    with pytest.raises(InvalidLabels, match="affinity='labels' needs y"):
+        LPP(affinity="labels").fit(X)
+    with pytest.raises(InvalidLabels, match="y holds continuous targets"):
+        LPP(affinity="labels").fit(X, np.linspace(0, 1, 20))
+    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 2)
+    with pytest.raises(InvalidInput, match=r"reduce X first, say make_pipeline\(LSI\(500\), DLE"):
+        DLE().fit(X, y)
+    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 4096)
+    with pytest.raises(InvalidInput, match="all rows of X are equal"):
+        LPP().fit(np.ones((3, 9)), graph=np.ones((3, 3)))
+
+
+# --- the classifier -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("projection", ["printed", "whitened"])
+def test_classifier_is_one_nearest_neighbour_in_the_space(projection):
+    rng = np.random.default_rng(5)
+    y = classes(80, 5)
+    X = rng.standard_normal((80, 6)) + 2 * np.eye(4, 6)[y]
+    known = np.arange(80) % 3 > 0
+    model = DLEClassifier(projection=projection)
+    found = model.fit_predict(X, np.where(known, y, -1))
+    np.testing.assert_array_equal(found[known], y[known])
+    space = DLE(projection=projection).fit(X, np.where(known, y, -1))
+    nearest = KNeighborsClassifier(1).fit(space.transform(X[known]), y[known])
+    np.testing.assert_array_equal(found[~known], nearest.predict(space.transform(X[~known])))
+    np.testing.assert_array_equal(model.predict(X[~known]), found[~known])
+    assert (found == y)[~known].mean() > 0.6
+
+
+def test_classifier_takes_one_class_at_a_time():
+    rng = np.random.default_rng(6)
+    X, Y = rng.standard_normal((60, 5)), indicator(60, 6)
+    hidden = Y.copy()
+    hidden[40:] = -1
+    hidden[3, 2] = -1
+    model = DLEClassifier()
+    found = model.fit_predict(X, hidden)
+    assert found.shape == Y.shape
+    np.testing.assert_array_equal(found[hidden >= 0], Y[hidden >= 0])
+    Z = model.transform(X)
+    for label in range(4):
+        rows = hidden[:, label] >= 0
+        nearest = KNeighborsClassifier(1).fit(Z[rows], Y[rows, label])
+        np.testing.assert_array_equal(found[~rows, label], nearest.predict(Z[~rows]))
+    whole = DLEClassifier().fit(X, Y)
+    np.testing.assert_array_equal(whole.predict(X), Y)
+    np.testing.assert_array_equal(clone(whole).fit_predict(X, Y), Y)
+    hidden[:, 1] = -1
+    with pytest.raises(InvalidInput, match="nothing is known of label 1 in y"):
+        DLEClassifier().fit_predict(X, hidden)
+
+
+def test_string_classes():
+    X, y = np.random.default_rng(7).standard_normal((30, 4)), np.array(list("abc") * 10, object)
+    y[20:] = None
+    found = DLEClassifier().fit_predict(X, y)
+    assert set(found) <= set("abc")
+    np.testing.assert_array_equal(found[:20], y[:20])
+
+
+# --- LPP ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_lpp_solves_its_eigenproblem(shape, center, kind, alpha):
+    n, d = SHAPES[shape]
+    X = np.random.default_rng(0).standard_normal((n, d)) + 1
+    model = LPP(4, center=center, alpha=alpha).fit(kind(X))
+    W = model.graph_.toarray()
+    D = np.diag(W.sum(axis=1))
+    Xc = X - X.mean(axis=0) if center else X
+    low, high = Xc.T @ (D - W) @ Xc, Xc.T @ D @ Xc + alpha * np.eye(d)
+    C = model.components_
+    np.testing.assert_allclose(C @ high @ C.T, np.eye(4), atol=1e-8)
+    residual = low @ C.T - high @ C.T * model.eigenvalues_
+    assert np.abs(residual).max() < 1e-8 * np.abs(low).max()
+    if d < n:
+        expected = linalg.eigh(low, high, eigvals_only=True)[:4]
+        np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-8)
+
+
+def test_lpp_with_enough_features_is_the_laplacian_eigenmap():
+    X = np.random.default_rng(1).standard_normal((30, 50))
+    graph = neighbor_graph(X[:, :3], 6)
+    model = LPP(5, center=False).fit(X, graph=graph)
+    Z = model.transform(X)[:, 1:]
+    maps = spectral_embedding(sparse.csr_array(graph.toarray()), n_components=4, random_state=0)
+    assert model.eigenvalues_[0] == pytest.approx(0, abs=1e-10)
+    assert angle(Z, maps) < 1e-6
+    values = np.linalg.eigvalsh(Laplacian(graph, normalized=True).toarray())
+    np.testing.assert_allclose(model.eigenvalues_, values[:5], atol=1e-8)
+
+
+def test_lpp_by_labels_is_lda_for_classes_of_one_size():
+    X, y = np.random.default_rng(2).standard_normal((40, 6)), np.arange(40) % 4
+    assert angle(LPP(3, affinity="labels").fit_transform(X, y), LDA().fit_transform(X, y)) < 1e-8

@@ -1,0 +1,312 @@
+"""Estimators: scikit-learn's battery, our own for several labels, and identities."""
+
+import itertools
+
+import numpy as np
+import pytest
+from _support.support import SHAPES, angle, classes, features, indicator, scattered
+from scipy import sparse
+from sklearn.cross_decomposition import CCA as SklearnCCA
+from sklearn.datasets import load_digits, load_iris, load_linnerud, load_wine
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import labelspan
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
+from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
+
+FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
+
+
+@parametrize_with_checks([LSI(), *FAMILY, MLSI(form="inverse"), HSL(laplacian="zhou", alpha=1.0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_multilabel_checks(
+    [
+        *FAMILY,
+        MLSI(form="inverse", scale=None),
+        MLSI(form="direct", center=True, balance=False),
+        MLSI(4, solver="randomized", tol=1e-14),
+        HSL(laplacian="star", alpha=0.5),
+        OPLS(solver="gram", alpha=0.1),
+        CCA(solver="eigen"),
+    ]
+)
+def test_multilabel_checks(estimator, check):
+    check(estimator)
+
+
+class Broken(MLSI, auto_wrap_output_keys=None):
+    """Changes its input, and never gives the same numbers twice."""
+
+    numbers = itertools.count(1)
+
+    def fit(self, X, y):
+        if isinstance(X, np.ndarray) and not X.flags.writeable:
+            raise ValueError("X cannot be changed")
+        super().fit(X, y)
+        self.classes_ = np.arange(self.classes_.size)
+        self.components_ = self.components_.astype(np.float64) + next(self.numbers)
+        return self
+
+    def transform(self, X):
+        return super().transform(X) + next(self.numbers)
+
+    def label_scores(self, X):
+        return np.full((X.shape[0], self.classes_.size), np.nan)
+
+
+@pytest.mark.parametrize("check", MULTILABEL_CHECKS, ids=lambda check: check.__name__)
+def test_each_multilabel_check_can_fail(check):
+    with pytest.raises((AssertionError, ValueError, AttributeError, UserWarning)):
+        check(Broken())
+
+
+# --- twins in other libraries ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_lsi_equals_truncated_svd_and_pca(center):
+    X, _ = load_digits(return_X_y=True)
+    twin = (
+        (PCA if center else TruncatedSVD)(8, random_state=0, svd_solver="full")
+        if center
+        else (TruncatedSVD(8, algorithm="arpack", random_state=0))
+    )
+    expected = twin.fit_transform(X)
+    ours = LSI(8, center=center)
+    found = ours.fit_transform(X)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(ours.eigenvalues_, twin.singular_values_**2)
+    back = ours.inverse_transform(found)
+    np.testing.assert_allclose(back, twin.inverse_transform(expected), atol=1e-7)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_lda_has_scikit_learns_space(load):
+    X, y = load(return_X_y=True)
+    twin = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    ours = LDA().fit(X, y)
+    expected = (X - X.mean(axis=0)) @ twin.scalings_[:, :2]
+    assert angle(ours.transform(X), expected) < 1e-8
+    # lambda = S_b / S_t here, S_b / S_w there.
+    ratio = ours.eigenvalues_ / (1 - ours.eigenvalues_)
+    np.testing.assert_allclose(ratio / ratio.sum(), twin.explained_variance_ratio_[:2], rtol=1e-8)
+
+
+def test_cca_has_the_correlations_of_scikit_learn_and_cca_zoo():
+    X, Y = load_linnerud(return_X_y=True)
+    ours = CCA().fit(X, Y)
+    twin = SklearnCCA(3, max_iter=5000, tol=1e-12).fit(X, Y)
+    a, b = twin.transform(X, Y)
+    expected = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
+    np.testing.assert_allclose(ours.correlations_, expected, atol=1e-6)
+    from cca_zoo.linear import CCA as ZooCCA
+
+    views = [X - X.mean(axis=0), Y - Y.mean(axis=0)]
+    a, b = ZooCCA(3).fit(views).transform(views)
+    expected = [abs(np.corrcoef(a[:, j], b[:, j])[0, 1]) for j in range(3)]
+    np.testing.assert_allclose(ours.correlations_, expected, atol=1e-6)
+
+
+def test_transform_labels_correlates_by_the_correlations():
+    X, Y = load_linnerud(return_X_y=True)
+    ours = CCA().fit(X, Y)
+    a, b = ours.transform(X), ours.transform_labels(Y)
+    found = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
+    np.testing.assert_allclose(found, ours.correlations_, atol=1e-10)
+    np.testing.assert_allclose(b.T @ b, np.eye(3), atol=1e-10)
+    y = classes(40, 0)
+    X = features("low-rank", 0)
+    fitted = CCA(alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(
+        fitted.transform_labels(y[:5]), fitted.transform_labels(y)[:5], atol=1e-12
+    )
+    assert (fitted.transform_labels([-1, 0])[0] == 0).all()
+
+
+def test_mlsi_is_principal_covariates_regression():
+    from skmatter.decomposition import PCovR
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 10))
+    Y = X[:, :3] @ rng.standard_normal((3, 4)) + rng.standard_normal((80, 4))
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
+    for beta in (0.2, 0.5, 0.8):
+        ours = MLSI(4, beta=beta, alpha=0.0, balance=False, scale=None).fit(X, Y)
+        twin = PCovR(mixing=1 - beta, n_components=4, space="sample", regressor=Ridge(1e-14))
+        assert angle(ours.transform(X), np.asarray(twin.fit(X, Y).transform(X))) < 1e-5
+
+
+# --- the paper's own matrices ---------------------------------------------------------
+
+
+def paper_matrices(X, Y, beta):
+    X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
+    return X, Y, (1 - beta) * X @ X.T + beta * Y @ Y.T
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("solver", ["eigen", "gram", "two-stage"])
+def test_inverse_form_is_yu2005_primal_and_dual(beta, gamma, solver):
+    """Eq. 8 and Eq. 12, for n < d, where C is invertible."""
+    X, _, C = paper_matrices(features("wide", 2), indicator(18, 2), beta)
+    inverse = np.linalg.inv(C)
+    K = X @ X.T
+    # Dual: K^2 a = lambda (K C^-1 K + gamma K) a, symmetric in b = K^1/2 a.
+    w, U = np.linalg.eigh(K)
+    root = U * np.sqrt(w) @ U.T
+    middle = root @ inverse @ root + gamma * np.eye(18)
+    values = np.linalg.eigvals(np.linalg.solve(middle, K)).real
+    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", scale=None, solver=solver)
+    ours.fit(features("wide", 2), indicator(18, 2))
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
+    # Primal: X'X w = lambda (X'C^-1 X + gamma I) w, by its residual.
+    W = ours.components_.T * np.linalg.norm(features("wide", 2))
+    left = X.T @ X @ W
+    right = (X.T @ inverse @ X @ W + gamma * W) * ours.eigenvalues_
+    np.testing.assert_allclose(left, right, atol=1e-8 * np.abs(left).max())
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
+def test_inverse_form_keeps_the_labels_when_n_exceeds_d(beta, gamma):
+    """C restricted to range(X), where the paper's pseudo-inverse would lose the labels."""
+    X, Y, _ = paper_matrices(features("tall", 2), indicator(60, 2), beta)
+    U = np.linalg.svd(X, full_matrices=False)[0]
+    Yx = U @ (U.T @ Y)
+    C = (1 - beta) * X @ X.T + beta * Yx @ Yx.T
+    inverse = np.linalg.pinv(C, rcond=1e-11, hermitian=True)
+    values = np.linalg.eigvals(
+        np.linalg.solve(X.T @ inverse @ X + gamma * np.eye(X.shape[1]), X.T @ X)
+    ).real
+    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse")
+    ours.fit(features("tall", 2), indicator(60, 2))
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
+    if gamma == 0:
+        ridge = MLSI(5, beta=beta, alpha=0.0).fit(features("tall", 2), indicator(60, 2))
+        np.testing.assert_allclose(ridge.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
+
+
+def test_direct_form_is_equation_4():
+    X, _, C = paper_matrices(features("tall", 3), indicator(60, 3), 0.4)
+    values = np.linalg.eigvals(np.linalg.solve(X.T @ X, X.T @ C @ X)).real
+    ours = MLSI(5, beta=0.4, alpha=0.0, form="direct").fit(features("tall", 3), indicator(60, 3))
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_supervised_lsi_reaches_theorem_1(shape, beta):
+    X = features(shape, 4)
+    Y = indicator(X.shape[0], 4)
+    result = labelspan.supervised_lsi(sparse.csr_array(X), Y, 3, beta=beta)
+    X, Y, C = paper_matrices(X, Y, beta)
+    values = np.linalg.eigvalsh(C)
+    assert result.objective == pytest.approx(np.trace(C) - values[-3:].sum(), abs=1e-10)
+    loss = (1 - beta) * ((X - result.V @ result.A) ** 2).sum()
+    loss += beta * ((Y - result.V @ result.B) ** 2).sum()
+    assert result.objective == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-10)
+
+
+# --- identities -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_lda_is_cca_and_hsl_on_classes(shape, alpha):
+    X = features(shape, 5)
+    y = classes(X.shape[0], 5)
+    lda = LDA(alpha=alpha).fit(X, y)
+    twins = [
+        CCA(alpha=alpha),
+        HSL(alpha=alpha, laplacian="zhou"),
+        HSL(alpha=alpha, laplacian="star"),
+    ]
+    for twin in twins:
+        twin.fit(X, y)
+        np.testing.assert_allclose(twin.eigenvalues_, lda.eigenvalues_, rtol=1e-8)
+        assert angle(twin.transform(X), lda.transform(X)) < 1e-7
+
+
+@pytest.mark.parametrize("form", ["ridge", "inverse", "direct"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mlsi_without_labels_share_is_lsi(shape, form):
+    X = features(shape, 6)
+    Y = indicator(X.shape[0], 6)
+    mlsi = MLSI(4, beta=0.0, alpha=0.0, form=form).fit(X, Y)
+    lsi = LSI(4).fit(X)
+    found = mlsi.transform(X) * np.linalg.norm(X)
+    np.testing.assert_allclose(found, lsi.transform(X), atol=1e-8)
+    np.testing.assert_allclose(mlsi.eigenvalues_ * (X**2).sum(), lsi.eigenvalues_, rtol=1e-9)
+
+
+def test_mlsi_with_labels_alone_keeps_label_directions():
+    X, Y = features("tall", 7), indicator(60, 7)
+    mlsi = MLSI(beta=1.0, alpha=0.3).fit(X, Y)
+    assert mlsi.n_components_ == 4
+    fitted = X @ np.linalg.solve(X.T @ X + 0.3 * np.eye(12), X.T @ Y)
+    assert angle(mlsi.transform(X), fitted) < 1e-8
+
+
+def test_scale_only_stretches():
+    X, Y = features("tall", 8), indicator(60, 8)
+    long = MLSI(4).fit(X, Y)
+    short = MLSI(4, scale=None).fit(X, Y)
+    V = short.transform(X)
+    np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-10)
+    np.testing.assert_allclose(long.transform(X), V * np.sqrt(long.eigenvalues_), atol=1e-10)
+    np.testing.assert_allclose(long.label_scores(X), short.label_scores(X), atol=1e-10)
+    np.testing.assert_allclose(V.T @ Y, short.label_loadings_, atol=1e-10)
+    np.testing.assert_allclose(long.transform(long.inverse_transform(V)), V, atol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_opls_with_all_components_is_ridge_regression(alpha):
+    X, Y = features("tall", 9), indicator(60, 9)
+    expected = Ridge(alpha=alpha).fit(X, Y).predict(X)
+    np.testing.assert_allclose(OPLS(alpha=alpha).fit(X, Y).label_scores(X), expected, atol=1e-8)
+
+
+def test_unlabelled_rows_are_left_out_or_used():
+    X, Y = features("tall", 10), indicator(60, 10)
+    hidden = Y.copy()
+    hidden[20:] = -1
+    np.testing.assert_allclose(
+        OPLS(alpha=1.0).fit(X, hidden).components_, OPLS(alpha=1.0).fit(X[:20], Y[:20]).components_
+    )
+    few = MLSI(4).fit(X[:20], Y[:20])
+    assert not np.allclose(MLSI(4).fit(X, hidden).components_, few.components_)
+    y = classes(60, 0)
+    y[30:] = -1
+    np.testing.assert_allclose(LDA(alpha=1.0).fit(X, y).mean_, X[:30].mean(axis=0))
+
+
+def test_randomized_agrees_with_gram_on_sparse_text_like_data():
+    rng = np.random.default_rng(0)
+    X = scattered((400, 300), 0.05, rng)
+    Y = (rng.random((400, 12)) < 0.2).astype(float)
+    exact = MLSI(10, solver="gram").fit(X, Y)
+    loose = MLSI(10, solver="randomized").fit(X, Y)
+    assert loose.solver_ == "randomized"
+    assert loose.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=0.02)
+    tight = MLSI(10, solver="randomized", tol=1e-12).fit(X, Y)
+    np.testing.assert_allclose(tight.transform(X), exact.transform(X), atol=1e-6)
+    np.testing.assert_allclose(tight.label_loadings_, exact.label_loadings_, atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_label_scores_of_least_squares_are_the_regression_on_the_space(penalty):
+    X, Y = features("tall", 11), indicator(60, 11)
+    alpha = 2.0 if penalty == "l1" else 0.0
+    model = OPLS(3, penalty=penalty, alpha=alpha, solver="least-squares").fit(X, Y)
+    Z = model.transform(X)
+    expected = Z @ np.linalg.lstsq(Z, Y - Y.mean(axis=0), rcond=None)[0] + Y.mean(axis=0)
+    np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-8)

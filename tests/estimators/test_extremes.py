@@ -1,0 +1,253 @@
+"""What the property tests have found, each by itself: what was wrong, and stays right."""
+
+import numpy as np
+import pytest
+from _support.support import classes, features, indicator
+from scipy import sparse
+
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, supervised_lsi
+from labelspan.errors import InvalidInput
+from labelspan.graph import gaussian_graph
+from labelspan.operators import as_operator
+from labelspan.solvers import Statistics
+
+STORES = [np.asarray, sparse.csr_array]
+
+
+# --- constant features ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("constant", [0.1, 0.7, 1e6 / 3])
+def test_a_constant_feature_has_no_weight(constant, store):
+    """Its mean is rounded. Brought to unit length, what the rounding left was taken for a
+    feature, with weights as large as the others'.
+    """
+    X, y = features("tall", 0), classes(60, 0)
+    with_constant = np.column_stack([X, np.full(60, constant)])
+    for model in (LDA(), CCA(), OPLS(), HSL(), LDA(solver="gram")):
+        plain = model.fit(store(X), y).components_
+        found = model.fit(store(with_constant), y).components_
+        assert (found[:, -1] == 0).all()
+        np.testing.assert_allclose(found[:, :-1], plain, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_constant_feature_far_from_zero_is_no_component(store):
+    """In a sparse matrix, corrected afterwards, it left an eigenvalue of 2e-3."""
+    X = features("tall", 1)
+    X = np.column_stack([X, np.full(60, 1e6 / 3)])
+    assert LSI(center=True).fit(store(X)).n_components_ == 12
+    assert MLSI(center=True).fit(store(X), indicator(60, 1)).n_components_ == 12
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_centring_leaves_nothing_of_a_constant_column(store, dtype):
+    X = np.column_stack([features("tall", 2), np.full(60, 0.1)]).astype(dtype)
+    centered, means = as_operator(store(X)).centered()
+    assert means[-1] == X[0, -1]
+    assert (centered.toarray()[:, -1] == 0).all()
+    assert (centered.gram()[-1] == 0).all()
+    assert (centered.cross(np.ones((60, 1)))[-1] == 0).all()
+    np.testing.assert_allclose(
+        centered.toarray(), X - X.mean(axis=0, dtype=float), atol=1e-6, rtol=1e-5
+    )
+    again, second = centered.centered()
+    np.testing.assert_allclose(second, 0.0, atol=1e-6)
+    np.testing.assert_allclose(again.gram(), centered.gram(), atol=1e-3)
+
+
+def test_the_mean_of_a_constant_column_does_not_drift_over_parts():
+    """A weighted sum of two equal means is rounded, and made the column vary."""
+    X = np.full((21, 1), 0.1)
+    Y = np.ones((21, 1))
+    parts = [Statistics.of(as_operator(X[rows]), Y[rows]) for rows in np.split(np.arange(21), 7)]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined.join(part)
+    assert joined.x_mean[0] == 0.1
+    assert joined.xx[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("model", [LDA(alpha=0.5), OPLS(alpha=0.5), CCA(), HSL()], ids=repr)
+def test_features_that_are_all_constant_are_refused(model, store):
+    """A sparse X of equal rows got a component made of rounding."""
+    with pytest.raises(InvalidInput, match="says nothing about y"):
+        model.fit(store(np.full((9, 3), 0.7)), np.arange(9) % 3)
+
+
+def test_an_even_design_under_a_kernel_predicts_what_a_small_penalty_does():
+    """Around a circle the constant is an eigenvector of the kernel: its coordinate, constant
+    but for rounding, got a weight, and new rows scores of -10.8 for labels of 0 and 1.
+    """
+    turn = np.arange(8) * np.pi / 4
+    X = np.column_stack([np.cos(turn), np.sin(turn)])
+    Y = (np.arange(8)[:, None] % [2, 3] == 0).astype(float)
+    new = np.array([[0.3, 0.2], [2.0, 1.0]])
+    found, expected = (
+        OPLS(kernel="rbf", gamma=1.0, alpha=alpha).fit(X, Y).label_scores(new)
+        for alpha in (0.0, 1e-9)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", [LSI(center=True, kernel="rbf"), MLSI(center=True, kernel="rbf")])
+def test_equal_rows_under_a_kernel_are_refused(model):
+    with pytest.raises(InvalidInput, match="all rows of X are equal"):
+        model.fit(np.full((5, 2), 3.0), np.arange(5) % 2)
+
+
+# --- nothing at all -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "eigen", "randomized", "two-stage"])
+@pytest.mark.parametrize("center", [False, True])
+def test_features_without_a_direction_are_refused_by_every_solver(solver, center):
+    """The iterations ended in an IndexError."""
+    X = np.full((6, 3), 0.1) if center else np.zeros((6, 3))
+    message = "all rows of X are equal" if center else "X holds nothing but zeros"
+    with pytest.raises(InvalidInput, match=f"MLSI: {message}"):
+        MLSI(1, solver=solver, center=center).fit(X, np.arange(6) % 2)
+    if solver != "two-stage":
+        with pytest.raises(InvalidInput, match=f"LSI: {message}"):
+            LSI(1, solver=solver, center=center).fit(X)
+
+
+@pytest.mark.parametrize("model", [LDA(), CCA(), OPLS(), OPLS(alpha=0.5)], ids=repr)
+def test_features_that_say_nothing_about_the_classes_are_refused(model):
+    """Every class has the same rows: X'H was rounding, and with it came a component."""
+    rows = np.array([[1.0, -1, 0, 4, -3, 1], [-1, 2, 2, -2, 2, 2], [0.3, 0.1, 0.7, 1, 2, 0.9]])
+    X, y = np.repeat(rows, 4, axis=0), np.tile([0, 1], 6)
+    with pytest.raises(InvalidInput, match="X says nothing about y"):
+        model.fit(X, y)
+    with pytest.raises(InvalidInput, match="X says nothing about y"):
+        model.partial_fit(X[:5], y[:5]).partial_fit(X[5:], y[5:]).transform(X)
+
+
+def test_a_strong_penalty_is_not_taken_for_rounding():
+    X, Y = features("tall", 0), indicator(60, 0)
+    weak, strong = (OPLS(1, alpha=alpha).fit(X, Y) for alpha in (1e12, 1e30))
+    assert strong.eigenvalues_[0] < 1e-24
+    np.testing.assert_allclose(strong.components_ * 1e9, weak.components_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_label_loadings_of_long_targets_fit_narrow_features(store):
+    """X'Y was summed in float32: 1e15 times 1e30 is infinite there, though V'Y is not."""
+    X, Y = features("tall", 0), features("tall", 1)[:, :3]
+    large = MLSI(3, alpha=1e30).fit(store((X * 1e15).astype(np.float32)), Y * 1e30)
+    plain = MLSI(3).fit(X, Y)
+    np.testing.assert_allclose(
+        large.label_loadings_ / 1e30, plain.label_loadings_, rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "model", [LSI(), MLSI(), OPLS(), CCA(), LDA(), HSL(), LPP(), DLE()], ids=repr
+)
+def test_one_row_is_refused_by_an_error_of_ours(model):
+    """What scikit-learn refuses came as its bare ValueError, outside our tree."""
+    with pytest.raises(InvalidInput, match="minimum of 2 is required"):
+        model.fit(np.ones((1, 2)), np.array([0]))
+    bad = features("tall", 0)
+    bad[3, 3] = np.nan
+    with pytest.raises(InvalidInput, match="contains NaN"):
+        model.fit(bad, classes(60, 0))
+
+
+# --- DLE ------------------------------------------------------------------------------
+
+
+def test_dle_refuses_classes_with_one_mean():
+    """Both labels are on the same rows: what was between them was rounding, and a component."""
+    X = np.array([[2.0], [3.0], [-4.0], [3.0], [0.0]])
+    Y = np.array([[1, 1], [1, 1], [1, 1], [0, 0], [1, 1]])
+    with pytest.raises(InvalidInput, match="all classes have one mean"):
+        DLE(n_neighbors=3).fit(X, Y)
+
+
+def test_dle_refuses_a_graph_that_joins_equal_rows_alone():
+    """Groups of equal rows so far apart that X'LX is less than its own rounding."""
+    X = np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]])
+    with pytest.raises(InvalidInput, match="the graph joins no two rows that differ"):
+        DLE(alpha=0.5, affinity="rbf").fit(X, np.array([0, 1, 1, 0, 0]))
+
+
+def test_dle_refuses_labelled_rows_that_are_all_equal():
+    """Away from the mean of all rows, even the scatter of equal ones is rounding."""
+    far = [4.0, 1, -4, -2, 1, 2, 0]
+    near = [0.0, 3, -1, -3, -1, 0, 0]
+    X = np.array([far, far, near, near, [-4.0, 0, 1, -1, 1, 2, 4], near, near])
+    Y = np.full((7, 12), -1.0)
+    Y[2], Y[6] = np.isin(np.arange(12), [1, 2, 3, 6]), np.isin(np.arange(12), [3, 6, 8, 11])
+    with pytest.raises(InvalidInput, match="no class has two labelled rows that differ"):
+        DLE(n_neighbors=3).fit(sparse.csr_array(X), Y)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_lpp_of_wide_rows_far_from_zero_has_no_direction_too_many(store):
+    """X X' of sparse rows about their mean is a difference: its null direction had a length."""
+    rows = [[1000.0, 1000, 1000, 999, 1004, 999], [1001, 999, 1000, 1004, 997, 1001]]
+    X = np.array([*rows, [999, 1002, 1002, 998, 1002, 1002]])
+    assert LPP(n_neighbors=2).fit(store(X)).n_components_ == 2
+
+
+# --- numbers out of range -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [OPLS(), CCA(), MLSI()], ids=repr)
+def test_targets_beyond_the_width_of_the_features_are_refused(model):
+    """They became infinite in float32, with a RuntimeWarning, and scores NaN."""
+    X, Y = features("tall", 0), features("tall", 1)[:, :3] * 1e150
+    with pytest.raises(InvalidInput, match="give float64 where they are float32"):
+        model.fit(X.astype(np.float32), Y)
+    assert not hasattr(model, "components_")
+    assert np.isfinite(model.fit(X, Y).label_scores(X)).all()
+
+
+def test_weights_beyond_the_range_of_floats_are_refused():
+    """Whitened twice, features of 1e-155 would need weights of 1e310."""
+    X, y = features("wide", 0) * 1e-155, classes(18, 0)
+    with pytest.raises(InvalidInput, match="too large or too small"):
+        DLE(projection="whitened").fit(X, y)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_squares_beyond_the_range_of_floats_are_refused(store):
+    X, Y = features("tall", 0), indicator(60, 0)
+    models = [LSI(), MLSI(), OPLS(), DLE(), LPP(affinity="rbf"), LPP(), CCA(kernel="rbf")]
+    for model in models:
+        with pytest.raises(InvalidInput, match="too large or too small"):
+            model.fit(store(X * 1e160), Y)
+
+
+def test_rows_that_leave_the_range_are_refused_by_transform():
+    X, Y = features("tall", 0), indicator(60, 0)
+    model = OPLS().fit(X * 1e-100, Y)
+    for method in (model.transform, model.label_scores):
+        with pytest.raises(InvalidInput, match="OPLS: X or y holds numbers"):
+            method(X * 1e250)
+    np.testing.assert_allclose(model.transform(X * 1e-100), OPLS().fit(X, Y).transform(X))
+
+
+def test_classes_named_by_floats_beyond_whole_numbers_keep_their_names():
+    """They were cast to int64, with a RuntimeWarning, and two classes could become one."""
+    X, y = features("tall", 0), classes(60, 0)
+    model = LDA().fit(X, y * 1e20 + 1e20)
+    np.testing.assert_array_equal(model.classes_, np.arange(1, 5) * 1e20)
+    np.testing.assert_array_equal(model.components_, LDA().fit(X, y).components_)
+
+
+def test_supervised_lsi_refuses_what_is_not_finite():
+    """It raised numpy's LinAlgError, or warned of an overflow."""
+    for value in (np.nan, 1e160):
+        with pytest.raises(InvalidInput, match="NaN or infinity, or numbers too large"):
+            supervised_lsi(np.full((4, 3), value), np.array([0, 1, 0, 1]), 1)
+
+
+def test_the_width_of_a_gaussian_is_finite_for_rows_that_nearly_meet():
+    """Half the inverse of a median of 5e-324 is infinite, and infinity times 0 is NaN."""
+    graph = gaussian_graph(np.array([[0.0], [2.2e-162], [0.0], [2.2e-162]])).toarray()
+    assert np.isfinite(graph).all()

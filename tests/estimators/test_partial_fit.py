@@ -1,0 +1,253 @@
+"""Streaming: any split and any order of the rows gives the batch answer."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from _support.support import classes, features, indicator
+from scipy import sparse
+from sklearn.base import clone
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
+from labelspan.errors import InvalidInput, InvalidLabels, Mismatch, NotStreaming
+from labelspan.operators import as_operator
+from labelspan.solvers import Statistics
+from labelspan.solvers import problem as solver_base
+
+FAMILY = [
+    LSI(3),
+    LSI(3, center=True),
+    MLSI(3),
+    MLSI(3, center=True, balance=False, scale=None),
+    MLSI(3, form="inverse", alpha=0.2),
+    MLSI(3, form="direct"),
+    MLSI(3, beta=0.0),
+    MLSI(beta=1.0),
+    OPLS(alpha=0.3),
+    CCA(alpha=0.3),
+    CCA(),
+    LDA(alpha=0.3),
+    HSL(laplacian="zhou", alpha=0.3),
+    HSL(laplacian="zhou", edge_weight=[1.0, 2.0, 0.5, 3.0]),
+]
+LABELLED = [model for model in FAMILY if not isinstance(model, LSI)]
+
+
+def labels_for(model, rows, seed=0):
+    return classes(rows, seed) if isinstance(model, LDA) else indicator(rows, seed)
+
+
+def check_same(one, two, X, atol=1e-8):
+    """The same eigenvalues whatever the width of X; the same map up to its width."""
+    np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(one.transform(X), two.transform(X), atol=atol)
+    if hasattr(two, "label_loadings_"):
+        np.testing.assert_allclose(one.label_loadings_, two.label_loadings_, atol=atol)
+        np.testing.assert_allclose(one.label_scores(X), two.label_scores(X), atol=atol)
+    for name in ("mean_", "label_means_", "correlations_", "label_weights_"):
+        if hasattr(two, name):
+            np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=atol)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("model", FAMILY, ids=str)
+def test_any_split_and_order_gives_the_batch_answer(model, seed):
+    rng = np.random.default_rng(seed)
+    X = features("tall", seed)
+    y = labels_for(model, 60, seed)
+    streamed = clone(model)
+    order = rng.permutation(60)
+    kwargs = {"classes": np.arange(4)} if isinstance(model, LDA) else {}
+    for part in np.array_split(order, rng.integers(2, 9)):
+        batch = sparse.csr_array(X[part]) if rng.random() < 0.3 else X[part]
+        streamed.partial_fit(batch, y[part], **kwargs)
+        if rng.random() < 0.3 and streamed._stream.statistics.n > 20:
+            streamed.transform(X)  # results asked for in between must not stick
+    check_same(streamed, clone(model).fit(X, y), X)
+
+
+@pytest.mark.parametrize("model", FAMILY, ids=str)
+def test_merge_joins_two_models(model):
+    X = features("tall", 5)
+    y = labels_for(model, 60, 5)
+    one, two = clone(model), clone(model)
+    kwargs = {"classes": np.arange(4)} if isinstance(model, LDA) else {}
+    one.partial_fit(X[:13], y[:13], **kwargs)
+    two.partial_fit(X[13:], y[13:], **kwargs)
+    before = two.transform(X)
+    check_same(one.merge(two), clone(model).fit(X, y), X)
+    np.testing.assert_array_equal(two.transform(X), before)
+    again = pickle.loads(pickle.dumps(one))
+    np.testing.assert_allclose(again.partial_fit(X, y).transform(X).shape, before.shape)
+
+
+@pytest.mark.parametrize("model", LABELLED, ids=str)
+def test_unlabelled_rows_in_a_stream(model):
+    X = features("tall", 6)
+    y = labels_for(model, 60, 6)
+    hidden = y.copy()
+    hidden[40:] = -1
+    kwargs = {"classes": np.arange(4)} if isinstance(model, LDA) else {}
+    streamed = clone(model)
+    if isinstance(model, MLSI) and model.center:
+        with pytest.raises(Mismatch, match="center=True cannot take rows without labels"):
+            streamed.partial_fit(X, hidden)
+        return
+    streamed.partial_fit(X[50:], hidden[50:], **kwargs)  # a batch with no label at all
+    streamed.partial_fit(X[:50], hidden[:50])
+    check_same(streamed, clone(model).fit(X, hidden), X)
+
+
+def test_targets_that_look_like_labels_in_one_batch():
+    X = features("tall", 7)
+    Y = np.random.default_rng(0).standard_normal((60, 2))
+    Y[30:] = np.sign(Y[30:])
+    streamed = OPLS().partial_fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])
+    check_same(streamed, OPLS().fit(X, Y), X)
+    y = X[:, 0] + 0.1
+    streamed = OPLS().partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    check_same(streamed, OPLS().fit(X, y), X)
+
+
+def test_fit_starts_anew():
+    X, Y = features("tall", 8), indicator(60, 8)
+    model = OPLS(alpha=1.0).partial_fit(X[:30], Y[:30])
+    check_same(model.fit(X[30:], Y[30:]), OPLS(alpha=1.0).fit(X[30:], Y[30:]), X)
+    check_same(model.partial_fit(X[:30], Y[:30]), OPLS(alpha=1.0).fit(X[:30], Y[:30]), X)
+
+
+def test_statistics_keep_the_digits_of_data_far_from_zero():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((500, 3)) + 1e7
+    B = rng.standard_normal((500, 2)) - 1e7
+    joined = None
+    for part in np.array_split(np.arange(500), 17):
+        one = Statistics.of(as_operator(X[part]), B[part])
+        joined = one if joined is None else joined.join(one)
+    exact = X.astype(np.longdouble)
+    exact = exact - exact.mean(axis=0)
+    other = B.astype(np.longdouble)
+    other = other - other.mean(axis=0)
+    np.testing.assert_allclose(joined.xx, (exact.T @ exact).astype(float), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(joined.xb, (exact.T @ other).astype(float), atol=1e-6)
+    naive = X.T @ X - 500 * np.outer(X.mean(axis=0), X.mean(axis=0))
+    assert np.abs(naive - joined.xx).max() > 1e-2
+
+
+def test_float32_streams_stay_float32():
+    X, Y = features("tall", 9).astype(np.float32), indicator(60, 9)
+    streamed = MLSI(3).partial_fit(X[:20], Y[:20]).partial_fit(X[20:], Y[20:])
+    assert streamed.transform(X).dtype == np.float32
+    check_same(streamed, MLSI(3).fit(X, Y), X, atol=1e-5)
+
+
+REFUSED = [
+    (MLSI(kernel="rbf"), "partial_fit needs kernel='linear'.*landmarks"),
+    (MLSI(label_kernel="rbf"), "partial_fit needs label_kernel='linear'"),
+    (LSI(solver="eigen"), "not by solver='eigen'; use solver='auto' or 'gram'"),
+    (OPLS(solver="two-stage"), "not by solver='two-stage'"),
+    (CCA(penalty="l1", alpha=1.0), "cannot take penalty='l1'"),
+    (HSL(), "cannot take laplacian='clique'.*use laplacian='zhou', or fit"),
+    (HSL(laplacian="star"), "cannot take laplacian='star'"),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), REFUSED)
+def test_parameters_that_need_all_rows(model, message):
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(NotStreaming, match=message):
+        model.partial_fit(features("tall", 0), indicator(60, 0))
+
+
+def test_refusals_in_a_stream(monkeypatch):
+    X, Y, y = features("tall", 0), indicator(60, 0), classes(60, 0)
+    model = LDA(alpha=1.0).partial_fit(X[:20], np.minimum(y[:20], 2))
+    with pytest.raises(InvalidLabels, match=r"classes that earlier batches had not: \[3\]; give"):
+        model.partial_fit(X[20:], y[20:])
+    assert model.transform(X).shape == (60, 2)  # and nothing was lost
+    with pytest.raises(InvalidLabels, match="y must have 4 columns as in the first batch"):
+        OPLS().partial_fit(X, Y).partial_fit(X, Y[:, :3])
+    with pytest.raises(InvalidLabels, match="read as indicator, of this one as targets"):
+        OPLS().partial_fit(X, Y).partial_fit(X, Y + 0.5)
+    with pytest.raises(InvalidLabels, match="classes names 3 labels, but y has 4 columns"):
+        OPLS().partial_fit(X, Y, classes=["a", "b", "c"])
+    some = Y.copy()
+    some[3, 1] = np.nan
+    with pytest.raises(InvalidLabels, match="single unknown entries; use fit"):
+        OPLS().partial_fit(X, some)
+    with pytest.raises(InvalidLabels, match="LDA takes one label a row"):
+        LDA().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="X has 5 features, but OPLS is expecting 12"):
+        OPLS().partial_fit(X, Y).partial_fit(X[:, :5], Y)
+    with pytest.raises(InvalidInput, match="fewer than two rows to learn from"):
+        OPLS().partial_fit(X[:1], Y[:1]).transform(X)
+    with pytest.raises(InvalidInput, match="merge joins two models that partial_fit was called on"):
+        OPLS().partial_fit(X, Y).merge(OPLS())
+    with pytest.raises(Mismatch, match="merge needs two models with the same parameters"):
+        OPLS().partial_fit(X, Y).merge(OPLS(alpha=1.0).partial_fit(X, Y))
+    with pytest.raises(InvalidLabels, match="merge needs the same labels"):
+        LDA().partial_fit(X, y).merge(LDA().partial_fit(X, y + 1))
+    with pytest.raises(InvalidInput, match="merge needs the same features"):
+        LSI().partial_fit(X).merge(LSI().partial_fit(X[:, :5]))
+    from labelspan.estimators import streaming
+
+    assert streaming.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
+    monkeypatch.setattr(streaming, "DIRECT_LIMIT", 10)
+    with pytest.raises(InvalidInput, match="12 x 12 array, above the limit of 10 columns"):
+        OPLS().partial_fit(X, Y)
+
+
+OUT_OF_CORE = """
+import os, resource, sys
+import numpy as np
+from labelspan import MLSI
+
+path, rows, columns, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+assert limit < rows * columns * 4
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    np.memmap(path, dtype=np.float32, mode="r", shape=(rows, columns))
+except (OSError, MemoryError):
+    pass
+else:
+    raise SystemExit("the whole array fits below the limit")
+model, step = MLSI(4), 20_000
+for start in range(0, rows, step):
+    size = min(step, rows - start)
+    offset = start * columns * 4
+    X = np.memmap(path, dtype=np.float32, mode="r", offset=offset, shape=(size, columns))
+    model.partial_fit(X, (X[:, :3] > 0).astype(float))
+np.save(path + ".out.npy", model.components_)
+print(model.solver_, model._stream.statistics.n)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address-space limits are Linux's")
+def test_a_stream_larger_than_memory(tmp_path):
+    """3 GiB of float32, as a sparse file, under a limit of 2.5 GiB of address space."""
+    rows, columns = 3 * 2**20, 256
+    path = tmp_path / "stream.f32"
+    rng = np.random.default_rng(0)
+    known = rng.standard_normal((40_000, columns)).astype(np.float32)
+    known[:, :3] *= 3
+    with path.open("wb") as file:
+        file.truncate(rows * columns * 4)
+        file.seek(1_000_000 * columns * 4)
+        file.write(known.tobytes())
+    command = [sys.executable, "-c", OUT_OF_CORE, str(path), str(rows), str(columns)]
+    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [*command, str(int(2.5 * 2**30))],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == ["gram", str(rows)]
+    # The rest of the file is zeros, which add nothing to products about zero.
+    found = np.load(f"{path}.out.npy")
+    expected = MLSI(4).fit(known, (known[:, :3] > 0).astype(float)).components_
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())

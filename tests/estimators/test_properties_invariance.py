@@ -1,0 +1,349 @@
+"""What must not matter, and does not: units, axes, order, repetition, width, threads."""
+
+import numpy as np
+import pytest
+from _support.certificates import ANY, FAMILY, GRAPHS, KERNELS, LINEAR, NAMED, ONE
+from _support.fitting import fit, unit
+from _support.strategies import cases, examples, narrow_scales, ordinary, scales, seeds
+from _support.support import angle
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from labelspan import CCA, HSL, LDA, MLSI, OPLS
+
+FEW = examples(1 / 3)
+SMOOTH = {**LINEAR, **GRAPHS, **KERNELS}
+# An exact method's answer may differ by rounding, here many times that of its condition.
+CLOSE = 1e-7
+
+
+def same_scores(one, two, X, X2=None, *, rows=slice(None), tolerance=CLOSE):
+    """Both models tell the same of the rows: scores for labels, or the space itself."""
+    X2 = X if X2 is None else X2
+    if hasattr(one, "label_scores"):
+        a, b = one.label_scores(X), two.label_scores(X2)
+    else:
+        a, b = unit(one.transform(X)), unit(two.transform(X2))
+        a, b = a @ a.T, b @ b.T
+        b = b if isinstance(rows, slice) else b[:, np.argsort(rows)]
+    if not isinstance(rows, slice):
+        b = b[np.argsort(rows)]
+    np.testing.assert_allclose(b, a, atol=tolerance * max(1.0, np.abs(a).max()))
+
+
+def same_space(one, two, X, X2=None, tolerance=CLOSE):
+    """All components together span the same coordinates, length for length."""
+    X2 = X if X2 is None else X2
+    a, b = unit(one.transform(X)), unit(two.transform(X2))
+    np.testing.assert_allclose(b @ b.T, a @ a.T, atol=tolerance * len(a))
+
+
+# --- units ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", {**LINEAR, **GRAPHS})
+def test_units_of_features_do_not_matter(name):
+    """From 1e-150 to 1e150; alpha is in the units of X squared, and scaled with it."""
+    member = FAMILY[name]
+
+    @FEW
+    @given(cases(kinds=member.kinds, forms=("dense", "csr"), least=2), scales)
+    def check(case, scale):
+        X, y = case.given, case.y
+        with np.errstate(under="ignore"):
+            plain, scaled = fit(member(), X, y), fit(member(scale), X * scale, y)
+        if plain is None or scaled is None:
+            # Beyond the squares' range, a refusal is right.
+            assert plain is scaled or not 1e-140 < scale < 1e140
+            return
+        assert plain.n_components_ == scaled.n_components_
+        np.testing.assert_allclose(unit(scaled.eigenvalues_), unit(plain.eigenvalues_), atol=CLOSE)
+        one, two = unit(plain.transform(X)), unit(scaled.transform(X * scale))
+        np.testing.assert_allclose(two, one, atol=CLOSE)
+        if hasattr(plain, "label_scores"):
+            same_scores(plain, scaled, X, X * scale)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["OPLS", "CCA", "CCA-alpha", "MLSI", "MLSI-inverse"])
+def test_units_of_targets_do_not_matter(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=("targets",)), scales)
+    def check(case, scale):
+        plain = member().fit(case.X, case.y)
+        scaled = member().fit(case.X, case.y * scale)
+        expected = plain.label_scores(case.X)
+        found = scaled.label_scores(case.X) / scale
+        np.testing.assert_allclose(found, expected, atol=CLOSE * np.abs(expected).max())
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["LSI", "MLSI", "OPLS", "CCA", "LDA", "HSL-zhou", "LPP", "DLE"])
+def test_units_of_narrow_features_do_not_matter(name):
+    """float32 from 1e-15 to 1e15."""
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds, dtype=np.float32), narrow_scales)
+    def check(case, scale):
+        X, larger = case.X, case.X * np.float32(scale)
+        assert larger.dtype == np.float32
+        plain, scaled = fit(member(), X, case.y), fit(member(scale), larger, case.y)
+        one, two = unit(plain.transform(X)), unit(scaled.transform(larger))
+        assert two.dtype == np.float32
+        np.testing.assert_allclose(two, one, atol=1e-3)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["OPLS", "CCA", "LDA", "HSL-clique", "HSL-zhou"])
+def test_units_of_single_features_do_not_matter_without_a_penalty(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), seeds)
+    def check(case, seed):
+        powers = np.random.default_rng(seed).integers(-60, 61, size=case.X.shape[1])
+        X = case.X * 2.0**powers
+        same_scores(member().fit(case.X, case.y), member().fit(X, case.y), case.X, X)
+
+    check()
+
+
+# --- axes and order -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_rotation_of_the_features_turns_the_weights_alone(name):
+    member = SMOOTH[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), seeds)
+    def check(case, seed):
+        assume(not name.endswith("poly") or case.X.shape[1] < 5)
+        d = case.X.shape[1]
+        Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0]
+        one, two = member().fit(case.X, case.y), member().fit(case.X @ Q, case.y)
+        assert one.n_components_ == two.n_components_
+        np.testing.assert_allclose(
+            two.eigenvalues_, one.eigenvalues_, atol=CLOSE * one.eigenvalues_.max()
+        )
+        same_space(one, two, case.X, case.X @ Q)
+        same_scores(one, two, case.X, case.X @ Q)
+
+    check()
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_order_of_rows_does_not_matter(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), seeds)
+    def check(case, seed):
+        rows = np.random.default_rng(seed).permutation(len(case.X))
+        one, two = member().fit(case.X, case.y), member().fit(case.X[rows], case.y[rows])
+        loose = 1e-5 if "randomized" in name or "lasso" in name else CLOSE
+        same_scores(one, two, case.X, case.X[rows], rows=rows, tolerance=loose)
+        np.testing.assert_allclose(
+            two.eigenvalues_, one.eigenvalues_, atol=loose * one.eigenvalues_.max()
+        )
+
+    check()
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_order_of_features_does_not_matter(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), seeds)
+    def check(case, seed):
+        order = np.random.default_rng(seed).permutation(case.X.shape[1])
+        X = np.ascontiguousarray(case.X[:, order])
+        one, two = member().fit(case.X, case.y), member().fit(X, case.y)
+        loose = 1e-5 if "randomized" in name or "lasso" in name else CLOSE
+        same_scores(one, two, case.X, X, tolerance=loose)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILY if "LSI-" not in name[:4]])
+def test_the_order_of_labels_does_not_matter(name):
+    member = FAMILY[name]
+    kind = "one a row" if member.kinds == ONE else "indicator"
+
+    @FEW
+    @given(ordinary(kinds=(kind,)), seeds)
+    def check(case, seed):
+        order = np.random.default_rng(seed).permutation(case.y.shape[1])
+        one, two = member().fit(case.X, case.y), member().fit(case.X, case.y[:, order])
+        if hasattr(one, "label_scores"):
+            loose = 1e-5 if "randomized" in name or "lasso" in name else CLOSE
+            found = two.label_scores(case.X)[:, np.argsort(order)]
+            np.testing.assert_allclose(found, one.label_scores(case.X), atol=loose)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [name for name in LINEAR if "inverse" not in name])
+def test_rows_that_come_twice_weigh_twice(name):
+    """With the penalty doubled too, nothing changes but the length of the metric."""
+    member = LINEAR[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds))
+    def check(case):
+        X, y = np.repeat(case.X, 2, axis=0), np.repeat(case.y, 2, axis=0)
+        one, two = member().fit(case.X, case.y), member(np.sqrt(2.0)).fit(X, y)
+        same_space(one, two, case.X)
+        same_scores(one, two, case.X)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FAMILY if FAMILY[name]().center and "poly" not in name]
+)
+def test_a_constant_added_to_centred_features_does_not_matter(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), st.sampled_from([-1000.0, 0.1, 64.0]))
+    def check(case, shift):
+        X = case.X + shift
+        loose = 1e-5 if "lasso" in name or "least-squares" in name else CLOSE
+        one, two = member().fit(case.X, case.y), member().fit(X, case.y)
+        same_scores(one, two, case.X, X, tolerance=loose)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["OPLS", "CCA", "LDA", "HSL-zhou", "MLSI-centred", "LSI-centred"])
+def test_a_constant_feature_has_no_weight(name):
+    """Its mean is rounded, and what that leaves of it must not pass for a feature."""
+    member = FAMILY[name]
+
+    @FEW
+    @given(
+        ordinary(kinds=member.kinds),
+        st.sampled_from([0.1, 0.7, 1e6 / 3, -1e-9 / 3]),
+        st.sampled_from([np.asarray, sparse.csr_array]),
+    )
+    def check(case, constant, store):
+        X = np.column_stack([case.X, np.full(len(case.X), constant)])
+        one, two = member().fit(store(case.X), case.y), member().fit(store(X), case.y)
+        assert one.n_components_ == two.n_components_
+        np.testing.assert_allclose(two.components_[:, :-1], one.components_, rtol=1e-6, atol=1e-9)
+        assert np.abs(two.components_[:, -1]).max() <= 1e-12 * np.abs(two.components_).max()
+
+    check()
+
+
+# --- kinds of labels ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [OPLS, CCA, LDA, HSL, MLSI], ids=lambda kind: kind.__name__)
+def test_classes_are_their_indicator(kind):
+    @FEW
+    @given(ordinary(kinds=("classes",)), st.sampled_from([bool, np.int8, float, sparse.csr_array]))
+    def check(case, convert):
+        Y = (case.y[:, None] == np.unique(case.y)).astype(float)
+        Y = convert(Y) if convert is sparse.csr_array else Y.astype(convert)
+        words = np.array([f"class {number}" for number in case.y])
+        one = kind(alpha=0.5).fit(case.X, case.y)
+        for labels in (Y, words, words.astype(object), case.y[:, None], case.y * 1.0):
+            two = kind(alpha=0.5).fit(case.X, labels)
+            np.testing.assert_allclose(two.components_, one.components_, atol=1e-9)
+            np.testing.assert_allclose(two.label_loadings_, one.label_loadings_, atol=1e-9)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [name for name in LINEAR if not name.startswith("LSI")])
+def test_minus_one_and_nan_say_the_same(name):
+    member = LINEAR[name]
+    kind = "one a row" if member.kinds == ONE else "indicator"
+
+    @FEW
+    @given(cases(kinds=(kind,), unknown=("entries", "rows"), least=4))
+    def check(case):
+        hidden = np.isnan(case.y) | (case.y == -1)
+        marked = [np.where(hidden, mark, case.y) for mark in (-1.0, np.nan)]
+        one, two = (fit(member(), case.X, y) for y in marked)
+        assert (one is None) == (two is None)
+        if one is not None:
+            np.testing.assert_array_equal(one.components_, two.components_)
+
+    check()
+
+
+# --- how many -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", {**LINEAR, **GRAPHS, **KERNELS})
+def test_fewer_components_are_the_first_of_more(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds), seeds)
+    def check(case, seed):
+        every = member().fit(case.X, case.y)
+        some = 1 + seed % every.n_components_
+        few = member().set_params(n_components=some).fit(case.X, case.y)
+        assert few.n_components_ == some
+        np.testing.assert_allclose(few.eigenvalues_, every.eigenvalues_[:some])
+        gaps = np.abs(np.diff(every.eigenvalues_))
+        assume((gaps > 1e-6 * every.eigenvalues_.max()).all())
+        np.testing.assert_allclose(
+            few.transform(case.X),
+            every.transform(case.X)[:, :some],
+            atol=CLOSE * np.abs(every.transform(case.X)).max(),
+        )
+        above = member().set_params(n_components=40)
+        assert fit(above, case.X, case.y) is None
+
+    check()
+
+
+# --- widths ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_float32_is_near_float64(name):
+    """Eigenvalues within 1e-4 of the largest; leading spaces, where a gap of a tenth of the
+    largest eigenvalue parts them from the rest, within an angle of 1e-2.
+    """
+    member = LINEAR[name]
+
+    @FEW
+    @given(ordinary(kinds=member.kinds))
+    def check(case):
+        narrow = case.X.astype(np.float32)
+        condition = np.linalg.cond(case.X - case.X.mean(axis=0))
+        assume(condition < 50)
+        one, two = member().fit(case.X, case.y), member().fit(narrow, case.y)
+        assert two.components_.dtype == two.transform(narrow).dtype == np.float32
+        assert one.n_components_ == two.n_components_
+        top = one.eigenvalues_.max()
+        np.testing.assert_allclose(two.eigenvalues_, one.eigenvalues_, atol=1e-4 * top)
+        gaps = np.append(-np.diff(one.eigenvalues_), np.inf)
+        for m in np.flatnonzero(gaps > 0.1 * top) + 1:
+            spaces = (model.transform(case.X)[:, :m].astype(float) for model in (one, two))
+            assert angle(*spaces) < 1e-2
+
+    check()
+
+
+def test_the_family_is_whole():
+    """Every estimator and every solver has its place among those that are tried."""
+    kinds = {type(member()).__name__ for member in FAMILY.values()}
+    assert kinds == {"LSI", "MLSI", "OPLS", "CCA", "LDA", "HSL", "LPP", "DLE"}
+    used = {getattr(member(), "solver", "auto") for member in FAMILY.values()}
+    assert used >= {"eigen", "gram", "least-squares", "randomized", "two-stage"}
+    assert {*ANY, *NAMED, *ONE} == {kind for member in FAMILY.values() for kind in member.kinds}

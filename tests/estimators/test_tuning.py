@@ -1,0 +1,158 @@
+"""Tuning: shared work must give the scores that separate fits would give."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from _support.support import classes, features, indicator
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, tune
+from labelspan.display import TuningDisplay
+from labelspan.errors import InvalidParameter, Mismatch
+from labelspan.metrics import average_precision
+from labelspan.solvers import shared_basis
+
+mpl.use("Agg")
+
+GRIDS = [
+    (MLSI(), {"n_components": [2, 5], "alpha": [0.1, 3.0], "beta": [0.0, 0.4, 1.0]}),
+    (MLSI(4, form="inverse"), {"alpha": [0.1, 3.0], "beta": [0.2, 0.7]}),
+    (MLSI(3, form="direct", center=True), {"alpha": [0.1, 3.0], "beta": [0.2, 0.7]}),
+    (OPLS(), {"n_components": [1, 3], "alpha": [0.1, 10.0]}),
+    (CCA(2), {"alpha": [0.1, 10.0]}),
+    (HSL(2, laplacian="star"), {"alpha": [0.1, 10.0]}),
+    (LDA(2), {"alpha": [0.1, 10.0]}),
+]
+
+
+def labels_for(model, rows):
+    return classes(rows, 0) if isinstance(model, LDA) else indicator(rows, 0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", ["tall", "low-rank"])
+@pytest.mark.parametrize(("model", "grid"), GRIDS, ids=lambda value: str(value)[:40])
+def test_scores_are_those_of_separate_fits(model, grid, shape, kind):
+    X = features(shape, 3)
+    rows = X.shape[0]
+    y = labels_for(model, rows)
+    truth = np.eye(4)[y] if y.ndim == 1 else y
+    result = tune(model, sparse.csr_array(X) if kind == "sparse" else X, y, cv=3, **grid)
+    assert len(result.candidates) == np.prod([len(values) for values in grid.values()])
+    for candidate in result.candidates:
+        for fold, (train, test) in enumerate(
+            KFold(3, shuffle=True, random_state=0).split(np.arange(rows))
+        ):
+            params = dict(candidate.params)
+            if params.get("beta") == 1.0:
+                params["n_components"] = min(params["n_components"], 4)
+            single = clone(model).set_params(**params).fit(X[train], y[train])
+            expected = average_precision(truth[test], single.label_scores(X[test])).value
+            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+    best = max(result.candidates, key=lambda candidate: candidate.mean)
+    assert result.best_params == best.params
+    assert result.best_score == best.mean
+    assert result.best_estimator.get_params()["alpha"] == best.params["alpha"]
+
+
+def test_a_krylov_space_serves_large_data(monkeypatch):
+    monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
+    monkeypatch.setattr(shared_basis, "_SPACE_TOL", 1e-10)
+    X = features("tall", 4)
+    Y = indicator(60, 4)
+    grid = {"n_components": [2, 4], "alpha": [0.5, 5.0]}
+    for model in (MLSI(), OPLS()):
+        near = tune(model, X, Y, **grid, refit=False)
+        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 1000)
+        exact = tune(model, X, Y, **grid, refit=False)
+        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
+        for one, two in zip(near.candidates, exact.candidates, strict=True):
+            assert one.mean == pytest.approx(two.mean, abs=1e-6)
+        assert not hasattr(near.best_estimator, "components_")
+
+
+def test_unlabelled_rows_train_and_are_not_scored():
+    X, Y = features("tall", 5), indicator(60, 5)
+    hidden = Y.copy()
+    hidden[30:] = -1
+    hidden[2, 1] = np.nan
+    with_rows = tune(MLSI(3), X, hidden, alpha=[0.1, 1.0]).candidates
+    without = tune(MLSI(3), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates
+    assert [c.mean for c in with_rows] != [c.mean for c in without]
+    thin = tune(OPLS(2), X, hidden, alpha=[0.1, 1.0]).candidates
+    same = tune(OPLS(2), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates
+    np.testing.assert_allclose([c.scores for c in thin], [c.scores for c in same])
+
+
+def test_real_targets_and_a_measure_of_ones_own():
+    X = features("tall", 6)
+    result = tune(OPLS(1), X, X[:, :2] * 2 + 0.3, alpha=[0.1, 100.0])
+    assert result.best_params["alpha"] == 0.1
+    own = tune(OPLS(1), X, indicator(60, 0), alpha=[0.1, 1.0], scoring=lambda y, s: float(-s.std()))
+    assert own.best_params["alpha"] == 1.0
+
+
+def test_a_fold_without_labels_scores_zero():
+    X, Y = features("tall", 8), indicator(60, 8)
+    bare = [test for _, test in KFold(3, shuffle=True, random_state=0).split(X)][2]
+    Y[bare] = 0
+    scores = tune(MLSI(3), X, Y, alpha=[1.0], cv=3).candidates[0].scores
+    assert scores[2] == 0.0
+    assert min(scores[:2]) > 0
+
+
+def test_more_components_than_the_rows_hold_are_scored_as_those_there_are():
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.standard_normal((12, 40)), 5, axis=0)
+    Y = np.repeat(rng.random((12, 3)) < 0.5, 5, axis=0).astype(int)
+    found = tune(MLSI(), X, Y, n_components=[50], alpha=[1.0], beta=[0.2], cv=3)
+    assert found.best_params["n_components"] <= 12
+    assert found.best_estimator.n_components_ == found.best_params["n_components"]
+
+
+def test_the_picture():
+    X, Y = features("tall", 7), indicator(60, 7)
+    result = tune(MLSI(), X, Y, n_components=[2, 3], alpha=[0.1, 1.0, 10.0], beta=[0.2, 0.6])
+    shown = TuningDisplay.from_tuning(result)
+    labels = shown.ax_.get_legend_handles_labels()[1]
+    assert {"beta = 0.2", "beta = 0.6", "chosen"} == set(labels)
+    mpl.pyplot.close(shown.figure_)
+
+
+def test_refusals():
+    X, Y = features("tall", 0), indicator(60, 0)
+    with pytest.raises(InvalidParameter, match="estimator must be MLSI, OPLS"):
+        tune(LSI(), X, Y, n_components=[2])
+    with pytest.raises(Mismatch, match="beta is MLSI's, and OPLS has none"):
+        tune(OPLS(), X, Y, beta=[0.5])
+    with pytest.raises(InvalidParameter, match="alpha must have at least one value"):
+        tune(OPLS(), X, Y, alpha=[])
+    with pytest.raises(InvalidParameter, match="MLSI: beta must be a number from 0 to 1, but 3"):
+        tune(MLSI(), X, Y, beta=[0.5, 3])
+    with pytest.raises(Mismatch, match=r"shares nothing between candidates.*GridSearchCV"):
+        tune(OPLS(kernel="rbf"), X, Y, alpha=[1.0])
+    with pytest.raises(Mismatch, match="shares nothing between candidates"):
+        tune(OPLS(penalty="l1", alpha=1.0), X, Y, alpha=[1.0])
+    with pytest.raises(Mismatch, match="label_kernel must be 'linear'"):
+        tune(MLSI(label_kernel="rbf"), X, Y, alpha=[1.0])
+    with pytest.raises(InvalidParameter, match=r"cv must be from 2 to the 60 rows .* but 1 was"):
+        tune(OPLS(), X, Y, alpha=[1.0], cv=1)
+    with pytest.raises(InvalidParameter, match="scoring must be 'average_precision', 'r2'"):
+        tune(OPLS(), X, Y, alpha=[1.0], scoring="f1")
+
+
+def test_wide_rows_are_scored_as_by_separate_fits():
+    X, Y = features("wide", 4), indicator(18, 4)
+
+    def scored(known, scores):
+        return -float(np.square(known - scores).sum())
+
+    found = tune(OPLS(2), X, Y, alpha=[0.5, 5.0], cv=3, scoring=scored, refit=False)
+    for candidate in found.candidates:
+        folds = KFold(3, shuffle=True, random_state=0).split(X)
+        for share, (train, test) in zip(candidate.scores, folds, strict=True):
+            model = clone(OPLS(2)).set_params(**candidate.params).fit(X[train], Y[train])
+            score = scored(Y[test], model.label_scores(X[test]))
+            assert share == pytest.approx(score, abs=1e-8)

@@ -1,0 +1,311 @@
+"""Comparing spaces on a corpus: the protocol, its measures, and what is recommended."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
+from labelspan.evaluation import comparison as protocol
+from labelspan.evaluation.comparison import SETTINGS, TUNED, Evaluation, Facts, evaluate, overall
+from labelspan.evaluation.comparison_report import (
+    page,
+    recommend,
+    tables,
+    write_evaluation,
+)
+from labelspan.evaluation.spaces import (
+    ESTIMATORS,
+    METHODS,
+    RAW,
+    RIDGE,
+    Vectors,
+    embed,
+    judge_retrieval,
+    judge_tagging,
+    make_estimator,
+    ridge_scores,
+    tagging_scores,
+)
+from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
+from labelspan.papers.paper import Results
+
+
+def corpus(count=180, labels=6, seed=0):
+    """Texts whose labels hide behind many words that say nothing of them."""
+    rng = np.random.default_rng(seed)
+    texts, lists = [], []
+    for number in range(count):
+        own = {number % labels, int(rng.integers(labels))}
+        told = [f"word{label}x{rng.integers(6)}" for label in own for _ in range(2)]
+        noise = [f"noise{rng.integers(3)}x{rng.integers(8)}" for _ in range(10)]
+        texts.append(" ".join([*told, *noise]))
+        lists.append([f"label{label}" for label in sorted(own)])
+    return texts, lists
+
+
+@pytest.fixture(scope="module")
+def found():
+    texts, lists = corpus()
+    return evaluate(texts, lists, folds=2, dimensions=6)
+
+
+# --- measures -----------------------------------------------------------------------------
+
+
+def test_tagging_scores_are_ridge_regression():
+    rng = np.random.default_rng(0)
+    X, unseen = rng.normal(size=(60, 5)), rng.normal(size=(9, 5))
+    Y = (rng.random((60, 4)) < 0.4).astype(float)
+    reference = Ridge(alpha=1.0).fit(X, Y).predict(unseen)
+    np.testing.assert_allclose(tagging_scores(X, Y, unseen), reference, atol=1e-8)
+    # One label alone, and labels that all rows carry or none.
+    np.testing.assert_allclose(tagging_scores(X, Y[:, :1], unseen), reference[:, :1], atol=1e-8)
+    Y[:, 1], Y[:, 2] = 0, 1
+    scores = tagging_scores(X, Y, unseen)
+    np.testing.assert_allclose(scores[:, [0, 3]], reference[:, [0, 3]], atol=1e-8)
+    assert (scores[:, 1] == 0).all()
+    assert (scores[:, 2] == 1).all()
+    assert (tagging_scores(X, Y[:, 1:3], unseen) == [0, 1]).all()
+
+
+def test_ridge_scores_are_centred_predictions():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 6))
+    Y = (rng.random((40, 3)) < 0.5).astype(float)
+    model = Ridge(alpha=1.0).fit(X, Y)
+    np.testing.assert_allclose(
+        ridge_scores(X, Y, X)[0], model.predict(X) - Y.mean(axis=0), atol=1e-8
+    )
+
+
+def test_measures_are_those_of_the_metrics():
+    rng = np.random.default_rng(2)
+    vectors = Vectors(rng.normal(size=(30, 4)), rng.normal(size=(12, 4)))
+    known, truth = (rng.random((30, 5)) < 0.4), (rng.random((12, 5)) < 0.4)
+    items = np.arange(0, 30, 2)
+    near = judge_retrieval(vectors, truth, items, known[items])
+    wanted = retrieval_at_k(vectors.test, truth, vectors.train[items], known[items], 10)
+    assert (near["nDCG"], near["Jaccard"]) == (wanted.ndcg, wanted.jaccard)
+    scores, shares = rng.normal(size=(12, 5)), known.mean(axis=0)
+    f1 = f1_scores(truth, scores > threshold_by_share(scores, shares))
+    assert judge_tagging(truth, scores, shares) == {"macro F1": f1.macro, "micro F1": f1.micro}
+    # Fewer items than neighbours asked for.
+    assert judge_retrieval(vectors, truth, items[:4], known[items[:4]])["nDCG"] > 0
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_vectors_have_length_one(method):
+    rng = np.random.default_rng(3)
+    X, unseen = rng.random((40, 8)), rng.random((7, 8))
+    Y = (rng.random((40, 4)) < 0.4).astype(float)
+    vectors = embed(method, X, Y, unseen, 3)
+    assert vectors.dimensions == 3
+    for part in (vectors.train, vectors.test, vectors.first(2).test):
+        np.testing.assert_allclose(np.linalg.norm(part, axis=1), 1.0, atol=1e-5)
+    smaller = embed(method, X, Y, unseen, 2)
+    agree = np.abs((vectors.first(2).test * smaller.test).sum(axis=1))
+    np.testing.assert_allclose(agree, 1.0, atol=1e-3)
+
+
+def test_a_space_of_labels_has_no_more_dimensions_than_they_give():
+    rng = np.random.default_rng(4)
+    X = rng.random((50, 20))
+    classes = np.eye(5)[rng.integers(5, size=50)]
+    for method in ("OPLS", "CCA", "HSL"):
+        assert make_estimator(method, 100, classes).fit(X, classes).n_components_ == 4
+        assert make_estimator(method, 3, classes).fit(X, classes).n_components_ == 3
+    with pytest.raises(InvalidParameter, match="method must be one of LSI, MLSI, OPLS, CCA, HSL"):
+        make_estimator("PCA", 3, classes)
+
+
+# --- protocol -----------------------------------------------------------------------------
+
+
+def test_every_method_is_judged_in_both_settings_and_all_folds(found):
+    methods = [*METHODS, TUNED]
+    assert found.results.distinct("method") == methods
+    assert len(found.results) == len(methods) * 2 * len(SETTINGS)
+    for record in found.results.records:
+        for name in ("macro F1", "micro F1", "nDCG", "Jaccard"):
+            assert 0 <= record[name] <= 1
+    assert found.facts == Facts(180, 180, 0, 6, 2, 2, 6, ())
+    assert set(found.results.only(method=RIDGE).values("dimensions")) == {4}
+    assert (found.results.only(method=RAW).values("seconds") == 0).all()
+
+
+def test_labels_help_where_words_do_not(found):
+    seen = found.results.only(setting="seen")
+    best = seen.only(method="MLSI").mean("nDCG")
+    assert best > seen.only(method="LSI").mean("nDCG") + 0.1
+    assert best > seen.only(method=RAW).mean("nDCG") + 0.1
+    # Labels held out can be learned from the words, too.
+    assert found.results.only(setting="held out", method=RAW).mean("macro F1") > 0.6
+
+
+def test_the_same_seed_gives_the_same_numbers(found):
+    texts, lists = corpus()
+
+    def numbers(result):
+        return [{k: v for k, v in r.items() if k != "seconds"} for r in result.results.records]
+
+    again = evaluate(texts, lists, folds=2, dimensions=6)
+    assert numbers(again) == numbers(found)
+    assert again.tried == found.tried
+    other = evaluate(texts, lists, folds=2, dimensions=6, tune=False, random_state=1)
+    assert numbers(other) != numbers(found)[: len(other.results)]
+
+
+def test_no_space_sees_what_it_is_judged_by(monkeypatch):
+    texts, lists = corpus(120)
+    lists = [own if n % 4 else None for n, own in enumerate(lists)]
+    seen = []
+
+    def spy(method, train, Y, test, dimensions, **params):
+        seen.append((method, train.shape[0], Y.copy(), test.shape[0]))
+        return embed(method, train, Y, test, dimensions, **params)
+
+    monkeypatch.setattr(protocol, "embed", spy)
+    result = evaluate(texts, lists, folds=3, dimensions=4, tune=False)
+    assert (result.facts.labelled, result.facts.unlabelled) == (90, 30)
+    assert [method for method, *_ in seen] == [*METHODS] * 3
+    for _, rows, Y, left_out in seen:
+        # All items but those left out; of six labels, two are held out.
+        assert (rows, left_out) == (90, 30)
+        assert Y.shape == (90, 4)
+        assert (Y == -1).all(axis=1).sum() == 30
+    first = {method: Y for method, _, Y, _ in seen[: len(METHODS)]}
+    assert all(np.array_equal(Y, first[RAW]) for Y in first.values())
+
+
+def test_rare_labels_are_left_out_and_items_drawn_and_both_are_said():
+    texts, lists = corpus(200)
+    lists[0] = [*lists[0], "once"]
+    result = evaluate(texts, lists, folds=2, dimensions=4, most_items=150, tune=False)
+    assert result.facts.items == 150
+    assert "150 of 200 items were drawn at random." in result.facts.notes
+    full = evaluate(texts, lists, folds=2, dimensions=4, tune=False)
+    assert full.facts.notes == (
+        "1 of 7 labels are carried by fewer than 5 items, and were left out.",
+    )
+
+
+def test_progress_is_told_to_the_end():
+    told = []
+    texts, lists = corpus(80)
+    evaluate(
+        texts, lists, folds=2, dimensions=4, progress=lambda done, total: told.append((done, total))
+    )
+    total = 9 + 2 * (len(METHODS) + 1)
+    assert told == [(n, total) for n in range(1, total + 1)]
+
+
+@pytest.mark.parametrize(
+    ("lists", "options", "error", "message"),
+    [
+        ([["a"], ["b"]] * 10, {}, InvalidLabels, "three labels with 6 items each .* there are 2"),
+        ([None] * 20, {}, InvalidLabels, "there are 0"),
+        ([["a"], ["b"], ["c"], []] * 5, {"folds": 1}, InvalidParameter, "folds must be"),
+        ([["a"], ["b"], ["c"], []] * 5, {"held_out": 1.0}, InvalidParameter, "held_out must be"),
+        ([["a", "b", "c"]] * 6 + [None] * 14, {}, InvalidInput, "3 folds need 12 items"),
+    ],
+)
+def test_refusals(lists, options, error, message):
+    with pytest.raises(error, match=f"evaluate: .*{message}"):
+        evaluate(["some words"] * 20, lists, **options)
+
+
+# --- what it says -------------------------------------------------------------------------
+
+
+def made(scores, tuned=None):
+    """Results in which every measure of a method in a fold is the number given."""
+    records = [
+        {
+            "fold": fold,
+            "method": method,
+            "setting": setting,
+            "dimensions": 7,
+            "seconds": 1.0,
+            **dict.fromkeys(("macro F1", "micro F1", "nDCG", "Jaccard"), value),
+        }
+        for method, values in scores.items()
+        for fold, value in enumerate(values)
+        for setting in SETTINGS
+    ]
+    return Evaluation(Facts(9, 9, 0, 3, 1, 3, 7, ()), Results(records), tuned)
+
+
+BASE = {RAW: (0.1, 0.2, 0.3), "LSI": (0.1, 0.1, 0.1), RIDGE: (0.5, 0.5, 0.5)}
+SETTINGS_FOUND = {"dimensions": 20, "alpha": 0.3, "beta": 0.8}
+
+
+def test_overall_is_the_mean_of_two_measures():
+    found = Results([{"macro F1": 0.2, "nDCG": 0.4}, {"macro F1": 0.4, "nDCG": 0.8}])
+    assert overall(found) == pytest.approx(0.45)
+
+
+def test_the_best_space_is_recommended():
+    advice = recommend(made({**BASE, "MLSI": (0.3, 0.3, 0.3), "CCA": (0.4, 0.2, 0.9)}))
+    assert (advice.method, advice.arguments) == ("CCA", "--method cca --dimensions 7")
+    assert "CCA comes to 0.500, against raw features 0.200, LSI 0.100" in advice.reasons[0]
+    assert "+0.000 for labels seen and +0.000 for labels held out" in advice.reasons[-1]
+
+
+def test_other_settings_must_be_better_for_sure():
+    better = made({**BASE, "MLSI": (0.3, 0.4, 0.5), TUNED: (0.4, 0.5, 0.61)}, SETTINGS_FOUND)
+    advice = recommend(better)
+    assert advice.arguments == "--method mlsi --dimensions 20 --alpha 0.3 --beta 0.8"
+    chance = made({**BASE, "MLSI": (0.3, 0.4, 0.5), TUNED: (0.1, 0.3, 0.9)}, SETTINGS_FOUND)
+    advice = recommend(chance)
+    assert advice.arguments == "--method mlsi --dimensions 7"
+    assert "none was better for sure" in advice.reasons[1]
+
+
+def test_it_is_said_when_nothing_beats_the_features():
+    advice = recommend(made({**BASE, RAW: (0.9, 0.9, 0.9), "MLSI": (0.3, 0.3, 0.3)}))
+    assert any("no space beats the raw features" in line for line in advice.reasons)
+
+
+def test_tables_hold_what_was_measured(found):
+    seen, held, tried = tables(found)
+    assert [row[0] for row in seen.rows] == [*METHODS, TUNED]
+    cell = found.results.only(method="MLSI", setting="seen")
+    mlsi = next(row for row in seen.rows if row[0] == "MLSI")
+    assert mlsi[4] == f"{cell.mean('nDCG'):.3f} ± {cell.deviation('nDCG'):.3f}"
+    assert seen.rows != held.rows
+    scores = [float(row[-1]) for row in tried.rows]
+    assert scores == sorted(scores, reverse=True)
+    best = max(found.tried, key=lambda one: one["score"])
+    assert dict(found.tuned) == {name: best[name] for name in ("dimensions", "alpha", "beta")}
+
+
+def test_the_report_needs_no_other_file(found, tmp_path):
+    path, pictured = write_evaluation(tmp_path / "out", found, "My <corpus>", ["9 items & more."])
+    assert pictured
+    text = path.read_text()
+    for part in (
+        "My &lt;corpus&gt;",
+        "9 items &amp; more.",
+        "data:image/png;base64,",
+        "labelspan fit",
+    ):
+        assert part in text
+    assert "<script" not in text
+    assert "http" not in text
+    content = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert len(content["records"]) == len(found.results)
+    assert content["recommended"]["options"]["method"] in {name.lower() for name in ESTIMATORS}
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == ["measures.png", "report.html", "results.json"]
+
+
+def test_without_matplotlib_there_is_no_picture(found, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    path, pictured = write_evaluation(tmp_path, found, "x", [])
+    assert not pictured
+    assert "<img" not in path.read_text()
+    assert "<h2>Measured</h2>" in page(found, "x", [], None)
+    assert not (tmp_path / "measures.png").exists()

@@ -1,0 +1,216 @@
+"""Graphs over rows: what they hold, and their Laplacians."""
+
+import numpy as np
+import pytest
+from _support.support import indicator
+from scipy import sparse
+from scipy.sparse import csgraph
+from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
+
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
+from labelspan.graph import (
+    Laplacian,
+    combine,
+    degrees,
+    gaussian_graph,
+    label_correlation,
+    label_graph,
+    metric_form,
+    neighbor_graph,
+)
+from labelspan.graph.neighbors import find_neighbors, nearest_row
+from labelspan.operators import Sum, as_operator, dottest
+from labelspan.operators.row_graph import read_graph
+
+
+def rows(seed, count=40, columns=5):
+    return np.random.default_rng(seed).standard_normal((count, columns))
+
+
+def dense_neighbors(X, k, near):
+    """The plain twin: a 0/1 matrix, symmetric by union."""
+    order = np.argsort(near + np.diag(np.full(len(X), np.inf)), axis=1)[:, :k]
+    W = np.zeros((len(X), len(X)))
+    np.put_along_axis(W, order, 1.0, axis=1)
+    return np.maximum(W, W.T)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_of_neighbours(kind, seed):
+    X = rows(seed)
+    squares = euclidean_distances(X, squared=True)
+    links = dense_neighbors(X, 4, squares)
+    binary = neighbor_graph(kind(X), 4, weight="binary")
+    np.testing.assert_array_equal(binary.toarray(), links)
+    heat = neighbor_graph(kind(X), 4, gamma=0.3)
+    np.testing.assert_allclose(heat.toarray(), links * np.exp(-0.3 * squares), atol=1e-12)
+    cosines = cosine_similarity(X)
+    cosine = neighbor_graph(kind(X), 4, weight="cosine")
+    twin = dense_neighbors(X, 4, -cosines) * np.maximum(cosines, 0)
+    np.testing.assert_allclose(cosine.toarray(), twin, atol=1e-12)
+
+
+def test_median_width_and_mutual_neighbours():
+    X = rows(3)
+    squares = euclidean_distances(X, squared=True)
+    directed = np.zeros_like(squares)
+    np.put_along_axis(directed, np.argsort(squares, axis=1)[:, 1:5], 1.0, axis=1)
+    width = 0.5 / np.median(squares[directed > 0])
+    found = neighbor_graph(X, 4).toarray()
+    np.testing.assert_allclose(
+        found, np.maximum(directed, directed.T) * np.exp(-width * squares), atol=1e-12
+    )
+    both = neighbor_graph(X, 4, weight="binary", mutual=True).toarray()
+    np.testing.assert_array_equal(both, directed * directed.T)
+    full = gaussian_graph(X).toarray()
+    width = 0.5 / np.median(squares[np.triu_indices(40, 1)])
+    np.testing.assert_allclose(full, np.exp(-width * squares) - np.eye(40), atol=1e-12)
+    np.testing.assert_allclose(gaussian_graph(X, 2.0).toarray()[0, 1], np.exp(-2 * squares[0, 1]))
+
+
+def test_more_neighbours_than_rows_join_all():
+    W = neighbor_graph(rows(0, 6), 50, weight="binary").toarray()
+    np.testing.assert_array_equal(W, 1 - np.eye(6))
+
+
+def test_equal_rows():
+    X = np.ones((6, 3))
+    for graph in (neighbor_graph(X, 2), gaussian_graph(X)):
+        assert np.isfinite(graph.toarray()).all()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_approximate_search_finds_most_and_nothing_wrong(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 6)) @ rng.standard_normal((6, 30))
+    exact = find_neighbors(X, 10, search="exact")[1].reshape(-1, 10)
+    found = find_neighbors(kind(X), 10, search="approximate")[1].reshape(-1, 10)
+    assert all(len(set(row)) == 10 for row in found)
+    assert not (found == np.arange(3000)[:, None]).any()
+    recall = np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)])
+    assert recall > 0.95
+    again = find_neighbors(kind(X), 10, search="approximate")[1].reshape(-1, 10)
+    np.testing.assert_array_equal(found, again)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_nearest_row(kind):
+    rng = np.random.default_rng(1)
+    mix = rng.standard_normal((6, 30))
+    rows, queries = (rng.standard_normal((n, 6)) @ mix for n in (2500, 700))
+    true = euclidean_distances(queries, rows).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_row(kind(queries), kind(rows)), true)
+    found = nearest_row(kind(queries), kind(rows), search="approximate")
+    assert (found == true).mean() > 0.9
+    assert found.min() >= 0
+    few = nearest_row(kind(queries), kind(rows[:40]), search="approximate")
+    np.testing.assert_array_equal(few, euclidean_distances(queries, rows[:40]).argmin(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_label_graph_is_equation_18(seed):
+    Y = indicator(30, seed)
+    Y[5] = 0
+    norms = np.linalg.norm(Y, axis=0)
+    C = (Y.T @ Y) / np.outer(norms, norms)
+    np.testing.assert_allclose(label_correlation(sparse.csr_array(Y)), C, atol=1e-14)
+    W = np.zeros((30, 30))
+    for i in range(30):
+        for j in range(30):
+            if i != j and Y[i].any() and Y[j].any():
+                W[i, j] = Y[i] @ C @ Y[j] / (np.linalg.norm(Y[i]) * np.linalg.norm(Y[j]))
+    graph = label_graph(Y)
+    np.testing.assert_allclose(graph.toarray(), W, atol=1e-13)
+    assert dottest(graph) < 1e-12
+    np.testing.assert_allclose(degrees(graph), W.sum(axis=1), atol=1e-12)
+
+
+def test_an_unused_label_is_like_none():
+    Y = np.array([[1, 0, 0], [1, 1, 0]])
+    assert label_correlation(Y)[2].tolist() == [0, 0, 0]
+    assert np.isfinite(label_graph(Y).toarray()).all()
+
+
+def test_combine_is_equation_16():
+    X, Y = rows(1, 30), indicator(30, 1)
+    W, labels = neighbor_graph(X, 3), label_graph(Y)
+    both = combine([W, labels])
+    beta = W.toarray().sum() / labels.toarray().sum()
+    np.testing.assert_allclose(both.toarray(), W.toarray() + beta * labels.toarray(), atol=1e-12)
+    assert dottest(both) < 1e-12
+    half = combine([W, labels], [1.0, 0.5])
+    np.testing.assert_allclose(half.toarray(), W.toarray() + 0.5 * labels.toarray(), atol=1e-12)
+    with pytest.raises(InvalidInput, match="number 1, counted from 0, has no edge"):
+        combine([W, label_graph(np.eye(30))])
+    with pytest.raises(InvalidParameter, match="weights must be at least 0"):
+        combine([W, labels], [1.0, -1.0])
+    with pytest.raises(InvalidInput, match="one shape and a weight each"):
+        Sum([W, labels], [1.0])
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("make", [neighbor_graph, gaussian_graph], ids=["neighbours", "full"])
+def test_laplacians(make, normalized):
+    graph = make(rows(2))
+    L = Laplacian(graph, normalized=normalized)
+    expected = csgraph.laplacian(graph.toarray(), normed=normalized)
+    np.testing.assert_allclose(L.toarray(), expected, atol=1e-12)
+    assert dottest(L) < 1e-12
+    assert np.linalg.eigvalsh(L.toarray())[0] > -1e-12
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_metric_form(kind, dtype):
+    X = rows(4, 40, 300).astype(dtype)
+    L = Laplacian(neighbor_graph(rows(4)))
+    found = metric_form(as_operator(kind(X)), L)
+    wide = X.astype(np.float64)
+    np.testing.assert_allclose(found, wide.T @ L.toarray() @ wide, atol=1e-10)
+    assert found.dtype == np.float64
+
+
+def test_read_graph():
+    rng = np.random.default_rng(0)
+    W = rng.random((8, 8))
+    W = W + W.T
+    before = W.copy()
+    for kind in (np.asarray, sparse.csr_array, sparse.coo_matrix):
+        read = read_graph(kind(W), 8)
+        np.testing.assert_allclose(read.toarray(), W - np.diag(np.diag(W)))
+        assert read_graph(read, 8) is read
+    np.testing.assert_array_equal(W, before)
+    for kind in (np.asarray, sparse.csr_array):
+        with pytest.warns(LabelspanWarning, match="not symmetric"):
+            read = read_graph(kind(np.triu(W, 1)), 8)
+        np.testing.assert_allclose(read.toarray(), (W - np.diag(np.diag(W))) / 2)
+        with pytest.raises(InvalidInput, match=r"over the 9 rows of X, but has shape \(8, 8\)"):
+            read_graph(kind(W), 9)
+        with pytest.raises(InvalidInput, match="finite weights of at least 0"):
+            read_graph(kind(-W), 8)
+        with pytest.raises(InvalidInput, match="finite weights of at least 0"):
+            read_graph(kind(np.where(W > 1.5, np.nan, W)), 8)
+
+
+def test_a_row_without_neighbours_has_no_normalised_laplacian():
+    W = np.zeros((4, 4))
+    W[0, 1] = W[1, 0] = 1.0
+    graph = read_graph(W, 4)
+    assert Laplacian(graph).toarray()[2].tolist() == [0, 0, 0, 0]
+    with pytest.raises(InvalidInput, match=r"2 row\(s\) without a neighbour, the first is row 2"):
+        Laplacian(graph, normalized=True)
+
+
+def test_bad_parameters():
+    X = rows(0)
+    with pytest.raises(InvalidParameter, match="n_neighbors must be a whole number"):
+        neighbor_graph(X, 0)
+    with pytest.raises(InvalidParameter, match="weight must be one of"):
+        neighbor_graph(X, weight="mean")
+    with pytest.raises(InvalidInput, match=r"gamma=1\.0 has no meaning for weight='binary'"):
+        neighbor_graph(X, weight="binary", gamma=1.0)
+    with pytest.raises(InvalidInput, match="5001 x 5001 array, above the limit of 5000"):
+        gaussian_graph(np.zeros((5001, 1)))
+    with pytest.raises(InvalidLabels, match="0/1 indicator"):
+        label_graph(np.array([[0, -1], [1, 0]]))

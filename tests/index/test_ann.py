@@ -1,0 +1,386 @@
+"""The graph of neighbours as a cache of an index: used, rebuilt, and never trusted."""
+
+import doctest
+import json
+import logging
+import os
+import shutil
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _support.tagged import as_lines, rows
+from typer.testing import CliRunner
+
+from labelspan import LSI, SemanticIndex
+from labelspan.cli import app
+from labelspan.datasets import make_tagged_vectors
+from labelspan.errors import InvalidFile, InvalidParameter, Mismatch
+from labelspan.index import ann
+from labelspan.index.ann import GRAPH, Cache, Graph
+from labelspan.index.vectors import unit_rows
+from labelspan.web.snapshot import Snapshot
+
+needs_usearch = pytest.mark.skipif(
+    find_spec("usearch") is None, reason="usearch is not installed: pip install 'labelspan[ann]'"
+)
+WIDTH = 24
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A saved index of vectors, with labels and metadata to filter by."""
+    folder = tmp_path_factory.mktemp("size") / "index"
+    X = make_tagged_vectors(1500, WIDTH, 40, rank=16, random_state=3).X
+    labels = [["odd" if n % 2 else "even", *(["rare"] if n % 50 == 0 else [])] for n in range(1500)]
+    index = SemanticIndex(vectorizer=None, estimator=LSI(12), approximate_from=1000)
+    index.fit([""] * 1500, labels, vectors=X, metadata=[{"n": n % 3} for n in range(1500)])
+    index.save(folder)
+    np.save(folder.parent / "X.npy", X)
+    return folder
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    return Path(shutil.copytree(original, tmp_path / "index"))
+
+
+@pytest.fixture(scope="module")
+def X(original):
+    return np.load(original.parent / "X.npy")
+
+
+def graph_file(folder):
+    (generation,) = folder.glob("generation-*")
+    return generation / GRAPH
+
+
+def names(hits):
+    return [hit.id for hit in hits]
+
+
+# --- an index and its cache ---------------------------------------------------------------
+
+
+@needs_usearch
+def test_a_large_index_uses_the_graph_that_is_there(folder, X):
+    with SemanticIndex.load(folder) as index:
+        assert (index.approximate_from, index.large) == (1000, True)
+        exact = index.search(X[:20])
+        assert index.search_by_ == "exact"
+        assert index.search_cache().reason == "none was built"
+        assert not graph_file(folder).exists()
+        index.prepare_search()
+        found = index.search(X[:20])
+        assert index.search_by_ == "approximate"
+        assert index.search(X[:20], approximate=False) == exact
+        assert index.search_by_ == "exact"
+    assert np.mean([names(a) == names(b) for a, b in zip(found, exact, strict=True)]) > 0.9
+    with SemanticIndex.load(folder) as other:
+        # From the file: the same answers, and nothing is built.
+        before = graph_file(folder).stat().st_mtime_ns
+        assert other.search(X[:20]) == found
+        assert other.search_by_ == "approximate"
+        assert other.search_cache().vectors == 1500
+        assert graph_file(folder).stat().st_mtime_ns == before
+        other.approximate_from = 2000
+        other.search(X[0])
+        assert other.search_by_ == "exact"
+        other.search(X[0], approximate=True)
+        assert other.search_by_ == "approximate"
+        other.search(X[0], filter={"labels": "rare"}, approximate=True)
+        assert other.search_by_ == "exact"
+
+
+@needs_usearch
+def test_adding_and_removing_keep_the_graph_and_saving_drops_it(folder, X):
+    with SemanticIndex.load(folder, write=True) as index:
+        first = names(index.prepare_search().search(X[7]))[0]
+        index.add(["twin"], [["odd"]], ["twin"], vectors=X[7:8]).remove(first)
+        hits = names(index.search(X[7], 2))
+        assert index.search_by_ == "approximate"
+        assert hits[0] == "twin"
+        assert first not in hits
+        index.save()
+        assert not graph_file(folder).exists()
+        assert names(index.search(X[7], 2)) == hits
+        assert index.search_by_ == "exact"
+        assert names(index.search(X[7], 2, approximate=True)) == hits
+        assert index.search_cache().vectors == 1500
+        assert graph_file(folder).exists()
+
+
+@needs_usearch
+def test_items_and_labels_can_be_searched_by_through_the_graph(folder):
+    with SemanticIndex.load(folder) as index:
+        index.prepare_search()
+        hits = index.search(items=["5", "6"], k=20)
+        assert index.search_by_ == "approximate"
+        assert not {"5", "6"} & set(names(hits))
+        assert len(hits) == 20
+        assert len(index.search(items="5", k=8, filter={"labels": "odd"})) == 8
+        assert index.search_by_ == "approximate"
+
+
+@needs_usearch
+def test_in_memory_the_graph_is_held(X):
+    index = SemanticIndex(vectorizer=None, estimator=LSI(6), approximate_from=10)
+    index.fit([""] * 300, vectors=X[:300]).prepare_search()
+    index.search(X[0])
+    assert index.search_by_ == "approximate"
+    index.fit([""] * 200, vectors=X[:200]).search(X[0])
+    assert index.search_by_ == "exact"
+
+
+def test_without_usearch_search_is_exact_and_says_so(folder, X, monkeypatch):
+    monkeypatch.setattr(ann, "find_spec", lambda name: None)
+    with SemanticIndex.load(folder) as index:
+        hits = index.search(X[:3])
+        assert index.search_by_ == "exact"
+        assert hits == index.search(X[:3], approximate=False)
+        assert index.search_cache() == ann.CacheState(0, 0, "usearch is not installed")
+        for ask in (lambda: index.search(X[0], approximate=True), index.prepare_search):
+            with pytest.raises(Mismatch, match=r"needs usearch.*pip install 'labelspan\[ann\]'"):
+                ask()
+        with pytest.raises(InvalidParameter, match="approximate must be True, False or None"):
+            index.search(X[0], approximate="yes")
+
+
+@pytest.mark.parametrize("given", [-1, 0.5, None])
+def test_the_threshold_is_a_whole_number(given):
+    with pytest.raises(InvalidParameter, match="approximate_from must be a whole number"):
+        SemanticIndex(approximate_from=given).fit(["a", "b"], [["x"], ["y"]])
+
+
+# --- damage -------------------------------------------------------------------------------
+
+
+def damages(content):
+    rng = np.random.default_rng(0)
+    yield "empty", b""
+    yield "cut", content[: len(content) // 2]
+    yield "short", content[:20]
+    yield "longer", content + b"\0"
+    yield "foreign", b"\x93NUMPY" + bytes(5000)
+    for place in [3, 17, 30, 200, *rng.integers(len(content), size=12)]:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        yield f"flipped at {place}", bytes(flipped)
+
+
+@needs_usearch
+@pytest.mark.parametrize("mapped", [True, False])
+def test_a_damaged_graph_is_never_used_and_built_again(folder, X, mapped, caplog):
+    with SemanticIndex.load(folder) as index:
+        good = names(index.prepare_search().search(X[3]))
+        exact = names(index.search(X[3], approximate=False))
+    path = graph_file(folder)
+    content = path.read_bytes()
+    for what, damaged in damages(content):
+        path.write_bytes(damaged)
+        loaded = SemanticIndex.load(folder, verify=False, mapped=mapped)
+        with loaded as index, caplog.at_level(logging.WARNING):
+            assert names(index.search(X[3])) == exact, what
+            assert index.search_by_ == "exact", what
+            assert str(path) in index.search_cache().reason, what
+    assert "is not used" in caplog.text
+    with SemanticIndex.load(folder, mapped=mapped) as index:
+        assert names(index.search(X[3], approximate=True)) == good
+    assert path.read_bytes() == content
+
+
+@needs_usearch
+def test_a_graph_of_others_is_out_of_date(folder, tmp_path, X, monkeypatch):
+    with SemanticIndex.load(folder) as index:
+        index.prepare_search()
+    content = graph_file(folder).read_bytes()
+    other = SemanticIndex(vectorizer=None, estimator=LSI(12), approximate_from=10)
+    other.fit([""] * 1500, vectors=X + 1e-3).save(tmp_path / "other")
+    graph_file(tmp_path / "other").write_bytes(content)
+    with SemanticIndex.load(tmp_path / "other") as loaded:
+        assert "its vectors is another" in loaded.search_cache().reason
+    monkeypatch.setattr(ann.metadata, "version", lambda name: "99.0")
+    with SemanticIndex.load(folder) as loaded:
+        assert "its usearch is another" in loaded.search_cache().reason
+        loaded.search(X[0])
+        assert loaded.search_by_ == "exact"
+        # Built by the one that is installed now, it is used.
+        loaded.prepare_search()
+    with SemanticIndex.load(folder) as loaded:
+        assert loaded.search_cache().vectors == 1500
+
+
+@needs_usearch
+def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
+    with SemanticIndex.load(folder) as index:
+        index.prepare_search()
+    path = graph_file(folder)
+    aside = path.rename(tmp_path / "aside")
+    path.symlink_to(aside)
+    with SemanticIndex.load(folder) as index:
+        assert "no plain file" in index.search_cache().reason
+    path.unlink()
+    path.mkdir()
+    with SemanticIndex.load(folder) as index:
+        assert "no plain file" in index.search_cache().reason
+        # What cannot be written is held.
+        assert index.prepare_search().search_cache().vectors == 1500
+
+
+# --- beside each other --------------------------------------------------------------------
+
+
+@needs_usearch
+def test_searches_go_on_while_one_builds(X, monkeypatch):
+    cache, begun, go_on = Cache(unit_rows(X)), threading.Event(), threading.Event()
+    build, built = Graph.build, []
+
+    def slow(*args, **options):
+        built.append(args)
+        begun.set()
+        go_on.wait(30)
+        return build(*args, **options)
+
+    monkeypatch.setattr(Graph, "build", slow)
+    threads = [threading.Thread(target=cache.prepare) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    assert cache.ready() is None
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert cache.prepare() is cache.ready() is not None
+    assert len(built) == 1
+
+
+@needs_usearch
+def test_readers_and_builders_beside_a_writer(folder, X):
+    failures, stop = [], threading.Event()
+
+    def read(approximate):
+        while not stop.is_set():
+            try:
+                with SemanticIndex.load(folder, verify=False) as reader:
+                    assert len(reader.search(X[:3], approximate=approximate)[0]) == 10
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=read, args=(way,)) for way in (True, None, None)]
+    for thread in threads:
+        thread.start()
+    with SemanticIndex.load(folder, write=True) as writer:
+        for number in range(4):
+            writer.add([""], ids=[f"new{number}"], vectors=X[:1]).save()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(SemanticIndex.load(folder)) == 1504
+
+
+@needs_usearch
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_searched_all_the_same(folder, X):
+    (generation,) = folder.glob("generation-*")
+    with SemanticIndex.load(folder) as index:
+        generation.chmod(0o555)
+        try:
+            index.search(X[0], approximate=True)
+        finally:
+            generation.chmod(0o755)
+        assert index.search_by_ == "approximate"
+    assert not graph_file(folder).exists()
+
+
+@needs_usearch
+def test_a_full_disk_leaves_no_part_of_a_graph(folder, X, monkeypatch, caplog):
+    def full(path, write):
+        raise InvalidFile(f"{path} cannot be written: No space left on device.")
+
+    monkeypatch.setattr("labelspan.index.ann_file.write_whole", full)
+    with SemanticIndex.load(folder) as index, caplog.at_level(logging.WARNING):
+        assert len(index.search(X[0], approximate=True)) == 10
+        assert index.search_by_ == "approximate"
+    assert "held in memory alone" in caplog.text
+    assert not graph_file(folder).exists()
+
+
+# --- the command, the explorer and the page -------------------------------------------------
+
+
+def run(*args, **options):
+    env = {"COLUMNS": "120", "TERM": "dumb"}
+    result = CliRunner().invoke(app, [str(arg) for arg in args], env=env, **options)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    """An index made by the command, which takes 20 items for many."""
+    monkeypatch.setitem(SemanticIndex.__init__.__kwdefaults__, "approximate_from", 20)
+    (tmp_path / "corpus.jsonl").write_text(as_lines(rows()))
+    run("fit", tmp_path / "corpus.jsonl", "-o", tmp_path / "texts", "--dimensions", 6)
+    return tmp_path / "texts"
+
+
+@needs_usearch
+def test_the_command_builds_tells_and_uses_the_graph(texts):
+    about = json.loads(run("info", texts, "--json"))
+    assert about["search"] == "approximate"
+    assert about["search_cache"]["vectors"] == 48
+    assert "48 vectors, 0.0 MB" in run("info", texts)
+    search = ("search", "-i", texts, "-n", 3, "--json")
+    plain, graph, exact = (
+        json.loads(run(*search, "chess", *way)) for way in ((), ("--approximate",), ("--exact",))
+    )
+    assert (plain["search"], graph["search"], exact["search"]) == (*["approximate"] * 2, "exact")
+    assert plain["hits"] == graph["hits"] == exact["hits"]
+    lines = run(*search, "-", input="chess\npaint\n").splitlines()
+    assert [json.loads(line)["query"] for line in lines] == ["chess", "paint"]
+    assert json.loads(lines[0])["hits"] == plain["hits"]
+    graph_file(texts).unlink()
+    about = json.loads(run("info", texts, "--json"))
+    assert (about["search"], about["search_cache"]["reason"]) == ("exact", "none was built")
+    assert "none (none was built)" in run("info", texts)
+    assert json.loads(run(*search, "chess"))["search"] == "exact"
+    assert not graph_file(texts).exists()
+    run(*search, "chess", "--approximate")
+    assert graph_file(texts).exists()
+
+
+def test_without_usearch_the_command_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(ann, "find_spec", lambda name: None)
+    monkeypatch.setitem(SemanticIndex.__init__.__kwdefaults__, "approximate_from", 20)
+    (tmp_path / "corpus.jsonl").write_text(as_lines(rows()))
+    run("fit", tmp_path / "corpus.jsonl", "-o", tmp_path / "texts", "--dimensions", 6)
+    assert "usearch is not installed" in run("info", tmp_path / "texts")
+    assert json.loads(run("search", "-i", tmp_path / "texts", "chess", "--json"))["hits"]
+
+
+@needs_usearch
+def test_the_explorer_builds_the_graph_of_a_large_index(folder, monkeypatch, caplog):
+    with SemanticIndex.load(folder, mapped=False) as index:
+        snapshot = Snapshot(index)
+        index.approximate_from = 2000
+        snapshot.prepare_search()
+        assert not graph_file(folder).exists()
+        index.approximate_from = 1000
+        monkeypatch.setattr(Cache, "prepare", lambda *args: 1 / 0)
+        snapshot.prepare_search()
+        assert "could not be prepared" in caplog.text
+        monkeypatch.undo()
+        snapshot.prepare_search()
+        assert graph_file(folder).exists()
+
+
+@needs_usearch
+def test_the_page_says_what_happens():
+    page = Path(__file__).parent.parent.parent / "docs" / "search.md"
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 8
+    assert result.failed == 0

@@ -1,0 +1,114 @@
+"""SemanticIndex: what it refuses, and with which words."""
+
+import numpy as np
+import pytest
+from _support.topics import corpus, fresh
+from sklearn.exceptions import NotFittedError
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fresh()
+
+
+TEXTS, LABELS, IDS, _ = corpus(8)
+FITS = [
+    ({"texts": []}, "two items or more, but 0 came"),
+    ({"texts": ["one"]}, "two items or more, but 1 came"),
+    ({"texts": "one text"}, "texts must be a list of strings; put one text in a list"),
+    ({"texts": [*TEXTS[:7], None]}, r"texts\[7\] is of type NoneType.*'' where there is no text"),
+    ({"texts": [*TEXTS[:7], "\ud800"]}, r"texts\[7\] holds half a character"),
+    ({"texts": [""] * 8}, "no word to learn from"),
+    ({"ids": ["a", "b", "c", "d", "e", "f", "b", "h"]}, "id 'b' comes twice"),
+    ({"ids": ["a"]}, "there are 8 items and 1 ids"),
+    ({"ids": list(range(8))}, r"ids\[0\] must be a string"),
+    ({"labels": None}, r"MLSI learns from labels, and no item has a known one.*LSI\(\)"),
+    ({"labels": [None] * 8}, "no item has a known one"),
+    ({"labels": [[]] * 8}, "no item has a known one"),
+    ({"labels": LABELS[:3]}, "there are 8 items and 3 entries"),
+    ({"labels": ["game"] * 8}, r"labels\[0\] must be a list of strings"),
+    ({"labels": [[1]] * 8}, r"labels\[0\] must hold strings"),
+    ({"labels": np.eye(8)}, "need label_names"),
+    ({"labels": np.eye(8), "label_names": ["a"]}, "must be 8 different names"),
+    ({"labels": np.full((8, 2), 0.5), "label_names": "ab"}, "an indicator of 0 and 1"),
+    ({"labels": np.array([[1, -1]] * 8), "label_names": "ab"}, "single unknown entries|-1 and 1"),
+    ({"metadata": [{}]}, "there are 8 items and 1 entries"),
+    ({"metadata": [{"a": [1]}] * 8}, r"metadata\[0\] has 'a': \[1\]"),
+    ({"metadata": [{"a": float("nan")}] * 8}, "finite numbers"),
+    ({"metadata": [3] * 8}, "must be a dict"),
+    ({"vectors": np.eye(8)}, r"leave vectors= out, or use SemanticIndex\(vectorizer=None\)"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), FITS)
+def test_what_fit_refuses(wrong, message):
+    given = {"texts": TEXTS, "labels": LABELS, "ids": IDS, **wrong}
+    if len(given["texts"]) < 8 and "texts" in wrong:
+        given |= {"labels": None, "ids": None}
+    index = SemanticIndex()
+    with pytest.raises(InvalidInput, match=message) as caught:
+        index.fit(**given)
+    assert str(caught.value).startswith("fit: ")
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"vectorizer": "bm25"}, "vectorizer must be 'tfidf', a scikit-learn vectoriser or None"),
+        ({"estimator": "MLSI"}, "estimator must be an estimator of labelspan"),
+        ({"folds": 1}, "folds must be a whole number of at least 2"),
+        ({"random_state": None}, "random_state must be a whole number"),
+        ({"estimator": MLSI(beta=2)}, "beta must be a number from 0 to 1"),
+    ],
+)
+def test_what_the_constructor_refuses_in_fit(params, message):
+    with pytest.raises(InvalidParameter, match=message):
+        SemanticIndex(**params).fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda i: i.search(), "give a text, items or labels"),
+        (lambda i: i.search([]), "list of texts is empty"),
+        (lambda i: i.search("a", 0), "k must be a whole number of at least 1, but 0"),
+        (lambda i: i.search(3), "texts must be a list of strings"),
+        (lambda i: i.search(items="nobody"), "There is no item 'nobody'"),
+        (lambda i: i.search(labels="games"), "label 'games'; did you mean 'game'"),
+        (lambda i: i.search("a", filter={"labels": "gone"}), "No item has the label 'gone'"),
+        (lambda i: i.search("a", filter={"tags": "x"}), "filter must be a Filter, or a dict with"),
+        (
+            lambda i: i.search("a", filter={"metadata": {"size": 1}}),
+            "the keys are: free, shelf, year",
+        ),
+        (lambda i: i.search("a", filter={"metadata": 3}), "metadata must be a dict"),
+        (lambda i: i.tag("a", k=-1), "k must be"),
+        (lambda i: i.explain(["a", "b"], "item0"), "one query, not several"),
+        (lambda i: i.explain("a", "nobody"), "There is no item 'nobody'"),
+        (lambda i: i.similar_labels("gone"), "No item has the label 'gone'"),
+        (lambda i: i.add(["a"], ids=["x", "y"]), "there are 1 items and 2 ids"),
+        (lambda i: i.add(["a", "b"], ids=["x", "x"]), "id 'x' comes twice"),
+        (lambda i: i.remove(["item0", "nobody"]), "There is no item 'nobody'"),
+    ],
+)
+def test_what_questions_refuse(index, ask, message):
+    with pytest.raises(InvalidInput, match=message):
+        ask(index)
+    assert len(index) == 60
+
+
+def test_a_failed_fit_leaves_the_old_index(index):
+    twin = fresh()
+    with pytest.raises(InvalidLabels):
+        twin.fit(TEXTS)
+    assert twin.search("chess") == index.search("chess")
+
+
+def test_an_index_that_holds_nothing_says_so():
+    with pytest.raises(NotFittedError, match=r"call fit, or SemanticIndex\.load"):
+        SemanticIndex().search("a")
+    assert repr(SemanticIndex()) == "<SemanticIndex, not fitted>"

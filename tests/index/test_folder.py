@@ -1,0 +1,229 @@
+"""The folder of an index: there and back, one writer, many readers."""
+
+import threading
+
+import numpy as np
+import pytest
+from _support.stored import answers, generation, made
+from _support.topics import corpus
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, SemanticIndex
+from labelspan.errors import InvalidInput, Locked, Mismatch
+from labelspan.index import items as items_module
+
+# --- there and back -----------------------------------------------------------------------
+
+
+def test_a_loaded_index_answers_as_the_saved_one(folder):
+    saved, loaded = made(), SemanticIndex.load(folder)
+    assert answers(loaded) == answers(saved)
+    assert loaded.explain("chess", "item0") == saved.explain("chess", "item0")
+    assert repr(loaded) == repr(saved)
+    assert (loaded.vectorizer, loaded.folds) == ("tfidf", 3)
+    assert loaded.estimator.get_params() == MLSI(5).get_params()
+    assert not loaded.writable
+
+
+def test_arrays_are_mapped_and_not_read(folder):
+    loaded = SemanticIndex.load(folder)
+    for array in (loaded._corpus._vectors._base, loaded._model.estimator.components_):
+        assert not array.flags.writeable
+        assert isinstance(array.base, np.memmap)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LSI(4), CCA(2, alpha=1.0), OPLS(2, alpha=1.0), HSL(2, alpha=1.0), DLE(2), LPP(4), MLSI()],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_estimator_comes_back(estimator, tmp_path):
+    saved = made(40, estimator=estimator).save(tmp_path / "i")
+    loaded = SemanticIndex.load(tmp_path / "i")
+    assert loaded.search("chess player") == saved.search("chess player")
+    assert type(loaded.estimator) is type(estimator)
+
+
+def test_lda_comes_back_for_one_label_an_item(tmp_path):
+    texts, labels, _, _ = corpus(40)
+    one = [own[:1] for own in labels]
+    saved = SemanticIndex(estimator=LDA(alpha=1.0)).fit(texts, one).save(tmp_path / "i")
+    assert SemanticIndex.load(tmp_path / "i").search("chess") == saved.search("chess")
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [
+        CountVectorizer(stop_words=["the", "a"], binary=True),
+        HashingVectorizer(n_features=64, ngram_range=(1, 2)),
+        TfidfVectorizer(use_idf=False, vocabulary=["chess", "photo", "music", "player"]),
+        TfidfVectorizer(strip_accents="unicode", dtype=np.float32, norm="l1"),
+    ],
+    ids=["count", "hashing", "tf", "tfidf"],
+)
+def test_every_plain_vectoriser_comes_back(vectorizer, tmp_path):
+    saved = made(vectorizer=vectorizer, estimator=MLSI(3)).save(tmp_path / "i")
+    loaded = SemanticIndex.load(tmp_path / "i")
+    assert loaded.search("chess player") == saved.search("chess player")
+    assert loaded.vectorizer.get_params() == vectorizer.get_params()
+
+
+def test_words_that_have_no_lower_case_come_back(tmp_path):
+    texts = ["\U0001d400 chess", "photo \u03d2", "chess board", "photo camera"]
+    saved = SemanticIndex().fit(texts, [["a"], ["b"], ["a"], ["b"]]).save(tmp_path / "i")
+    assert SemanticIndex.load(tmp_path / "i").search("chess") == saved.search("chess")
+
+
+def test_vectors_of_ones_own_come_back(tmp_path):
+    X = np.random.default_rng(0).standard_normal((12, 6))
+    index = SemanticIndex(vectorizer=None, estimator=LSI(3)).fit([""] * 12, vectors=X)
+    loaded = SemanticIndex.load(index.save(tmp_path / "i")._folder or tmp_path / "i")
+    assert loaded.vectorizer is None
+    assert loaded.search(X[2]) == index.search(X[2])
+
+
+def test_what_only_code_could_bring_back_is_refused(folder, tmp_path):
+    before = answers(SemanticIndex.load(folder))
+    wrong = [
+        ({"vectorizer": CountVectorizer(tokenizer=str.split, token_pattern=None)}, "bring vectors"),
+        ({"vectorizer": type("Mine", (CountVectorizer,), {})()}, "bring vectors"),
+        ({"estimator": MLSI(3, kernel="rbf", gamma=0.1)}, "kernel='rbf' cannot be written"),
+    ]
+    for params, message in wrong:
+        with pytest.raises(Mismatch, match=message):
+            made(**params).save(folder)
+    assert answers(SemanticIndex.load(folder)) == before
+    assert len(list(folder.glob("generation-*"))) == 1
+
+
+# --- changing -----------------------------------------------------------------------------
+
+
+def test_changes_are_on_disk_when_the_call_returns(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        index.add(["dice card", "radio"], [["game"], None], ["x", "y"], metadata=[{"a": 1}, None])
+        index.remove(["item2", "x"]).add(["volume"], ids=["item3"], replace=True)
+        other = SemanticIndex.load(folder)
+        assert answers(other) == answers(index)
+        assert other.item("item3").text == "volume"
+        assert "x" not in other
+        # Put in order: rows that are gone go, late ones join the array.
+        index.save()
+        assert answers(SemanticIndex.load(folder)) == answers(other)
+        assert index._corpus._vectors._base.shape == (len(index), 5)
+        index.add(["song"], ids=["z"])
+    again = SemanticIndex.load(folder)
+    assert "z" in again
+    assert len(again) == 25
+
+
+def test_numbers_of_rows_are_not_used_twice(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        for _ in range(3):
+            index.add(["song"], ids=["last"]).remove("last")
+        index.add(["chess"], ids=["kept"])
+        assert index._corpus._row(index._corpus.catalogue.rows["kept"]) == 27
+    # What is gone takes no memory.
+    again = SemanticIndex.load(folder)._corpus
+    assert again.catalogue.rows["kept"] == 24
+    assert again._row(24) == 27
+
+
+def test_a_reader_is_for_reading(folder):
+    reader = SemanticIndex.load(folder)
+    texts, labels, ids, _ = corpus(6)
+    for change in (
+        lambda: reader.add(["a"]),
+        lambda: reader.remove("item0"),
+        lambda: reader.fit(texts, labels, ids),
+        reader.save,
+        lambda: reader.save(folder),
+    ):
+        with pytest.raises(Mismatch, match="loaded for reading; load it with write=True"):
+            change()
+    copy = folder.parent / "copy"
+    reader.save(copy)
+    assert answers(SemanticIndex.load(copy)) == answers(reader)
+
+
+def test_a_reader_can_catch_up(folder):
+    reader = SemanticIndex.load(folder)
+    assert not reader.refresh()
+    with SemanticIndex.load(folder, write=True) as writer:
+        writer.add(["chess"], ids=["new"]).remove("item0")
+        # Behind, but at one: what was removed is not given, what was added is not known.
+        assert not {"new", "item0"} & {hit.id for hit in reader.search("chess", 30)}
+        with pytest.raises(InvalidInput, match="removed by a writer; refresh"):
+            reader.item("item0")
+        assert reader.refresh()
+        assert answers(reader) == answers(writer)
+        writer.save()
+        assert answers(reader) == answers(writer)
+        assert reader.refresh()
+        assert not reader.refresh()
+
+
+def test_one_writer_at_a_time(folder):
+    with SemanticIndex.load(folder, write=True):
+        with pytest.raises(Locked, match=r"Another writer has the index in .* open"):
+            SemanticIndex.load(folder, write=True)
+        with pytest.raises(Locked):
+            made().save(folder)
+        assert len(SemanticIndex.load(folder)) == 24
+    with SemanticIndex.load(folder, write=True) as index:
+        index.add(["a"])
+
+
+def test_a_writer_that_refits_keeps_the_old_until_it_saves(folder):
+    texts, labels, ids, _ = corpus(30, seed=3)
+    with SemanticIndex.load(folder, write=True) as index:
+        index.fit(texts, labels, ids).add(["photo"], ids=["later"])
+        assert len(SemanticIndex.load(folder)) == 24
+        index.save()
+        assert len(SemanticIndex.load(folder)) == 31
+
+
+def test_a_slip_of_the_parser_is_not_damage(folder, monkeypatch):
+    load = np.load
+
+    def slips_once(path, **options):
+        monkeypatch.setattr(np, "load", load)
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(np, "load", slips_once)
+    assert len(SemanticIndex.load(folder)) == 24
+
+
+def test_readers_do_not_notice_saves(folder):
+    index, stop, failures, loads = made(), threading.Event(), [], []
+
+    def read():
+        while not stop.is_set():
+            try:
+                with SemanticIndex.load(folder) as reader:
+                    loads.append(len(reader.search("chess", 50)))
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(8):
+        index.save(folder)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(loads) > 2
+    assert len(set(loads)) == 1
+
+
+def test_a_medium_that_cannot_be_written_can_be_read(folder, monkeypatch):
+    before = answers(SemanticIndex.load(folder))
+    for mark in generation(folder).glob("items.sqlite-*"):
+        mark.unlink()
+    monkeypatch.setattr(items_module.os, "access", lambda path, mode: False)
+    assert answers(SemanticIndex.load(folder)) == before
+    assert not list(generation(folder).glob("items.sqlite-*"))

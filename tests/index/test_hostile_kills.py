@@ -1,0 +1,285 @@
+"""SIGKILL at every step of a save, a fit and an add; two writers; a reader beside a writer."""
+
+import sys
+
+import pytest
+from _support.stored import run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+# Children are forked, so that each is a process of its own and costs no import. In a child a
+# hook is told of every file that Python opens, renames or removes below a folder; before the
+# n-th of them the child kills itself. SQLite's own writing is met by delays.
+TOOLS = """
+import os, random, signal, sys, time
+from pathlib import Path
+from _support.hostile import THOROUGH, sentence
+from _support.stored import answers, made
+from _support.tagged import as_lines, rows
+from labelspan import MLSI, SemanticIndex
+from labelspan.cli import app
+from labelspan.errors import LabelspanError, Locked, MissingData
+
+EVENTS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree"}
+root = Path(sys.argv[1])
+out = root / "index"
+
+
+def watched(step):
+    count = 0
+
+    def hook(event, args):
+        nonlocal count
+        if event in EVENTS and args and str(args[0]).startswith(str(out)):
+            count += 1
+            if count == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+def child(task, step=None, delay=None):
+    "Run a task in a process that is killed; gives whether it was killed before its end."
+    number = os.fork()
+    if number == 0:
+        code = 1
+        try:
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            if step is not None:
+                watched(step)
+            task()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        finally:
+            os._exit(code)
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(number, signal.SIGKILL)
+    status = os.waitpid(number, 0)[1]
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0, status
+    return False
+
+
+def state():
+    "What the folder holds: the answers of its index, or nothing."
+    try:
+        with SemanticIndex.load(out) as index:
+            return answers(index)
+    except MissingData:
+        return None
+
+
+def command(*args):
+    return lambda: app([str(arg) for arg in args])
+"""
+
+SAVES = (
+    TOOLS
+    + """
+small, large = made(8, estimator=MLSI(2)), made(14, estimator=MLSI(3))
+states = [None, answers(small), answers(large)]
+seen, kills = set(), 0
+for old, new, index in ((0, 1, small), (1, 2, large)):
+    step = 0
+    while True:
+        step += 1 if THOROUGH else 5
+        killed = child(lambda: index.save(out), step=step)
+        found = states.index(state())
+        assert found in (old, new), (old, step)
+        if not killed:
+            assert found == new
+            break
+        kills += 1
+        seen.add((old, found))
+        # What was left does not bar the next one, who takes it away.
+        if found == new or old == 0:
+            os.path.exists(out) and __import__("shutil").rmtree(out)
+            old and small.save(out)
+    left = {"lock", "manifest.json", SemanticIndex.load(out)._generation}
+    assert set(os.listdir(out)) == left, os.listdir(out)
+assert {(0, 0), (1, 1), (1, 2)} <= seen, seen
+print(kills)
+"""
+)
+
+COMMANDS = (
+    TOOLS
+    + """
+corpus, more = root / "corpus.jsonl", root / "more.jsonl"
+corpus.write_text(as_lines(rows(16)))
+items = rows(40)
+more.write_text(as_lines(items[16:]))
+fit = command("fit", corpus, "--out", out, "--dimensions", 3)
+add = command("add", more, "--index", out)
+random.seed(3)
+kills = 0
+
+
+def length():
+    try:
+        with SemanticIndex.load(out) as index:
+            assert {hit.id for hit in index.search("chess", 99)} <= set(index.ids)
+            return len(index)
+    except MissingData:
+        return 0
+
+
+# A first fit that is killed leaves nothing that bars the next.
+start = time.perf_counter()
+assert not child(fit)
+took = time.perf_counter() - start
+__import__("shutil").rmtree(out)
+for step in (1, 8, 40):
+    kills += child(fit, step=step)
+    assert length() in (0, 16)
+    if length():
+        __import__("shutil").rmtree(out)
+for _ in range(3):
+    kills += child(fit, delay=random.uniform(0.3, 1.0) * took)
+    assert length() in (0, 16)
+    if length():
+        __import__("shutil").rmtree(out)
+assert not child(fit)
+assert length() == 16
+again = command("fit", corpus, "--out", out, "--dimensions", 2, "--force")
+before = state()
+assert not child(again)
+after = state()
+for step in (2, 50, 62):
+    kills += child(again, step=step)
+    assert state() in (before, after)
+# All items of a file are added, or none.
+start = time.perf_counter()
+assert not child(add)
+took = time.perf_counter() - start
+assert length() == 40
+seen = set()
+for round in range(6):
+    if length() == 40:
+        with SemanticIndex.load(out, write=True) as index:
+            index.remove([item["id"] for item in items[16:]])
+    assert length() == 16
+    kills += child(add, delay=random.uniform(0.2, 1.1) * took)
+    seen.add(length())
+assert seen <= {16, 40}, seen
+assert not child(again)
+left = {"lock", "manifest.json", SemanticIndex.load(out)._generation}
+assert set(os.listdir(out)) == left, os.listdir(out)
+print(kills)
+"""
+)
+
+TWO = (
+    TOOLS
+    + """
+from typer.testing import CliRunner
+
+corpus = root / "corpus.jsonl"
+corpus.write_text(as_lines(rows(12)))
+small, large = made(8, estimator=MLSI(2)), made(14, estimator=MLSI(3))
+states = [answers(small), answers(large)]
+small.save(out)
+
+
+def start(task):
+    told, tell = os.pipe()
+    number = os.fork()
+    if number == 0:
+        try:
+            task(tell)
+        finally:
+            os._exit(1)
+    os.close(tell)
+    return number, told
+
+
+def end(number):
+    os.kill(number, signal.SIGKILL)
+    os.waitpid(number, 0)
+
+
+# A writer is there: the second is refused, in a sentence.
+def hold(tell):
+    with SemanticIndex.load(out, write=True):
+        os.write(tell, b".")
+        time.sleep(60)
+
+
+number, told = start(hold)
+os.read(told, 1)
+for args in (
+    ["add", str(corpus), "-i", str(out)],
+    ["fit", str(corpus), "-o", str(out), "--dimensions", "2", "--force"],
+):
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 1 and "Traceback" not in result.output
+    assert "Another writer has the index" in result.output.splitlines()[-1], result.output
+try:
+    large.save(out)
+    raise SystemExit("two writers")
+except Locked as error:
+    sentence(error)
+assert state() == states[0]
+# Killed, it leaves no lock behind.
+end(number)
+result = CliRunner().invoke(app, ["add", str(corpus), "-i", str(out), "--replace"])
+assert result.exit_code == 0, result.output
+small.save(out)
+
+
+# Two that write in turn, and one that reads beside them.
+def write(index):
+    def task(tell):
+        while True:
+            try:
+                index.save(out)
+                os.write(tell, b".")
+            except Locked:
+                os.write(tell, b"l")
+
+    return task
+
+
+pairs = [start(write(small)), start(write(large))]
+seen, reads = set(), 0
+until = time.monotonic() + (20 if THOROUGH else 1)
+while time.monotonic() < until or len(seen) < 2:
+    seen.add(states.index(state()))
+    reads += 1
+marks = b""
+for number, told in pairs:
+    end(number)
+    while chunk := os.read(told, 1 << 16):
+        marks += chunk
+assert marks.count(b".") > 4
+assert state() in states
+print(reads, marks.count(b"."), marks.count(b"l"))
+"""
+)
+
+
+def numbers(script, folder):
+    done = run(script, folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_a_save_killed_at_any_step(tmp_path):
+    (kills,) = numbers(SAVES, tmp_path)
+    assert kills > 12
+
+
+def test_the_commands_killed_at_many_moments(tmp_path):
+    (kills,) = numbers(COMMANDS, tmp_path)
+    assert kills > 6
+
+
+def test_two_writers_and_a_reader(tmp_path):
+    reads, saves, waits = numbers(TWO, tmp_path)
+    print(f"\n{reads} reads beside {saves} saves, {waits} refused")
+    assert reads > 4

@@ -1,0 +1,159 @@
+"""SemanticIndex: labels, tags, and reading the space through them."""
+
+import numpy as np
+import pytest
+from _support.topics import WORDS, corpus, fresh
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.errors import InvalidParameter
+from labelspan.index.tagger import calibrate
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fresh()
+
+
+# --- labels and tags ---------------------------------------------------------------------
+
+
+def test_tags_are_ranked_and_know_their_threshold(index):
+    tags = index.tag("chess and music", 3)
+    assert [tag.probability for tag in tags] == sorted((t.probability for t in tags), reverse=True)
+    assert {tag.label for tag in tags} == set(WORDS)
+    assert all(tag.chosen == (tag.probability >= tag.threshold) for tag in tags)
+    assert tags[-1].label == "image"
+    assert not tags[-1].chosen
+    both = index.tag(["chess and music", ""], 2)
+    assert [tag.label for tag in both[0]] == [tag.label for tag in tags[:2]]
+
+
+def test_tags_hold_on_unseen_texts(index):
+    texts, labels, _, _ = corpus(90, seed=5)
+    found = [{tag.label for tag in tags if tag.chosen} for tags in index.tag(texts, 3)]
+    agreeing = [set(own) == got for own, got in zip(labels, found, strict=True)]
+    assert np.mean(agreeing) > 0.8
+
+
+def test_probabilities_come_from_scores_of_unseen_items():
+    rng = np.random.default_rng(0)
+    words = [f"word{n}" for n in range(900)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(80)]
+    labels = [["heads"] if toss else ["tails"] for toss in rng.random(80) < 0.5]
+    index = SemanticIndex(estimator=MLSI(20, alpha=0.01)).fit(texts, labels)
+    own = [
+        next(tag.probability for tag in tags if [tag.label] == label)
+        for tags, label in zip(index.tag(texts), labels, strict=True)
+    ]
+    # The space knows the tosses of its own items by heart, and nothing of any other's.
+    assert np.mean(own) < 0.75
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_calibration_is_logistic_regression(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.standard_normal((400, 5)) * [1, 0.01, 30, 1, 1] + [0, 5, 0, 0, 0]
+    chance = 1 / (1 + np.exp(-(scores * [2, 200, 0.1, 8, 1] - [1, 1000, 0, 6, 3])))
+    targets = (rng.random((400, 5)) < chance).astype(float)
+    found = calibrate(scores, targets)
+    standard = (scores - scores.mean(axis=0)) / scores.std(axis=0)
+    for j in range(5):
+        # Platt's targets are weights on both answers.
+        positive = targets[:, j].sum()
+        soft = np.where(targets[:, j] > 0, (positive + 1) / (positive + 2), 1 / (402 - positive))
+        column, answers = np.tile(standard[:, [j]], (2, 1)), np.repeat([1, 0], 400)
+        twin = LogisticRegression(C=100, tol=1e-8)
+        twin.fit(column, answers, sample_weight=np.concatenate([soft, 1 - soft]))
+        expected = twin.predict_proba(standard[:, [j]])[:, 1]
+        ours = 1 / (1 + np.exp(-(found.slope[j] * scores[:, j] + found.offset[j])))
+        np.testing.assert_allclose(ours, expected, atol=1e-3)
+        chosen = ours >= ours[:, None]
+        best = (2 * (chosen * targets[:, j]).sum(axis=1) / (chosen.sum(axis=1) + positive)).max()
+        assert f1_score(targets[:, j], ours >= found.thresholds[j]) == pytest.approx(best)
+
+
+def test_calibration_survives_what_cannot_be_learned():
+    rng = np.random.default_rng(0)
+    split = rng.random((50, 1))
+    wanted = (split > 0.5).astype(float)
+    scores = np.concatenate([split, -split, np.ones((50, 1)), split], axis=1)
+    targets = np.concatenate([wanted, wanted, wanted, np.zeros((50, 1))], axis=1)
+    found = calibrate(scores, targets)
+    assert np.isfinite([found.slope, found.offset, found.thresholds]).all()
+    # Scores that run against the label, or say nothing, leave its share.
+    assert found.slope[1] == 0
+    assert 1 / (1 + np.exp(-found.offset[1])) == pytest.approx(wanted.mean(), abs=0.02)
+    assert 1 / (1 + np.exp(-found.offset[3] - found.slope[3])) < 0.1
+
+
+def test_an_indicator_is_the_same_as_lists():
+    texts, labels, ids, _ = corpus()
+    labels[4] = labels[9] = None
+    names = sorted(WORDS)
+    Y = np.array([[-1] * 3 if own is None else [n in own for n in names] for own in labels], float)
+    lists = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    for form in (Y, sparse.csr_array(Y)):
+        twin = SemanticIndex(estimator=MLSI(5)).fit(texts, form, ids, label_names=names)
+        assert twin.search("chess", 9) == lists.search("chess", 9)
+        assert twin.tag("chess") == lists.tag("chess")
+        assert twin.item("item4").labels is None
+
+
+def test_similar_labels_share_items():
+    texts, labels, ids, _ = corpus()
+    labels = [[*own, "fun"] if "game" in own else own for own in labels]
+    index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids)
+    near = index.similar_labels("fun")
+    assert near[0][0] == "game"
+    assert near[0][1] == pytest.approx(1, abs=1e-6)
+    assert all(0 < score <= 1 for _, score in near)
+
+
+# --- reading the space -------------------------------------------------------------------
+
+
+def test_shares_add_up_to_the_score(index):
+    hit = index.search("crop a photo", 1)[0]
+    why = index.explain("crop a photo", hit.id, n=8)
+    assert why.score == pytest.approx(hit.score, abs=1e-6)
+    shares = index._query("crop a photo", (), ())[0][0] * index._corpus.vectors([hit.id])[0]
+    assert sum(a.share for a in why.axes) == pytest.approx(shares[shares > 0].sum(), abs=1e-6)
+    every = index.explain("crop a photo", hit.id, n=1000)
+    # Words with a negative share are not shown; the rest cannot be less than the whole.
+    assert sum(word.share for word in every.words) >= hit.score - 1e-6
+    assert {word.word for word in every.words} <= {"crop", "a", "photo", "crop a", "a photo"}
+    assert {w.word for w in every.words if w.shared} == {
+        w.word for w in every.words if f" {w.word} " in f" {hit.text} "
+    }
+    assert {label.label for label in why.labels} == set(hit.labels)
+
+
+def test_an_axis_is_read_at_the_end_where_both_lie(index):
+    for query, label in (("chess dice", "game"), ("radio song", "sound"), ("photo", "image")):
+        why = index.explain(query, index.search(query, 1)[0].id)
+        best = why.axes[0]
+        assert best.words == getattr(best.axis.words, best.end)
+        coordinates = index._query(query, (), ())[0][0]
+        ends = {a.end: np.sign(coordinates[a.axis.number]) for a in why.axes}
+        assert ends == {"high": 1, "low": -1}
+        assert label in [entry.name for axis in why.axes[:3] for entry in axis.labels]
+
+
+def test_an_explanation_of_items_and_labels_has_no_words(index):
+    why = index.explain(None, "item3", items="item0", labels="game")
+    assert why.words == ()
+    assert why.axes
+
+
+def test_axes_have_words_and_labels_at_both_ends(index):
+    axes = index.axes(2)
+    assert [axis.number for axis in axes] == list(range(8))
+    names = {entry.name for axis in axes[:4] for end in axis.labels for entry in end}
+    assert names == set(WORDS)
+    assert all(len(end) <= 2 for axis in axes for end in (*axis.words, *axis.labels))
+    assert index.axes(2, [3]) == axes[3:4]
+    with pytest.raises(InvalidParameter, match="axes 0 to 7, but 8"):
+        index.axes(numbers=[8])

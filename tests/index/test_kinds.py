@@ -1,0 +1,140 @@
+"""SemanticIndex: other texts, vectors and estimators."""
+
+import warnings
+
+import numpy as np
+import pytest
+from _support.topics import WORDS, corpus, fresh
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
+from labelspan.errors import InvalidInput, Mismatch
+from labelspan.index.vectorizer import default_vectorizer
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fresh()
+
+
+def test_texts_in_other_languages():
+    pairs = {
+        "game": [
+            "игра в шахматы",
+            "国际象棋游戏",
+            "शतरंज का खेल",
+            "لعبة الشطرنج",
+            "チェスのゲーム",
+            "",
+        ],
+        "mail": ["читать почту", "阅读电子邮件", "डाक पढ़ना", "قراءة البريد", "メールを読む", ""],
+    }
+    texts = [text for own in pairs.values() for text in own]
+    labels = [[name] for name, own in pairs.items() for _ in own]
+    index = SemanticIndex(estimator=MLSI(6)).fit(texts, labels)
+    queries = {
+        "шахматы": "0",
+        "象棋": "1",
+        "शतरंज": "2",
+        "الشطرنج": "3",
+        "ゲーム": "4",
+        "почту": "6",
+    }
+    for query, expected in queries.items():
+        assert index.search(query, 1)[0].id == expected
+    assert index.search("") == []
+    assert len(index.tag("")) == 2
+    words = set(default_vectorizer(2).build_analyzer()("पढ़ना 象棋, naïve C3PO"))
+    assert {"पढ़ना", "象", "棋", "象 棋", "naïve", "c3po"} <= words
+
+
+def test_vectors_of_ones_own():
+    rng = np.random.default_rng(0)
+    labels = [["even"] if n % 2 == 0 else ["odd"] for n in range(40)]
+    X = rng.standard_normal((40, 12)) + 3 * np.array([[1, -1][n % 2] for n in range(40)])[:, None]
+    results = []
+    for form in (X, sparse.csr_array(X), X.astype(np.float32)):
+        index = SemanticIndex(vectorizer=None, estimator=MLSI(4)).fit(
+            [""] * 40, labels, vectors=form
+        )
+        results.append([h.id for h in index.search(X[3], 5)])
+        assert index.search(X[3:5], 5)[0] == index.search(X[3], 5)
+    assert results[0] == results[1] == results[2]
+    assert index.search(X[3], 1)[0].id == "3"
+    assert index.tag(X[1], 1)[0].label == "odd"
+    assert index.axes(3)[0].words.high == []
+    assert index.add(["new"], ids=["x"], vectors=X[:1]).search(X[0], 1)[0].score > 0.999
+    with pytest.raises(Mismatch, match="a query is a vector"):
+        index.search("a text")
+    with pytest.raises(Mismatch, match="takes vectors; give vectors="):
+        index.add(["a text"])
+    with pytest.raises(InvalidInput, match="must have 12 columns as in fit, but have 3"):
+        index.search(np.ones(3))
+    with pytest.raises(InvalidInput, match="there are 2 items and 1 rows"):
+        index.add(["", ""], vectors=X[:1])
+    with pytest.raises(InvalidInput, match="NaN"):
+        index.add([""], vectors=np.full((1, 12), np.nan))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LSI(4), MLSI(4), OPLS(2, alpha=1.0), CCA(2, alpha=1.0), HSL(2, alpha=1.0), DLE(2), LPP(4)],
+    ids=lambda e: type(e).__name__,
+)
+def test_every_estimator_serves(estimator):
+    texts, labels, ids, _ = corpus()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        index = SemanticIndex(estimator=estimator).fit(texts, labels, ids)
+    assert all(0 <= hit.score <= 1 for hit in index.search("chess", 60))
+    # Also where the space has its origin at the mean, a text without words is nowhere.
+    assert index.search(["", "unheard"]) == [[], []]
+    assert len(index.tag("chess")) == 3
+    assert len(index.axes(2)) == index._model.estimator.n_components_
+    assert not hasattr(estimator, "components_")
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [CountVectorizer(), HashingVectorizer(n_features=256), TfidfVectorizer(analyzer="char")],
+    ids=lambda v: type(v).__name__,
+)
+def test_scikit_learns_vectorisers_serve(vectorizer):
+    texts, labels, ids, _ = corpus()
+    index = SemanticIndex(vectorizer=vectorizer, estimator=MLSI(6)).fit(texts, labels, ids)
+    assert "game" in index.search("chess puzzle", 1)[0].labels
+    assert index.explain("chess puzzle", "item0").axes is not None
+
+
+def test_without_labels():
+    texts, _, ids, _ = corpus()
+    index = SemanticIndex(estimator=LSI(5)).fit(texts, ids=ids)
+    assert index.search("chess", 1)
+    assert index.labels == {}
+    assert index.axes(2)[0].labels.high == []
+    with pytest.raises(Mismatch, match="fitted without labels"):
+        index.tag("chess")
+
+
+def test_unlabelled_items_count_for_the_words():
+    texts, labels, ids, _ = corpus()
+    some = [own if n % 3 else None for n, own in enumerate(labels)]
+    index = SemanticIndex(estimator=MLSI(6)).fit(texts, some, ids)
+    assert index.labels.keys() == set(WORDS)
+    assert index.item("item3").labels is None
+    assert index.tag("radio", 1)[0].label == "sound"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+def test_a_handful_of_items(count):
+    texts, labels, ids, _ = corpus(count)
+    index = SemanticIndex().fit(texts, labels, ids)
+    assert index.search(texts[0], 1)[0].score == pytest.approx(1, abs=1e-5)
+    assert index.tag(texts[0])
+
+
+def test_the_same_seed_gives_the_same_index(index):
+    twin = fresh()
+    assert twin.search(["chess", "photo"]) == index.search(["chess", "photo"])
+    assert twin.tag("radio") == index.tag("radio")

@@ -1,0 +1,216 @@
+"""SemanticIndex: searching, and items that come and go."""
+
+import numpy as np
+import pytest
+from _support.topics import WORDS, corpus, fresh
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.errors import InvalidInput
+from labelspan.index import Filter
+from labelspan.index.vectorizer import default_vectorizer
+from labelspan.index.vectors import Vectors, unit_rows
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fresh()
+
+
+# --- searching ---------------------------------------------------------------------------
+
+
+def test_search_is_the_cosine_with_every_item(index):
+    texts, labels, ids, _ = corpus()
+    X = default_vectorizer(60).fit(texts)
+    names = sorted(WORDS)
+    Y = np.array([[name in own for name in names] for own in labels], dtype=float)
+    space = MLSI(8).fit(X.transform(texts), Y)
+    Z = space.transform(X.transform(texts)).astype(float)
+    q = space.transform(X.transform(["crop a photo"]))[0].astype(float)
+    cosines = Z @ q / np.linalg.norm(Z, axis=1) / np.linalg.norm(q)
+    hits = index.search("crop a photo", 7)
+    np.testing.assert_allclose([h.score for h in hits], np.sort(cosines)[::-1][:7], atol=1e-5)
+    for hit in hits:
+        row = ids.index(hit.id)
+        assert hit.text == texts[row]
+        assert hit.labels == tuple(labels[row])
+        assert abs(hit.score - cosines[row]) < 1e-5
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("count", "k"), [(5, 10), (64, 1), (200, 3), (200, 4), (1000, 10), (1000, 999)]
+)
+def test_the_best_of_many_are_those_of_a_full_sort(count, k, ties):
+    rng = np.random.default_rng(count + k)
+    drawn = rng.standard_normal((count, 3))
+    rows = unit_rows(drawn.round() if ties else drawn)
+    vectors, query = Vectors(rows[: count // 2]), unit_rows(rng.standard_normal((1, 3)))
+    vectors.append(rows[count // 2 :])
+    vectors.drop(np.array([1, count - 1]))
+    allowed = rng.random(count) < 0.7
+    for mask in (None, allowed):
+        open_rows = [
+            r for r in range(count) if r not in {1, count - 1} and (mask is None or mask[r])
+        ]
+        scores = (rows * query[0].astype(float)).sum(axis=1)
+        best = sorted((r for r in open_rows if scores[r] > 1e-6), key=lambda r: (-scores[r], r))
+        ((found, given),) = vectors.top(query, k, None if mask is None else mask & vectors.alive)
+        assert found.tolist() == best[:k]
+        np.testing.assert_array_equal(given, np.clip(scores[best[:k]], 0, 1))
+
+
+def test_scores_fall_and_lie_between_0_and_1(index):
+    hits = index.search("music", 100)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    # Items on the other side of the space are no answers, however many are asked for.
+    assert len(hits) < len(index)
+
+
+def test_several_texts_are_as_many_searches(index):
+    queries = ["chess", "", "paint a picture", "unheard"]
+    together = index.search(queries, 5)
+    for found, query in zip(together, queries, strict=True):
+        alone = index.search(query, 5)
+        assert found == alone
+    assert together[1] == together[3] == []
+
+
+def test_search_by_items_leaves_them_out(index):
+    hits = index.search(items=["item0", "item3"], k=60)
+    assert not {"item0", "item3"} & {hit.id for hit in hits}
+    both = index._corpus.vectors(["item0", "item3"]).mean(axis=0)
+    score = float(unit_rows(both[None])[0] @ index._corpus.vectors([hits[0].id])[0])
+    assert hits[0].score == pytest.approx(score, abs=1e-6)
+
+
+def test_search_by_label_finds_its_items(index):
+    for label in WORDS:
+        assert all(label in hit.labels for hit in index.search(labels=label, k=8))
+
+
+def test_text_items_and_labels_together_are_a_mean(index):
+    parts = [index._query(*part)[0][0] for part in (("radio", (), ()), (None, ("item2",), ()))]
+    parts.append(index._query(None, (), ("image",))[0][0])
+    mixed = index._query("radio", ("item2",), ("image",))[0][0]
+    np.testing.assert_allclose(mixed, unit_rows(np.sum(parts, axis=0)[None])[0], atol=1e-6)
+    hits = index.search("radio", 5, labels=["image"], items="item2")
+    assert hits[0].score == pytest.approx(
+        float(mixed @ index._corpus.vectors([hits[0].id])[0]), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "test"),
+    [
+        ({"labels": ["game", "sound"]}, lambda h: {"game", "sound"} <= set(h.labels)),
+        ({"any_labels": ("game", "sound")}, lambda h: {"game", "sound"} & set(h.labels)),
+        ({"without": "image"}, lambda h: "image" not in h.labels),
+        ({"metadata": {"year": 2003}}, lambda h: h.metadata["year"] == 2003),
+        ({"metadata": {"year": [2001, 2002]}}, lambda h: h.metadata["year"] in (2001, 2002)),
+        ({"metadata": {"year": lambda y: y > 2002}}, lambda h: h.metadata["year"] > 2002),
+        ({"metadata": {"free": True, "shelf": "a"}}, lambda h: h.metadata["free"]),
+        (Filter(labels=("game",), metadata={"shelf": "b"}), lambda h: h.metadata["shelf"] == "b"),
+    ],
+)
+def test_filters_are_those_of_a_plain_loop(index, given, test):
+    everything = index.search("player", 60)
+    expected = [hit.id for hit in everything if test(hit)]
+    if isinstance(given, Filter):
+        expected = [h.id for h in everything if test(h) and "game" in h.labels]
+    assert [hit.id for hit in index.search("player", 60, given)] == expected
+    assert expected
+
+
+def test_true_is_not_one_in_a_filter():
+    texts, labels, ids, _ = corpus(6)
+    tables = [{"x": value} for value in (True, 1, 1.0, False, 0, None)]
+    index = SemanticIndex().fit(texts, labels, ids, metadata=tables)
+    wanted = [(True, {0}), (1, {1, 2}), (0, {4}), (None, {5}), ("1", set())]
+    for value, rows in wanted:
+        mask = index._corpus.catalogue.mask(Filter(metadata={"x": value}), 6)
+        assert set(np.flatnonzero(mask)) == rows
+
+
+def test_ties_are_settled_by_order_and_blocks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(0)
+    base = unit_rows(rng.standard_normal((40, 5)))
+    base[10:20] = base[3]
+    vectors = Vectors(base)
+    vectors.append(base[3:5])
+    vectors.drop(np.array([12]))
+    queries = np.concatenate([base[3:4], unit_rows(rng.standard_normal((9, 5)))])
+    ranked = vectors.top(queries, 6)
+    assert ranked[0][0].tolist() == [3, 10, 11, 13, 14, 15]
+    monkeypatch.setattr("labelspan.index.vectors._SCORES_AT_ONCE", 50)
+    for (rows, scores), (more, others) in zip(ranked, vectors.top(queries, 6), strict=True):
+        np.testing.assert_array_equal(rows, more)
+        np.testing.assert_array_equal(scores, others)
+
+
+# --- items -------------------------------------------------------------------------------
+
+
+def test_an_added_item_lies_where_its_text_says():
+    index = fresh()
+    text = corpus()[0][5]
+    index.add([text, "unheard", ""], ids=["twin", "odd", "void"])
+    assert len(index) == 63
+    np.testing.assert_array_equal(index._corpus.vectors(["twin"]), index._corpus.vectors(["item5"]))
+    assert index.search(text, 2)[1].score == pytest.approx(1)
+    assert index.item("twin").labels is None
+    assert "void" not in {hit.id for hit in index.search(["chess", "photo"], 63)[0]}
+
+
+def test_a_new_label_can_be_searched_and_filtered_by():
+    index = fresh()
+    index.search(labels="game")
+    index.add(["song tune radio", "song mixer"], [["live"], ["live", "sound"]], ["n1", "n2"])
+    # What tells games from the rest depends on the rest, which has changed.
+    mean = index._corpus.vectors(index.ids).mean(axis=0, dtype=float)
+    np.testing.assert_allclose(index._corpus.moments()[0], mean, atol=1e-12)
+    assert index.labels["live"] == 2
+    assert index.search(labels="live", k=2)[0].labels
+    assert {h.id for h in index.search("song", 9, {"labels": "live"})} == {"n1", "n2"}
+    assert "live" not in {tag.label for tag in index.tag("song", 99)}
+
+
+def test_removed_items_are_gone():
+    index = fresh()
+    index.remove(["item0", "item7"]).remove("item9")
+    assert len(index) == 57
+    assert "item0" not in index
+    assert not {"item0", "item7", "item9"} & {h.id for h in index.search("chess", 60)}
+    # What is gone takes no place among the best.
+    assert len(index.search(corpus()[0][0], 5)) == len(index.search(corpus()[0][7], 5)) == 5
+    with pytest.raises(InvalidInput, match="no item 'item0' in the index; did you mean"):
+        index.item("item0")
+    index.remove(index.ids)
+    assert len(index) == 0
+    assert index.search("chess") == []
+
+
+def test_ids_are_not_taken_twice():
+    index = fresh()
+    with pytest.raises(InvalidInput, match=r"'item3' is in the index already.*replace=True"):
+        index.add(["a", "b"], ids=["new", "item3"])
+    assert "new" not in index
+    index.add(["camera"], [["image"]], ["item3"], replace=True)
+    assert len(index) == 60
+    assert index.item("item3").text == "camera"
+    assert "item3" not in {
+        h.id for h in index.search(labels="game", k=60, filter={"labels": "game"})
+    }
+    index.add(["one", "two"]).add(["three"])
+    assert len(index) == 63
+
+
+def test_nothing_that_was_given_is_changed():
+    texts, labels, ids, metadata = corpus(12)
+    before = repr((texts, labels, ids, metadata))
+    index = SemanticIndex().fit(texts, labels, ids, metadata=metadata)
+    index.item("item1").metadata["year"] = -1
+    assert index.item("item1").metadata["year"] == 2001
+    assert repr((texts, labels, ids, metadata)) == before

@@ -1,0 +1,297 @@
+"""Reading labels: one table of what may come in, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from labelspan.errors import InvalidInput, InvalidLabels
+from labelspan.labels import Labels, read_labels
+
+NAN = np.nan
+
+
+def objects(*items):
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
+
+
+def check(labels, kind, names, values, unknown=None):
+    assert labels.kind == kind
+    assert labels.names.tolist() == names
+    assert labels.names.dtype.kind != "f"
+    assert len(labels.names) == labels.values.shape[1]
+    assert labels.values.dtype == np.float64
+    assert_array_equal(labels.values, values)
+    if unknown is None:
+        assert labels.unknown is None
+    else:
+        assert labels.unknown.dtype == bool
+        assert_array_equal(labels.unknown, np.array(unknown, dtype=bool))
+        assert_array_equal(labels.values[labels.unknown], 0.0)
+
+
+ONE_HOT = [[0, 1], [1, 0], [0, 1], [1, 0]]
+CLASSES = {
+    "ints": ([7, 3, 7, 3], [3, 7]),
+    "int8": (np.array([7, 3, 7, 3], dtype=np.int8), [3, 7]),
+    "uint8": (np.array([255, 3, 255, 3], dtype=np.uint8), [3, 255]),
+    "strings": (["b", "a", "b", "a"], ["a", "b"]),
+    "bools": ([True, False, True, False], [False, True]),
+    "integral-floats": ([2.0, 0.0, 2.0, 0.0], [0, 2]),
+    "float32": (np.array([2, 0, 2, 0], dtype=np.float32), [0, 2]),
+    "negative": ([5, -2, 5, -2], [-2, 5]),
+    "object-strings": (objects("b", "a", "b", "a"), ["a", "b"]),
+    "object-numbers": (objects(2, 1.0, np.int64(2), 1), [1, 2]),
+    "object-bools": (objects(True, False, True, False), [False, True]),
+    "column": (np.array([[7], [3], [7], [3]]), [3, 7]),
+    "column-of-strings": (np.array([["b"], ["a"], ["b"], ["a"]]), ["a", "b"]),
+    "sparse-column": (sparse.csr_array(np.array([[1], [0], [1], [0]])), [0, 1]),
+    "sparse-column-matrix": (sparse.csc_matrix(np.array([[1], [0], [1], [0]])), [0, 1]),
+    "zero-one-column": (np.array([[1.0], [0.0], [1.0], [0.0]]), [0, 1]),
+    "series": (pd.Series(["b", "a", "b", "a"], index=[9, 8, 7, 6]), ["a", "b"]),
+    "categorical": (pd.Series(["b", "a", "b", "a"], dtype="category"), ["a", "b"]),
+    "frame-column": (pd.DataFrame({"class": ["b", "a", "b", "a"]}), ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize(("y", "names"), CLASSES.values(), ids=CLASSES)
+def test_classes_become_one_hot(y, names):
+    check(read_labels(y, 4, "CCA"), "classes", names, ONE_HOT)
+
+
+UNKNOWN_CLASSES = {
+    "minus-one": ([4, -1, 2], [2, 4]),
+    "minus-one-column": (np.array([[4], [-1], [2]]), [2, 4]),
+    "float-minus-one": ([4.0, -1.0, 2.0], [2, 4]),
+    "float-nan": ([4.0, NAN, 2.0], [2, 4]),
+    "object-none": (objects("b", None, "a"), ["a", "b"]),
+    "object-nan": (objects("b", NAN, "a"), ["a", "b"]),
+    "object-numbers-none": (objects(4, None, 2), [2, 4]),
+    "object-numbers-nan": (objects(4, NAN, 2), [2, 4]),
+    "object-numbers-minus-one": (objects(4, -1, 2), [2, 4]),
+    "object-bools-none": (objects(True, None, False), [False, True]),
+    "series-missing": (pd.Series(["b", None, "a"]), ["a", "b"]),
+    "nullable-ints": (pd.Series([4, None, 2], dtype="Int64"), [2, 4]),
+    "pandas-na": (objects("b", pd.NA, "a"), ["a", "b"]),
+    "pandas-na-numbers": (objects(4, pd.NA, 2), [2, 4]),
+    "dates": (
+        np.array(["2021-01-01", "NaT", "2020-01-01"], dtype="datetime64[D]"),
+        [np.datetime64(f"{year}-01-01").item() for year in (2020, 2021)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("y", "names"), UNKNOWN_CLASSES.values(), ids=UNKNOWN_CLASSES)
+def test_unknown_classes_are_unlabelled_rows(y, names):
+    labels = read_labels(y, 3, "CCA")
+    check(labels, "classes", names, [[0, 1], [0, 0], [1, 0]], [[0, 0], [1, 1], [0, 0]])
+    assert labels.labelled.tolist() == [True, False, True]
+
+
+def test_the_string_minus_one_is_a_class():
+    check(read_labels(["-1", "a"], 2, "CCA"), "classes", ["-1", "a"], np.eye(2))
+
+
+def test_one_class():
+    check(read_labels([5, 5, -1], 3, "LDA"), "classes", [5], [[1], [1], [0]], [[0], [0], [1]])
+
+
+TARGETS = {
+    "floats": ([0.5, -1.0, 2.0], None),
+    "column": (np.array([[0.5], [-1.0], [2.0]], dtype=np.float32), None),
+    "objects": (objects(0.5, -1, 2), None),
+    "nan": ([0.5, -1.0, 2.0, NAN], [[0], [0], [0], [1]]),
+    "none": (objects(0.5, -1, 2, None), [[0], [0], [0], [1]]),
+}
+
+
+@pytest.mark.parametrize(("y", "unknown"), TARGETS.values(), ids=TARGETS)
+def test_a_vector_with_fractions_is_one_target(y, unknown):
+    # Minus one is a value here: only what is missing is unknown.
+    want = np.array([[0.5], [-1.0], [2.0], [0.0]])[: len(y)]
+    check(read_labels(y, len(y), "OPLS"), "targets", ["target"], want, unknown)
+
+
+Y = np.array([[1, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 1]])
+INDICATORS = {
+    "ints": Y,
+    "lists": Y.tolist(),
+    "uint8": Y.astype(np.uint8),
+    "float32": Y.astype(np.float32),
+    "bool": Y.astype(bool),
+    "objects": Y.astype(object),
+    "fortran": np.asfortranarray(Y),
+    **{
+        f"{form}_{kind}-{dtype}": getattr(sparse, f"{form}_{kind}")(Y.astype(dtype))
+        for form in ("csr", "csc", "coo")
+        for kind in ("matrix", "array")
+        for dtype in ("int64", "float32", "bool")
+    },
+}
+
+
+@pytest.mark.parametrize("y", INDICATORS.values(), ids=INDICATORS)
+def test_indicators(y):
+    # The second label is carried by no row, the second row by no label: both are known.
+    labels = read_labels(y, 4, "MLSI")
+    check(labels, "indicator", [0, 1, 2], Y)
+    assert labels.labelled.all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float32"])
+def test_a_frame_names_its_labels(dtype):
+    frame = pd.DataFrame(Y.astype(dtype), columns=["red", "green", "blue"], index=list("wxyz"))
+    check(read_labels(frame, 4, "MLSI"), "indicator", ["red", "green", "blue"], Y)
+    targets = pd.DataFrame({"height": [1.5, 2.0], "width": [3.0, NAN]})
+    check(
+        read_labels(targets, 2, "OPLS"),
+        "targets",
+        ["height", "width"],
+        [[1.5, 3.0], [2.0, 0.0]],
+        [[0, 0], [0, 1]],
+    )
+
+
+HOLES = [[1, 0, NAN], [NAN, NAN, NAN], [0, -1, 1], [-1, -1, -1], [0, NAN, -1]]
+ALL_MINUS = np.where(np.isnan(HOLES), -1, HOLES).astype(int)
+UNKNOWN_ENTRIES = {
+    "both": np.array(HOLES),
+    "lists": HOLES,
+    "minus-one": ALL_MINUS,
+    "nan": np.where(ALL_MINUS == -1, NAN, ALL_MINUS).astype(np.float32),
+    "csr": sparse.csr_matrix(ALL_MINUS),
+    "csc": sparse.csc_array(ALL_MINUS),
+    "coo": sparse.coo_array(np.array(HOLES)),
+    "none": np.where(ALL_MINUS == -1, None, ALL_MINUS.astype(object)),
+    "frame": pd.DataFrame(HOLES, columns=[0, 1, 2]),
+    "nullable": pd.DataFrame(ALL_MINUS, dtype="Int64").replace(-1, pd.NA),
+}
+
+
+@pytest.mark.parametrize("y", UNKNOWN_ENTRIES.values(), ids=UNKNOWN_ENTRIES)
+def test_unknown_entries_of_an_indicator(y):
+    labels = read_labels(y, 5, "MLSI")
+    values = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    check(labels, "indicator", [0, 1, 2], values, ALL_MINUS == -1)
+    assert labels.labelled.tolist() == [True, False, True, False, True]
+
+
+def test_real_targets_know_minus_one_as_a_value():
+    y = np.array([[-1.0, 2.5, NAN], [NAN, NAN, NAN], [1.0, -1.0, 0.0]])
+    labels = read_labels(y, 3, "OPLS")
+    check(labels, "targets", [0, 1, 2], np.nan_to_num(y), np.isnan(y))
+    assert labels.labelled.tolist() == [True, False, True]
+    whole = np.array([[3, -1], [0, 1]])
+    check(read_labels(whole, 2, "OPLS"), "targets", [0, 1], whole)
+
+
+def test_means_are_over_known_entries():
+    assert_array_equal(read_labels(Y, 4, "CCA").means(), [0.5, 0.0, 0.5])
+    labels = read_labels([[1, NAN, -1], [0, 1, NAN], [1, 1, NAN]], 3, "CCA")
+    assert_array_equal(labels.means(), [2 / 3, 1.0, 0.0])
+    assert_array_equal(read_labels([0.5, NAN, 2.0], 3, "CCA").means(), [1.25])
+    assert_array_equal(read_labels([3, 4, -1, 4], 4, "CCA").means(), [1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_means_and_rows_of_random_labels(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, (20, 4)).astype(float)
+    y[rng.random(y.shape) < 0.2] = NAN
+    y[3] = NAN
+    labels = read_labels(y, 20, "CCA")
+    np.testing.assert_allclose(labels.means(), np.nanmean(y, axis=0))
+    assert_array_equal(labels.labelled, ~np.isnan(y).all(axis=1))
+    index = rng.integers(0, 20, 7)
+    index[0] = 3
+    part = labels.rows(index)
+    check(part, "indicator", [0, 1, 2, 3], np.nan_to_num(y[index]), np.isnan(y[index]))
+
+
+def test_rows_without_unknowns_forget_the_mask():
+    labels = read_labels([[1, 0], [NAN, 1], [0, 1]], 3, "CCA")
+    check(labels.rows(np.array([2, 0, 2])), "indicator", [0, 1], [[0, 1], [1, 0], [0, 1]])
+    check(labels.rows(np.array([1])), "indicator", [0, 1], [[0, 1]], [[1, 0]])
+    plain = read_labels(["a", "b"], 2, "CCA").rows(np.array([1]))
+    check(plain, "classes", ["a", "b"], [[0, 1]])
+
+
+def test_labels_made_by_hand():
+    labels = Labels(np.eye(2), None, np.array(["a", "b"]), "indicator")
+    assert labels.labelled.tolist() == [True, True]
+    assert_array_equal(labels.means(), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, -1, 2]),
+        np.array([1.0, NAN, 2.0]),
+        np.array([0.5, NAN, 2.0]),
+        np.array([[1.0, 0.0], [NAN, -1.0], [0.0, 1.0]]),
+        np.array([[1.5, 0.0], [NAN, -1.0], [0.0, 1.0]]),
+        objects("a", None, "b"),
+    ],
+    ids=["ints", "floats", "target", "indicator", "targets", "objects"],
+)
+def test_the_input_is_neither_changed_nor_shared(y):
+    before = y.copy()
+    y.flags.writeable = False
+    labels = read_labels(y, 3, "CCA")
+    labels.values[:] = 7
+    assert_array_equal(y, before)
+
+
+def test_float_targets_are_copied():
+    y = np.array([[1.5, 0.5], [0.25, 2.0]])
+    read_labels(y, 2, "OPLS").values[:] = 7
+    assert_array_equal(y, [[1.5, 0.5], [0.25, 2.0]])
+    matrix = sparse.csr_array(Y.astype(float))
+    read_labels(matrix, 4, "CCA").values[:] = 7
+    assert_array_equal(matrix.toarray(), Y)
+
+
+REFUSED = {
+    "none": (None, r"^CCA requires y to be passed, but the target y is None.*use LSI"),
+    "too-short": ([1, 2], r"^CCA: y must have one row .* X has 3 rows, y has 2 rows"),
+    "too-long": (np.ones((4, 2)), r"^CCA: .* X has 3 rows, y has 4 rows"),
+    "sparse-length": (sparse.csr_array(np.ones((2, 3))), r"X has 3 rows, y has 2 rows"),
+    "scalar": (1, r"X has 3 rows, y has a scalar"),
+    "complex": (np.ones(3) * 1j, "^CCA: complex data not supported in y"),
+    "no-columns": (np.ones((3, 0)), "^CCA: y has no columns; give at least one label"),
+    "all-minus-one": ([-1, -1, -1], "^CCA: every label in y is unknown.*use LSI"),
+    "all-nan": ([NAN, NAN, NAN], "^CCA: every label in y is unknown"),
+    "all-none": (objects(None, None, None), "^CCA: every label in y is unknown"),
+    "all-nan-objects": (objects(None, NAN, None), "^CCA: every label in y is unknown"),
+    "indicator-unknown": (-np.ones((3, 2)), "^CCA: every label in y is unknown"),
+    "indicator-nan": (np.full((3, 2), NAN), "^CCA: every label in y is unknown"),
+    "infinite-vector": ([1.0, np.inf, 2.0], "^CCA: y contains infinity"),
+    "infinite-object": (objects(1.0, -np.inf, 2.0), "^CCA: y contains infinity"),
+    "infinite-matrix": ([[1, 0], [0, -np.inf], [1, 1]], "^CCA: y contains infinity"),
+    "plus-minus-one": ([[1, -1], [-1, 1], [1, 1]], "^CCA: y holds only -1 and 1.*write 0"),
+    "plus-minus-nan": ([[1, NAN], [-1, 1], [1, 1]], "^CCA: y holds only -1 and 1.*write 0"),
+    "mixed-vector": (objects(1, "a", 2), "^CCA: y mixes classes that cannot be sorted"),
+    "mixed-unknown": (objects(1, "a", None), "^CCA: y mixes classes .* all of one type"),
+    "text-matrix": ([["a", "b"]] * 3, "^CCA: y with several columns must hold numbers, .*<U1"),
+    "mixed-matrix": (
+        pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}),
+        "^CCA: y with several columns must hold numbers, .*object.*MultiLabelBinarizer",
+    ),
+    "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
+    "series-of-lists": (pd.Series([["a"], ["a", "b"], []]), "MultiLabelBinarizer"),
+    "series-of-sets": (pd.Series([{"a"}, {"a", "b"}, set()]), "MultiLabelBinarizer"),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_read_is_refused_by_name(y, message):
+    with pytest.raises(InvalidLabels, match=message):
+        read_labels(y, 3, "CCA")
+
+
+def test_three_dimensions_are_refused():
+    with pytest.raises(InvalidInput, match=r"y must have one or two dimensions, .*\(3, 2, 2\)"):
+        read_labels(np.ones((3, 2, 2)), 3, "CCA")

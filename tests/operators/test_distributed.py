@@ -1,0 +1,400 @@
+"""Rows on the workers of a cluster: the local answers, no X on the way, workers killed."""
+
+import os
+import signal
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from _support.support import angle, classes, features, indicator, scattered
+from scipy import sparse
+from sklearn.base import clone
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, loadings_path
+from labelspan.datasets import DataSet, write_npz
+from labelspan.errors import (
+    InvalidFile,
+    InvalidInput,
+    InvalidParameter,
+    LostWorkers,
+    Mismatch,
+    MissingData,
+)
+from labelspan.operators import dottest
+from labelspan.operators.cluster import cluster_blocks
+from labelspan.operators.cluster.distributed import row_blocks, row_blocks_of
+
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            # Otherwise it wants one port, and warns where another cluster has that.
+            scheduler_kwargs={"dashboard_address": ":0"},
+            silence_logs=60,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def kinds(X):
+    return {"dense": X, "csr": sparse.csr_array(X)}
+
+
+def dense_of(operator):
+    return operator.matmat(np.eye(operator.shape[1]))
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_operators_equal_their_dense_twins(client, kind):
+    X = features("wide", 0)
+    plain = row_blocks_of(client, kinds(X)[kind], 4)
+    centered, means = plain.centered()
+    np.testing.assert_allclose(means, X.mean(axis=0), atol=1e-12)
+    index = np.array([3, 17, 1, 7, 7])
+    again = np.array([4, 2, 0, 1])
+    few = np.array([16, 17])
+    twins = [
+        (plain, X),
+        (centered, X - means),
+        (centered.rows(index).rows(again), (X - means)[index][again]),
+        (plain.rows(few).shifted(means), X[few] - means),
+    ]
+    for operator, twin in twins:
+        assert dottest(operator) < 1e-12
+        np.testing.assert_allclose(dense_of(operator), twin, atol=1e-12)
+        np.testing.assert_allclose(operator.gram(), twin.T @ twin, atol=1e-10)
+        np.testing.assert_allclose(operator.column_means(), twin.mean(axis=0), atol=1e-12)
+        assert operator.sum_of_squares() == pytest.approx((twin**2).sum())
+        block = np.random.default_rng(1).standard_normal((twin.shape[0], 3))
+        np.testing.assert_allclose(operator.cross(block), twin.T @ block, atol=1e-12)
+        np.testing.assert_allclose(operator.rmatmat(block), twin.T @ block, atol=1e-12)
+
+
+def test_float32_stays_and_is_summed_in_float64_where_asked(client):
+    X = features("tall", 1).astype(np.float32)
+    operator = row_blocks_of(client, X, 3)
+    assert operator.dtype == operator.matmat(np.ones((12, 2))).dtype == np.float32
+    assert operator.rmatmat(np.ones((60, 2))).dtype == np.float32
+    wide = X.astype(np.float64)
+    np.testing.assert_allclose(operator.gram(), wide.T @ wide, rtol=1e-12)
+
+
+MODELS = [
+    LSI(3),
+    LSI(3, center=True, solver="randomized", tol=1e-10),
+    MLSI(4),
+    MLSI(4, solver="randomized", tol=1e-10),
+    MLSI(4, solver="two-stage", tol=1e-10),
+    MLSI(4, form="inverse", solver="two-stage"),
+    MLSI(3, form="direct", center=True),
+    OPLS(alpha=0.1),
+    CCA(),
+    CCA(alpha=0.5, solver="eigen"),
+    CCA(1, alpha=0.5, solver="least-squares", tol=1e-7),
+    HSL(laplacian="star"),
+    OPLS(alpha=0.1, solver="gram"),
+    LDA(alpha=0.1),
+]
+
+
+@pytest.mark.parametrize(("shape", "kind"), [("wide", "csr"), ("tall", "dense")])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_estimators_give_the_local_answer(client, model, shape, kind):
+    X = features(shape, 3)
+    y = classes(len(X), 3) if isinstance(model, LDA) else indicator(len(X), 3)
+    y[5:8] = -1
+    local = clone(model).fit(X, y)
+    found = clone(model).fit(row_blocks_of(client, kinds(X)[kind], 2), y)
+    np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-5)
+    assert angle(found.transform(X), local.transform(X)) < 1e-5
+    if not isinstance(model, LSI):
+        np.testing.assert_allclose(found.label_scores(X), local.label_scores(X), atol=1e-5)
+
+
+def test_rows_on_workers_are_mapped(client):
+    X, Y = features("tall", 3), indicator(60, 3)
+    model = CCA(alpha=0.1).fit(X, Y)
+    operator = row_blocks_of(client, X, 3)
+    np.testing.assert_allclose(model.transform(operator), model.transform(X), atol=1e-12)
+    np.testing.assert_allclose(model.label_scores(operator), model.label_scores(X), atol=1e-12)
+
+
+def test_iterated_regressions(client, monkeypatch):
+    from labelspan.solvers import regression
+
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    X, Y = features("wide", 5), indicator(18, 5)
+    local = OPLS(alpha=1.0, tol=1e-10).fit(X, Y)
+    found = OPLS(alpha=1.0, tol=1e-10).fit(row_blocks_of(client, X), Y)
+    assert "conjugate" in found.status_
+    np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-6)
+
+
+def test_partial_fit(client):
+    X, Y = features("tall", 7), indicator(60, 7)
+    local = MLSI(3, center=True).fit(X, Y)
+    found = MLSI(3, center=True)
+    for part in (slice(0, 25), slice(25, 60)):
+        found.partial_fit(row_blocks_of(client, X[part]), Y[part])
+    np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-6)
+
+
+# --- parts --------------------------------------------------------------------------------
+
+
+def test_parts_of_every_kind(client, tmp_path):
+    delayed = pytest.importorskip("dask").delayed
+    X = features("tall", 2)
+    rows = [X[start : start + 10] for start in range(0, 60, 10)]
+    sparse.save_npz(tmp_path / "scipy.npz", sparse.coo_array(rows[2]))
+    write_npz(DataSet("ours", rows[3], y=np.zeros(10, dtype=int)), tmp_path / "ours.npz")
+    passes = []
+    operator = row_blocks(
+        client,
+        [
+            client.submit(np.asarray, rows[0]),
+            delayed(sparse.csr_array)(rows[1]),
+            tmp_path / "scipy.npz",
+            str(tmp_path / "ours.npz"),
+            partial(np.zeros, (0, 12)),
+            partial(np.array, rows[4]),
+            sparse.csc_matrix(rows[5]),
+        ],
+        on_pass=passes.append,
+    )
+    np.testing.assert_allclose(dense_of(operator), X, atol=1e-12)
+    np.testing.assert_allclose(operator.column_means(), X.mean(axis=0), atol=1e-12)
+    assert passes == ["load", "matmat", "cross"]
+
+
+def test_parquet(client, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    X = features("tall", 2)
+    table = pyarrow.table({f"x{j}": X[:, j] for j in range(12)})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    operator = row_blocks(client, [tmp_path / "rows.parquet", X])
+    np.testing.assert_allclose(dense_of(operator), np.r_[X, X], atol=1e-12)
+    parquet.write_table(pyarrow.table({"word": ["a", "b"]}), tmp_path / "words.parquet")
+    with pytest.raises(InvalidFile, match=r"numbers, but \['word'\] do not"):
+        row_blocks(client, [tmp_path / "words.parquet"])
+
+
+def test_refusals(client, tmp_path):
+    X, Y = features("tall", 8), indicator(60, 8)
+    operator = row_blocks_of(client, X, 3)
+    with pytest.raises(InvalidInput, match=r"the same columns, but they have \[5, 12\]"):
+        row_blocks(client, [X, X[:, :5]])
+    with pytest.raises(InvalidInput, match="parts is empty"):
+        row_blocks(client, [])
+    with pytest.raises(InvalidInput, match="No part has a row"):
+        row_blocks(client, [X[:0]])
+    with pytest.raises(InvalidInput, match="row_blocks_of cuts a whole matrix"):
+        row_blocks(client, X)
+    with pytest.raises(InvalidInput, match="client must be a distributed"):
+        row_blocks("tcp://here:8786", [X])
+    with pytest.raises(MissingData, match=r"no file .* on the worker"):
+        row_blocks(client, [tmp_path / "none.npz"])
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    with pytest.raises(InvalidFile, match="is damaged or no"):
+        row_blocks(client, [tmp_path / "bad.npz"])
+    with pytest.raises(InvalidInput, match="a function that reads it"):
+        row_blocks(client, [tmp_path / "rows.csv"])
+    with pytest.raises(InvalidParameter, match="n_blocks must be from 1 to 60, but 61"):
+        row_blocks_of(client, X, 61)
+    for index in ([60], [-1], [0.5], [[1]]):
+        with pytest.raises(InvalidInput, match="row numbers from 0 to 59"):
+            operator.rows(np.array(index))
+    with pytest.raises(InvalidInput, match="a block with 60 rows"):
+        operator.cross(Y[:50])
+    with pytest.raises(InvalidInput, match="offset must hold 12 numbers"):
+        operator.shifted(np.ones(5))
+    with pytest.raises(Mismatch, match="use penalty='l2', or fit on one machine"):
+        OPLS(alpha=0.1, penalty="l1").fit(operator, Y)
+    with pytest.raises(Mismatch, match="whole columns of X"):
+        loadings_path(operator, Y, OPLS())
+    for gone in (operator.cogram, operator.toarray):
+        with pytest.raises(Mismatch):
+            gone()
+    with pytest.raises(Mismatch, match="kernel='rbf' takes arrays"):
+        MLSI(2, kernel="rbf").fit(operator, Y)
+    with pytest.raises(InvalidInput, match="NaN or infinity"):
+        MLSI(2).fit(row_blocks_of(client, np.where(X > 2, np.nan, X)), Y)
+
+
+# --- what travels -------------------------------------------------------------------------
+
+
+def received(dask_worker):
+    return [
+        (key, size)
+        for entry in dask_worker.transfer_incoming_log
+        for key, size in entry["keys"].items()
+    ]
+
+
+def test_only_thin_blocks_travel(client, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, columns, width = 1500, 1200, 14
+    X = scattered((rows, columns), 0.2, rng)
+    Y = (rng.random((rows, 6)) < 0.3).astype(float)
+    thin = 8 * max(rows, columns) * width
+    parts = [partial(X.__getitem__, slice(start, start + 375)) for start in range(0, rows, 375)]
+    operator = row_blocks(client, parts)
+    blocks = {future.key for future in operator._held._futures}
+    assert all(size > 2 * thin for size in client.nbytes(blocks, summary=False).values())
+    seen = {"scatter": [], "gather": []}
+    scatter, gather = client.scatter, client.gather
+
+    async def spied_gather(futures, **options):
+        answer = await gather(futures, **options)
+        seen["gather"] += [getattr(value, "nbytes", 8) for value in answer]
+        return answer
+
+    def spied_scatter(values, **options):
+        for value in values:
+            seen["scatter"].append(sum(part.nbytes for part in value if part is not None))
+        return scatter(values, **options)
+
+    monkeypatch.setattr(client, "gather", spied_gather)
+    monkeypatch.setattr(client, "scatter", spied_scatter)
+    before = {worker: len(log) for worker, log in client.run(received).items()}
+    model = MLSI(4, max_iter=4, solver="randomized", center=True, tol=0.5).fit(operator, Y)
+    CCA(alpha=5.0, tol=0.3).fit(operator, Y)
+    assert model.solver_ == "randomized"
+    assert len(seen["scatter"]) > 10
+    assert len(seen["gather"]) > 10
+    # Beside a block a shared message holds the means, and numbers of rows.
+    assert max(seen["scatter"]) <= thin + 8 * columns
+    assert max(seen["gather"]) <= thin
+    between = [
+        item for worker, log in client.run(received).items() for item in log[before[worker] :]
+    ]
+    assert between, "partial sums go from worker to worker"
+    assert not blocks & {key for key, _ in between}
+    assert max(size for _, size in between) <= thin + 8 * columns + 1000
+
+
+# --- workers that are lost ----------------------------------------------------------------
+
+
+def kill_one(client, address=None):
+    """SIGKILL to the process of a worker; its nanny starts another."""
+    pids = client.run(os.getpid)
+    address = sorted(pids)[0] if address is None else address
+    os.kill(pids[address], signal.SIGKILL)
+
+
+class Killer:
+    """Kills a worker just before it is sent the tasks of a pass: it dies with them."""
+
+    def __init__(self, client, monkeypatch, when):
+        self.client, self.map = client, client.map
+        self.count, self.when = 0, when
+        monkeypatch.setattr(client, "map", self)
+
+    def __call__(self, task, *arguments, **options):
+        self.count += 1
+        if self.count == self.when:
+            kill_one(self.client, options["workers"][0])
+        return self.map(task, *arguments, **options)
+
+
+def problem():
+    rng = np.random.default_rng(4)
+    X = scattered((400, 300), 0.1, rng)
+    Y = (rng.random((400, 5)) < 0.3).astype(float)
+    model = MLSI(5, solver="two-stage", tol=1e-10)
+    return model, X, Y, clone(model).fit(X, Y)
+
+
+def agrees(found, local):
+    np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-5)
+    return angle(found.components_.T, local.components_.T) < 1e-5
+
+
+def test_a_worker_killed_in_a_pass_changes_nothing(client, monkeypatch):
+    client.wait_for_workers(2)
+    model, X, Y, local = problem()
+    parts = [partial(X.__getitem__, slice(start, start + 100)) for start in range(0, 400, 100)]
+    operator = row_blocks(client, parts)
+    killer = Killer(client, monkeypatch, when=14)
+    before = set(operator._held._homes)
+    found = clone(model).fit(operator, Y)
+    assert killer.count > killer.when
+    assert set(operator._held._homes) != before
+    assert agrees(found, local)
+
+
+def test_a_worker_killed_between_passes_gets_its_arrays_again(client):
+    client.wait_for_workers(2)
+    model, X, Y, local = problem()
+    seen = []
+
+    def watch(name):
+        seen.append(name)
+        if len(seen) == 6:
+            kill_one(client)
+
+    operator = row_blocks_of(client, X, 4, on_pass=watch)
+    assert len(set(operator._held._homes)) == 2
+    found = clone(model).fit(operator, Y)
+    assert len(seen) > 6
+    assert agrees(found, local)
+
+
+def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypatch):
+    X = features("tall", 3)
+    operator = row_blocks_of(client, X, 2)
+    monkeypatch.setattr(cluster_blocks, "_LOOK", 0.01)
+    monkeypatch.setattr(operator._held, "_homes", ["tcp://127.0.0.1:1"] * 2)
+    monkeypatch.setattr(operator._held, "_settle", lambda: None)
+    with pytest.raises(LostWorkers, match=r"in each of 5 tries.* smaller blocks"):
+        operator.gram()
+    monkeypatch.setattr(cluster_blocks, "_PATIENCE", 0.0)
+    monkeypatch.setattr(client, "nthreads", dict)
+    with pytest.raises(
+        LostWorkers, match="no worker for 0 s; start some, say with 'dask worker tcp"
+    ):
+        row_blocks(client, [X])
+
+
+def test_a_block_that_kills_every_worker_is_named():
+    class Fatal:
+        status = "error"
+
+        def exception(self):
+            return distributed.KilledWorker("task", None, 3)
+
+    with pytest.raises(LostWorkers, match="smaller blocks, or workers with more"):
+        cluster_blocks._raise_failure(Fatal())
+
+
+def test_an_error_on_a_worker_comes_through(client):
+    def broken():
+        raise ZeroDivisionError("in the loader")
+
+    start = time.monotonic()
+    with pytest.raises(ZeroDivisionError, match="in the loader"):
+        row_blocks(client, [broken])
+    assert time.monotonic() - start < 10
+
+
+def test_scattered_futures_that_are_lost_are_named(client):
+    client.wait_for_workers(2)
+    X = features("tall", 3)
+    home = sorted(client.nthreads())[0]
+    operator = row_blocks(client, [client.scatter(X, workers=[home], hash=False)])
+    kill_one(client, home)
+    with pytest.raises(LostWorkers, match=r"Block 0 was data.* give functions, paths or delayed"):
+        operator.gram()

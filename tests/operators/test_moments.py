@@ -1,0 +1,97 @@
+"""Products of dense rows about their means: in one pass, and with the digits that matter."""
+
+import numpy as np
+import pytest
+
+from labelspan import LSI, MLSI
+from labelspan.metrics import principal_angles
+from labelspan.operators import Dense
+from labelspan.operators.kernel_map import Kernel, KernelMap
+from labelspan.solvers import Statistics
+
+
+def rows(far, dtype="float64", shape=(400, 12), seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(shape) + far * rng.random(shape[1])).astype(dtype)
+
+
+@pytest.mark.parametrize("far", [0.0, 3.0, 1e7])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_moments_about_the_means(far, dtype):
+    X = rows(far, dtype)
+    block = np.random.default_rng(1).standard_normal((400, 3))
+    operator, means = Dense(X).centered()
+    gram, cross = operator.moments(block)
+    wide = X.astype(np.float64) - means
+    np.testing.assert_allclose(gram, wide.T @ wide, rtol=1e-9, atol=1e-9 * 400)
+    np.testing.assert_allclose(cross, wide.T @ block, rtol=1e-9, atol=1e-9 * 400)
+    np.testing.assert_allclose(operator.gram(), gram, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e7])
+def test_statistics_of_a_batch_far_from_zero(far):
+    X = rows(far)
+    block = np.random.default_rng(1).random((400, 2))
+    found = Statistics.of(Dense(X), block)
+    wide = X - X.mean(axis=0)
+    np.testing.assert_allclose(found.xx, wide.T @ wide, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.xb, wide.T @ (block - block.mean(axis=0)), atol=1e-6)
+
+
+def test_a_rough_gram_is_good_to_the_width_of_the_data():
+    X = rows(1.0, "float32", shape=(20_000, 20))
+    operator, _ = Dense(X).centered()
+    exact, rough = operator.gram(), operator.rough_gram()
+    assert not np.array_equal(exact, rough)
+    np.testing.assert_allclose(rough, exact, atol=3e-6 * np.trace(exact))
+
+
+def test_narrow_rows_with_small_directions_are_solved_in_float64():
+    rng = np.random.default_rng(2)
+    sizes = np.logspace(0, -3, 10)
+    X = ((rng.standard_normal((3000, 10)) * sizes) @ np.linalg.qr(rng.random((10, 10)))[0]).astype(
+        "float32"
+    )
+    narrow, wide = LSI(9).fit(X), LSI(9).fit(X.astype("float64"))
+    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1e-4])
+def test_a_kernel_becomes_features_by_either_factor(gamma):
+    X = rows(0.0, shape=(60, 5))
+    X[-1] = X[0] if gamma < 1 else X[-1]
+    map_, coordinates = KernelMap.of(Kernel("rbf", gamma), X)
+    triangular = np.allclose(coordinates, np.tril(coordinates))
+    assert triangular == (gamma == 1.0)
+    values = map_.kernel(X, X)
+    np.testing.assert_allclose(coordinates @ coordinates.T, values, atol=1e-9)
+    np.testing.assert_allclose(map_.features(X), coordinates, atol=1e-4)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_leading_directions_of_a_kernel_are_those_of_all(center):
+    X = rows(0.0, shape=(120, 5))
+    options = {"kernel": "rbf", "gamma": 0.1, "center": center}
+    few = LSI(4, **options).fit(X)
+    whole = LSI(4, solver="eigen", **options).fit(X)
+    new = rows(0.0, shape=(30, 5), seed=3)
+    np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(few.transform(new)), np.abs(whole.transform(new)), atol=1e-5)
+
+
+def test_an_indefinite_kernel_keeps_its_positive_part():
+    X = rows(0.0, shape=(120, 5))
+    options = {"kernel": "sigmoid", "gamma": 0.7, "coef0": -1.0}
+    few, whole = LSI(4, **options).fit(X), LSI(4, solver="eigen", **options).fit(X)
+    np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-7)
+
+
+def test_mlsi_under_a_kernel_is_the_same_by_either_factor(monkeypatch):
+    X = rows(0.0, shape=(150, 5))
+    Y = (np.random.default_rng(4).random((150, 3)) < 0.4).astype(int)
+    options = {"kernel": "rbf", "gamma": 1.0, "solver": "eigen"}
+    one = MLSI(4, **options).fit(X, Y)
+    monkeypatch.setattr("labelspan.operators.kernel_map._SAFE", 2.0)
+    two = MLSI(4, **options).fit(X, Y)
+    np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-8)
+    assert principal_angles(one.transform(X), two.transform(X)).max() < 1e-6

@@ -1,0 +1,380 @@
+"""Every operator equals its dense twin, whatever holds its numbers."""
+
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from labelspan.errors import InvalidInput
+from labelspan.operators import Centered, HStack, Operator, RowSubset, Scaled, as_operator, dottest
+from labelspan.operators import dense as dense_module
+from labelspan.operators import operator as base_module
+from labelspan.operators import sparse as sparse_module
+from labelspan.operators import threads as threads_module
+
+TOLERANCE = {np.dtype("float64"): 1e-12, np.dtype("float32"): 3e-5}
+FORMATS = [f"{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")]
+INDEX = np.array([2, 0, 2, -1, 3])
+
+
+class Loopback(Operator):
+    """The interface alone: two products, nothing else."""
+
+    def __init__(self, array):
+        super().__init__(array.shape, array.dtype)
+        self.array = array
+
+    def _matmat(self, block):
+        return self.array @ block
+
+    def _rmatmat(self, block):
+        return self.array.T @ block
+
+
+class Data:
+    """Arrays to be read only, exact in float32 too; S has an empty row and column."""
+
+    def __init__(self, rows, columns, seed):
+        rng = np.random.default_rng(seed)
+        sizes = [(rows, columns), (rows, columns), columns, rows, columns]
+        exact = [np.round(rng.uniform(-1, 3, size) * 1024) / 1024 for size in sizes]
+        self.A, self.S, self.offset, self.left, self.right = exact
+        self.S[rng.random(self.S.shape) < 0.6] = self.S[1] = self.S[:, 2] = 0.0
+        self.csr = sparse.csr_array(self.S)
+        self.held = (*exact, self.csr.data, self.csr.indices, self.csr.indptr)
+        for array in self.held:
+            array.flags.writeable = False
+
+
+def cells(data):
+    """The grid: operators of every kind, each with its twin."""
+    A, S, off, left, right = data.A, data.S, data.offset, data.left[:, None], data.right
+    dense, csr = as_operator(A), as_operator(data.csr)
+    dense32 = as_operator(A.astype(np.float32))
+    csr32 = as_operator(data.csr.astype(np.float32))
+    wide = data.csr.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    A0, S0 = A - A.mean(axis=0), S - S.mean(axis=0)
+    stack, both = HStack([dense, csr]), np.hstack([A, S])
+    scaled = Scaled(dense.shifted(off), data.left, right)
+    mixed = HStack([Centered(csr, off), scaled, as_operator(A.T).T])
+    deep = Scaled(stack, rows=data.left).centered()[0]
+    return {
+        "dense": (dense, A),
+        "dense32": (dense32, A),
+        "dense-fortran": (as_operator(np.asfortranarray(A)), A),
+        "dense-strided": (as_operator(np.repeat(A, 2, axis=1)[:, ::2]), A),
+        "dense-shifted": (dense.shifted(off), A - off),
+        "dense-shifted-twice": (dense.shifted(off).shifted(right), A - off - right),
+        "dense-centered": (dense.centered()[0], A0),
+        "dense32-centered": (dense32.centered()[0], A0),
+        "dense-shifted-rows": (dense.shifted(off).rows(INDEX), (A - off)[INDEX]),
+        **{
+            f"{name}-{dtype.name}": (as_operator(getattr(sparse, name)(S.astype(dtype))), S)
+            for name in FORMATS
+            for dtype in TOLERANCE
+        },
+        "sparse-int64-indices": (as_operator(wide), S),
+        "sparse-rows": (csr.rows(INDEX), S[INDEX]),
+        "sparse-centered": (csr.centered()[0], S0),
+        "sparse32-centered": (csr32.centered()[0], S0),
+        "sparse-shifted-rows": (csr.shifted(off).rows(INDEX), (S - off)[INDEX]),
+        "centered-centered": (Centered(Centered(csr, off), right), S - off - right),
+        "centered-of-dense": (Centered(dense, off), A - off),
+        "scaled-rows": (Scaled(csr, rows=data.left), left * S),
+        "scaled-columns": (Scaled(dense, columns=right), A * right),
+        "scaled-both": (Scaled(csr, data.left, right), left * S * right),
+        "scaled-both32": (Scaled(csr32, data.left, right), left * S * right),
+        "scaled-neither": (Scaled(dense), A),
+        "stack": (stack, both),
+        "stack32": (HStack([dense32, csr32]), both),
+        "stack-of-types": (HStack([dense32, csr]), both),
+        "subset": (RowSubset(csr, INDEX), S[INDEX]),
+        "subset-list": (RowSubset(dense32, [0, 0, 1]), A[[0, 0, 1]]),
+        "loopback": (Loopback(A), A),
+        "loopback-centered": (Loopback(A).centered()[0], A0),
+        "deep": (deep.rows(INDEX), (left * both - (left * both).mean(axis=0))[INDEX]),
+        "mixed": (mixed, np.hstack([S - off, left * (A - off) * right, A])),
+    }
+
+
+CELLS = list(cells(Data(6, 5, 0)))
+
+
+def tolerance(name, operator):
+    # One part in float32 leaves no more digits than that to the whole.
+    return TOLERANCE[np.dtype("float32") if name == "stack-of-types" else operator.dtype]
+
+
+def assert_close(got, want, tol):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape
+    assert np.abs(got - want).max(initial=0.0) <= tol * max(1.0, np.abs(want).max(initial=0.0))
+
+
+def assert_twin(operator, twin, tol):
+    rows, columns = twin.shape
+    assert operator.shape == (rows, columns)
+    rng = np.random.default_rng(rows)
+    right = np.asfortranarray(rng.standard_normal((columns, 3)))
+    left = rng.standard_normal((rows, 6))[:, ::2]
+    for product, want in (
+        (operator.matmat(right), twin @ right),
+        (operator.rmatmat(left), twin.T @ left),
+        (operator.toarray(), twin),
+    ):
+        assert product.dtype == operator.dtype
+        assert_close(product, want, tol)
+    for moment, want in (
+        (operator.gram(), twin.T @ twin),
+        (operator.cogram(), twin @ twin.T),
+        (operator.column_means(), twin.mean(axis=0)),
+    ):
+        assert moment.dtype == np.float64
+        assert_close(moment, want, tol)
+        assert_close(moment, moment.T, 1e-14)
+    assert operator.cross(left).dtype == np.float64
+    assert_close(operator.cross(left), twin.T @ left, tol)
+    assert operator.sum_of_squares() == pytest.approx(np.square(twin).sum(), rel=tol)
+    matrix, offset = operator.columns()
+    matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
+    assert_close(matrix if offset is None else matrix - offset, twin, tol)
+    assert dottest(operator) <= tol
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("shape", [(13, 7), (7, 13)])
+@pytest.mark.parametrize(("seed", "small_blocks"), [(0, False), (1, True)])
+def test_operator_equals_its_dense_twin(name, shape, seed, small_blocks, monkeypatch):
+    if small_blocks:
+        monkeypatch.setattr(base_module, "_COLUMNS", 3)
+        monkeypatch.setattr(sparse_module, "_COGRAM_BLOCK", 3)
+        monkeypatch.setattr(dense_module, "_BLOCK_BYTES", 5 * 8 * shape[1])
+    operator, twin = cells(Data(*shape, seed))[name]
+    assert_twin(operator, twin, tolerance(name, operator))
+    assert_twin(operator.T, twin.T, tolerance(name, operator))
+    assert_array_equal(operator.T.T.toarray(), operator.toarray())
+    # What comes out is the caller's own: writing to it reaches nothing that came in.
+    operator.toarray()[:] = 7
+    matrix = operator.columns()[0]
+    (matrix.data if sparse.issparse(matrix) else matrix)[:] = 7
+    assert_close(operator.toarray(), twin, tolerance(name, operator))
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize(("shape", "seed"), [((11, 6), 2), ((6, 11), 3)])
+def test_compositions_of_every_operator(name, shape, seed):
+    operator, twin = cells(Data(*shape, seed))[name]
+    tol = 4 * tolerance(name, operator)
+    shifted, means = operator.centered()
+    assert_close(means, twin.mean(axis=0), tol)
+    flat = twin - twin.mean(axis=0)
+    index, scale = [2, 0, 2, -1], np.linspace(-1, 2, twin.shape[0])
+    assert_twin(shifted, flat, tol)
+    assert_twin(operator.rows(index), twin[index], tol)
+    assert_twin(RowSubset(shifted, index), flat[index], tol)
+    assert_twin(Scaled(shifted.T, columns=scale), flat.T * scale, tol)
+    assert_twin(HStack([operator, shifted]), np.hstack([twin, flat]), tol)
+
+
+def test_memory_mapped_arrays(tmp_path):
+    data = Data(9, 6, 0)
+    mapped = {}
+    for name, array in zip("ASolrdip", data.held, strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    assert_twin(as_operator(mapped["A"]).centered()[0], data.A - data.A.mean(axis=0), 1e-12)
+    matrix = sparse.csr_array((mapped["d"], mapped["i"], mapped["p"]), shape=(9, 6))
+    assert_twin(as_operator(matrix), data.S, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "bool", "float16", ">f8"])
+def test_other_numbers_become_float64(dtype):
+    values = np.array([[1, 0, 1], [0, 0, 1]]).astype(dtype)
+    makers = [np.asarray, sparse.csc_matrix, sparse.coo_array]
+    for make in makers[: 1 if dtype in ("float16", ">f8") else 3]:
+        assert as_operator(make(values)).dtype == np.float64
+        assert_twin(as_operator(make(values)), values.astype(float), 1e-14)
+
+
+def test_indices_become_int32_and_numbers_are_shared():
+    csr = Data(9, 5, 0).csr
+    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    inside = as_operator(csr)._csr
+    assert inside.indices.dtype == inside.indptr.dtype == np.int32
+    assert csr.indices.dtype == np.int64
+    assert np.shares_memory(inside.data, csr.data)
+    operator = as_operator(csr)
+    assert as_operator(operator) is operator
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(5, 4), (4, 5), (1, 3), (3, 1), (1, 1)])
+def test_no_nonzeros(make, shape, monkeypatch):
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
+    operator = as_operator(make(np.zeros(shape)))
+    for each in (operator, operator.centered()[0], operator.T, HStack([operator])):
+        assert_twin(each, np.zeros(each.shape), 0.0)
+    assert operator.matmat(np.zeros((shape[1], 0))).shape == (shape[0], 0)
+
+
+@pytest.mark.parametrize("order", [[0, 0, 1], [2, 0, 1]], ids=["duplicates", "unsorted"])
+def test_entries_that_are_not_canonical(order):
+    numbers, indices, starts = np.array([1.0, 2.0, 3.0]), np.array(order), np.array([0, 2, 3])
+    matrix = sparse.csr_matrix((numbers, indices, starts), shape=(2, 3))
+    twin = np.zeros((2, 3))
+    np.add.at(twin, ([0, 0, 1], order), numbers)
+    assert_twin(as_operator(matrix), twin, 1e-14)
+    assert_array_equal(matrix.data, [1.0, 2.0, 3.0])
+    assert_array_equal(matrix.indices, order)
+
+
+def test_an_operator_may_return_its_block():
+    class Identity(Loopback):
+        def _matmat(self, block):
+            return block
+
+        _rmatmat = _matmat
+
+    identity = Identity(np.eye(4))
+    for operator in (Centered(identity, np.ones(4)), HStack([identity, identity])):
+        right, left = np.ones((operator.shape[1], 2)), np.ones((4, 2))
+        operator.matmat(right)
+        operator.rmatmat(left)
+        assert_array_equal(right, 1)
+        assert_array_equal(left, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("dtype", "far", "step", "tol"), [("float64", 1e8, 10, 1e-13), ("float32", 2e5, 5, 1e-5)]
+)
+def test_dense_columns_far_from_zero_keep_their_digits(dtype, far, step, tol, seed):
+    rng = np.random.default_rng(seed)
+    # Multiples of 2^-step, and a power of two of rows: sums, means and the twin are exact.
+    near = rng.integers(-4096, 4096, (64, 5)) * 2.0**-step
+    level = np.round(far * rng.uniform(0.7, 1, 5))
+    operator, means = as_operator((level + near).astype(dtype)).centered()
+    assert_array_equal(means, level + near.mean(axis=0))
+    assert_twin(operator, near - near.mean(axis=0), tol)
+
+
+@pytest.fixture
+def parts_used(monkeypatch):
+    """Force several parts and two threads; collect what was run, and where."""
+    seen = []
+
+    def spy(task, items):
+        names, items = [], list(items)
+
+        def named(item):
+            names.append(threading.current_thread().name)
+            return task(item)
+
+        out = threads_module.map_threads(named, items)
+        seen.append(([range(40)[rows] for rows, _ in items], names))
+        return out
+
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
+    monkeypatch.setattr(sparse_module, "map_threads", spy)
+    monkeypatch.setattr(sparse_module, "n_threads", lambda: 2)
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
+    return seen
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
+    rng = np.random.default_rng(seed)
+    twin = rng.standard_normal((40, 15)) * (rng.random((40, 15)) < 0.3)
+    twin[:5] = twin[20:23] = 0.0
+    operator = as_operator(sparse.csr_array(twin.astype(dtype)))
+    right, left = rng.standard_normal((15, 4)), rng.standard_normal((40, 4))
+    two = [operator.matmat(right), operator.rmatmat(left)]
+    assert [len(parts) for parts, _ in parts_used] == [2, 8]
+    for parts, names in parts_used:
+        assert [row for part in parts for row in part] == list(range(40))
+        assert all(name.startswith("labelspan") for name in names)
+    assert_twin(operator, twin, TOLERANCE[operator.dtype])
+    monkeypatch.undo()
+    assert len(operator._parts(4, 2)) == 1  # too little work for two
+    with threadpool_limits(1):
+        one = [operator.matmat(right), operator.rmatmat(left)]
+    for a, b in zip(one, two, strict=True):
+        assert_close(a, b, TOLERANCE[operator.dtype])
+
+
+@pytest.mark.parametrize("row", [0, 4, 39])
+def test_one_heavy_row_among_empty_ones(row, parts_used):
+    twin = np.zeros((40, 30))
+    twin[row] = np.arange(30) + 1.0
+    assert_twin(as_operator(sparse.csr_array(twin)), twin, 1e-12)
+    assert sorted(row for part in parts_used[0][0] for row in part) == list(range(40))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_dot_test_sees_a_broken_operator(seed):
+    class Broken(Loopback):
+        def _rmatmat(self, block):
+            return -self.array.T @ block
+
+    class Silent(Loopback):
+        def _matmat(self, block):
+            return 0 * self.array @ block
+
+    array = np.random.default_rng(seed).standard_normal((9, 6))
+    assert dottest(Loopback(array), seed=seed) < 1e-14
+    assert dottest(Broken(array), seed=seed) > 1e-3
+    assert dottest(Silent(array), seed=seed) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["dense", "csr_matrix-float64", "stack", "loopback", "deep"])
+@pytest.mark.parametrize("shape", [(3, 2), (4,), (4, 2, 2), ()])
+def test_blocks_of_a_wrong_shape_are_refused(name, shape):
+    operator, _ = cells(Data(6, 8, 0))[name]
+    for product, rows in zip(("rmatmat", "matmat"), operator.shape, strict=True):
+        message = rf"^{product} of an operator of shape .* block with {rows} rows, .*shape \("
+        with pytest.raises(InvalidInput, match=message):
+            getattr(operator, product)(np.ones(shape))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.coo_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("X", [np.ones(3), np.eye(2) * 1j], ids=["1d", "complex"])
+def test_data_that_is_no_matrix_of_numbers_is_refused(X, make):
+    bad = [np.ones((1, 1, 1)), np.array([[1, "a"]], dtype=object), np.array([["a"]]), None]
+    for other in bad:
+        with pytest.raises(InvalidInput, match=r"X must be a two-dimensional .* of numbers"):
+            as_operator(other)
+    if make(X).ndim != X.ndim:
+        pytest.skip("sparse vectors came with scipy 1.13")
+    with pytest.raises(
+        InvalidInput, match=r"X must be a two-dimensional .* of numbers, but .*type"
+    ):
+        as_operator(make(X))
+
+
+def test_compositions_refuse_what_does_not_fit():
+    operator, other = as_operator(np.ones((4, 3))), as_operator(np.ones((5, 3)))
+    with pytest.raises(InvalidInput, match=r"Scaled: rows must hold 4 .* has shape \(3,\)"):
+        Scaled(operator, rows=np.ones(3))
+    with pytest.raises(InvalidInput, match=r"Scaled: columns must hold 3 .* shape \(3, 1\)"):
+        Scaled(operator, columns=np.ones((3, 1)))
+    with pytest.raises(InvalidInput, match=r"same number of rows, got \[\(4, 3\), \(5, 3\)\]"):
+        HStack([operator, other])
+    with pytest.raises(InvalidInput, match=r"same number of rows, got \[\]"):
+        HStack([])
+    for index in ([0.5], [[0, 1]], 2, [True, False, True, True], ["a"]):
+        with pytest.raises(InvalidInput, match="RowSubset: index must be a vector of row numbers"):
+            RowSubset(operator, np.array(index))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, Loopback])
+def test_offsets_of_a_wrong_length_are_refused(make):
+    for offset in (np.ones(1), np.ones(4), np.ones((3, 1))):
+        with pytest.raises(InvalidInput, match="offset must hold 3 numbers"):
+            as_operator(make(np.ones((4, 3)))).shifted(offset)

@@ -1,0 +1,135 @@
+"""Products of sparse data: whose loops, in which order of columns, on how many threads."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from labelspan import CCA, LSI, MLSI
+from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.metrics import principal_angles
+from labelspan.operators import Centered, as_operator
+from labelspan.operators import sparse as sparse_module
+from labelspan.operators import sparse_backend as loops_module
+
+
+def sparse_data(rows, columns, density=0.2, seed=0, dtype="float64"):
+    rng = np.random.default_rng(seed)
+    # Columns of very different weight, the heavy ones in the middle.
+    keep = rng.random((rows, columns)) < density * np.hanning(columns + 2)[1:-1]
+    return sparse.csr_array((rng.standard_normal((rows, columns)) * keep).astype(dtype))
+
+
+@pytest.fixture
+def always_arranged(monkeypatch):
+    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(40, 15), (1, 7), (9, 1), (30, 60)])
+@pytest.mark.parametrize("width", [1, 4, 7])
+def test_numba_multiplies_as_scipy_does(dtype, shape, width):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    X = sparse_data(*shape, density=0.5, dtype=dtype)
+    rng = np.random.default_rng(1)
+    right, left = rng.standard_normal((shape[1], width)), rng.standard_normal((shape[0], width))
+    ours, theirs = as_operator(X, kernels="numba"), as_operator(X)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for one, two in [
+        (ours.matmat(right), theirs.matmat(right)),
+        (ours.rmatmat(left), theirs.rmatmat(left)),
+    ]:
+        assert one.dtype == two.dtype == np.dtype(dtype)
+        np.testing.assert_allclose(one, two, rtol=tolerance, atol=tolerance)
+
+
+def test_numba_serves_a_whole_fit_and_its_rows():
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    X = sparse_data(300, 80)
+    Y = (np.random.default_rng(2).random((300, 5)) < 0.3).astype(int)
+    fast = as_operator(X, kernels="numba")
+    one, two = MLSI(4).fit(fast, Y), MLSI(4).fit(X, Y)
+    np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(fast.rows(np.array([5, 3])).toarray(), X.toarray()[[5, 3]])
+
+
+def test_an_unknown_name_of_kernels_is_refused():
+    with pytest.raises(InvalidParameter, match="kernels='cython' is unknown; choose one of"):
+        as_operator(sparse_data(3, 3), kernels="cython")
+
+
+def test_numba_that_is_not_there_is_named(monkeypatch):
+    loops_module.load_kernels.cache_clear()
+    monkeypatch.setitem(sys.modules, "labelspan.operators.numba_backend", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'labelspan\[fast\]'"):
+        as_operator(sparse_data(3, 3), kernels="numba")
+    loops_module.load_kernels.cache_clear()
+
+
+def test_arranged_has_the_same_columns_the_heavy_ones_first(always_arranged):
+    X = sparse_data(60, 20)
+    operator = as_operator(X)
+    arranged, order = operator.arranged()
+    assert sorted(order) == list(range(20))
+    np.testing.assert_array_equal(arranged.toarray(), X.toarray()[:, order])
+    counts = np.count_nonzero(arranged.toarray(), axis=0)
+    assert (np.diff(counts) <= 0).all()
+    rng = np.random.default_rng(3)
+    block, back = rng.standard_normal((20, 3)), rng.standard_normal((60, 3))
+    np.testing.assert_allclose(arranged.matmat(block[order]), X @ block, atol=1e-12)
+    np.testing.assert_allclose(arranged.rmatmat(back), (X.T @ back)[order], atol=1e-12)
+    np.testing.assert_array_equal(operator.toarray(), X.toarray())
+
+
+def test_arranged_leaves_what_is_in_order_or_small(monkeypatch):
+    X = sparse_data(60, 20)
+    operator = as_operator(X)
+    assert operator.arranged() == (operator, None)
+    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 0)
+    arranged, _ = operator.arranged()
+    assert arranged.arranged() == (arranged, None)
+    assert as_operator(X.toarray()).arranged()[1] is None
+
+
+def test_a_centred_operator_is_arranged_with_its_offset(always_arranged):
+    X = sparse_data(60, 20)
+    offset = np.arange(20.0)
+    centred, order = Centered(as_operator(X), offset).arranged()
+    np.testing.assert_allclose(centred.toarray(), (X.toarray() - offset)[:, order])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LSI(6, solver="randomized"),
+        MLSI(6, solver="randomized"),
+        MLSI(6, solver="two-stage"),
+        CCA(3, alpha=1.0, solver="two-stage"),
+    ],
+    ids=["lsi", "mlsi", "mlsi-two-stage", "cca"],
+)
+def test_the_order_of_the_columns_is_no_part_of_the_answer(model, monkeypatch):
+    monkeypatch.setattr("labelspan.solvers.regression.SHORT", 5)
+    monkeypatch.setattr("labelspan.solvers.two_stage.SHORT", 5)
+    X = sparse_data(200, 90, density=0.3)
+    Y = (np.random.default_rng(4).random((200, 4)) < 0.3).astype(int)
+    model.set_params(tol=1e-12)
+    plain = model.fit(X, Y).components_
+    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 0)
+    arranged = model.fit(X, Y).components_
+    assert not np.array_equal(plain, arranged)  # other roundings: it was another way
+    assert principal_angles(plain.T, arranged.T).max() < 1e-5
+
+
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    X = sparse_data(3000, 20, dtype="float32")
+    operator = as_operator(X)
+    block = np.random.default_rng(5).standard_normal((3000, 8))
+    with threadpool_limits(2):
+        two = operator.rmatmat(block)
+    with threadpool_limits(1):
+        one = operator.rmatmat(block)
+    np.testing.assert_array_equal(one, two)

@@ -1,0 +1,215 @@
+"""The same answers from tensors: operators, solvers and estimators on torch's arrays."""
+
+import numpy as np
+import pytest
+from _support.support import angle, features, indicator, scattered
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, as_operator
+from labelspan.errors import InvalidInput, InvalidLabels, Mismatch
+from labelspan.operators import HStack, Product, RowSubset, Scaled, Sum, VStack, dottest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+# The tests make sparse tensors themselves, and torch says once a process that they are new.
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+def kinds(X, device="cpu"):
+    dense = torch.as_tensor(X, device=device)
+    return {"dense": dense, "csr": dense.to_sparse_csr(), "coo": dense.to_sparse_coo()}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["dense", "csr", "coo"])
+@pytest.mark.parametrize("shape", ["wide", "tall", "low-rank"])
+def test_operators_equal_their_dense_twins(kind, shape, device):
+    X = features(shape, 0)
+    plain = as_operator(kinds(X, device)[kind])
+    centered, means = plain.centered()
+    np.testing.assert_allclose(means, X.mean(axis=0), atol=1e-12)
+    index = np.array([3, 1, 7, 7])
+    others = np.random.default_rng(0).standard_normal((4, X.shape[0]))
+    twins = [
+        (plain, X),
+        (centered, X - X.mean(axis=0)),
+        (plain.rows(index), X[index]),
+        (RowSubset(plain, index), X[index]),
+        (plain.T, X.T),
+        (Scaled(plain, rows=np.arange(1.0, 1 + len(X))), np.arange(1.0, 1 + len(X))[:, None] * X),
+        (HStack([plain, as_operator(X)]), np.c_[X, X]),
+        (VStack([as_operator(X), centered]), np.r_[X, X - X.mean(axis=0)]),
+        (Product(as_operator(others), plain), others @ X),
+        (Sum([plain, centered], [1.0, 2.0]), 3 * X - 2 * X.mean(axis=0)),
+    ]
+    for operator, twin in twins:
+        assert operator.device is not None
+        np.testing.assert_allclose(operator.toarray(), twin, atol=1e-10)
+        np.testing.assert_allclose(operator.gram(), twin.T @ twin, atol=1e-9)
+        np.testing.assert_allclose(operator.cogram(), twin @ twin.T, atol=1e-9)
+        np.testing.assert_allclose(operator.column_means(), twin.mean(axis=0), atol=1e-10)
+        assert operator.sum_of_squares() == pytest.approx((twin**2).sum())
+        block = np.random.default_rng(1).standard_normal((twin.shape[0], 3))
+        np.testing.assert_allclose(operator.cross(block), twin.T @ block, atol=1e-10)
+        product = operator.rmatmat(block)
+        assert isinstance(product, torch.Tensor)
+        np.testing.assert_allclose(product.cpu(), twin.T @ block, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_dot_test_and_random_blocks(kind):
+    operator = as_operator(kinds(features("tall", 1))[kind])
+    assert dottest(operator) < 1e-12
+    one, two = (operator.random_block(5, 3, np.random.default_rng(4)) for _ in range(2))
+    assert torch.equal(one, two)
+    assert operator.place(np.ones((2, 2), dtype=np.float32)).dtype == torch.float64
+
+
+def test_indices_are_short_and_the_transpose_is_stored():
+    X = scattered((50, 80), 0.1, np.random.default_rng(0))
+    operator = as_operator(X, device="cpu")
+    assert operator._csr.crow_indices().dtype == torch.int32
+    assert operator._transpose.col_indices().dtype == torch.int32
+    np.testing.assert_allclose(operator._transpose.to_dense().numpy(), X.toarray().T)
+    np.testing.assert_allclose(operator.toarray(), X.toarray())
+    np.testing.assert_allclose(as_operator(X.toarray(), device="cpu").toarray(), X.toarray())
+    with pytest.raises(InvalidInput, match="device='cpu' takes an array or a sparse matrix"):
+        as_operator(as_operator(X).centered()[0], device="cpu")
+
+
+MODELS = [
+    LSI(3),
+    LSI(3, center=True, solver="randomized", tol=1e-10),
+    MLSI(4),
+    MLSI(4, solver="randomized", tol=1e-10),
+    MLSI(4, solver="two-stage", tol=1e-10),
+    MLSI(4, form="inverse", solver="two-stage"),
+    MLSI(3, center=True),
+    OPLS(alpha=0.1),
+    CCA(),
+    CCA(alpha=0.5, solver="eigen"),
+    CCA(alpha=0.5, solver="least-squares"),
+    HSL(laplacian="star"),
+    OPLS(alpha=0.1, solver="gram"),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_estimators_give_the_answer_of_arrays(model, kind, shape, device):
+    X = features(shape, 3)
+    Y = indicator(len(X), 3)
+    from sklearn.base import clone
+
+    plain = clone(model).fit(X, Y)
+    given = kinds(X, device)[kind]
+    labels = torch.as_tensor(Y, device=device)
+    found = clone(model).fit(given, labels)
+    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6, atol=1e-9)
+    Z = found.transform(given)
+    assert isinstance(Z, torch.Tensor)
+    assert Z.device.type == found.components_.device.type == device
+    assert angle(Z.cpu().numpy(), plain.transform(X)) < 1e-4
+    # From the host to a model on a device, and the other way.
+    np.testing.assert_allclose(found.transform(X), Z.cpu(), atol=1e-8)
+    assert isinstance(plain.transform(given), torch.Tensor)
+    if not isinstance(model, LSI):
+        scores = found.label_scores(given)
+        assert isinstance(scores, torch.Tensor)
+        np.testing.assert_allclose(scores.cpu(), plain.label_scores(X), atol=1e-3)
+        assert found.top_labels(0).high
+    assert len(found.top_features(0, 2).high) <= 2
+    if isinstance(model, (LSI, MLSI)):
+        back = found.inverse_transform(Z)
+        assert isinstance(back, torch.Tensor)
+        np.testing.assert_allclose(back.cpu(), found.inverse_transform(Z.cpu().numpy()), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_iterated_regressions(kind, monkeypatch):
+    from labelspan.solvers import regression
+
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    for shape in ("wide", "tall"):
+        X = features(shape, 5)
+        Y = indicator(len(X), 5)
+        plain = OPLS(alpha=1.0, solver="two-stage", tol=1e-10).fit(X, Y)
+        found = OPLS(alpha=1.0, solver="two-stage", tol=1e-10).fit(kinds(X)[kind], Y)
+        assert "conjugate" in found.status_
+        np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
+
+
+def test_classes_unknown_rows_and_float32():
+    X, y = features("tall", 6), np.arange(60) % 3
+    y[40:] = -1
+    plain = LDA(alpha=0.1).fit(X, y)
+    found = LDA(alpha=0.1).fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-8)
+    Y = indicator(60, 6)
+    Y[50:] = -1
+    plain = MLSI(3).fit(X, Y)
+    found = MLSI(3).fit(torch.as_tensor(X), torch.as_tensor(Y))
+    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
+    narrow = MLSI(3, solver="randomized").fit(
+        torch.as_tensor(X, dtype=torch.float32).to_sparse_csr(), torch.as_tensor(indicator(60, 6))
+    )
+    assert narrow.components_.dtype == torch.float32
+    assert narrow.transform(torch.as_tensor(X, dtype=torch.float32)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("model", [LSI(3, center=True), MLSI(3), CCA(alpha=0.1)], ids=str)
+def test_streams(model):
+    from sklearn.base import clone
+
+    X, Y = features("tall", 7), indicator(60, 7)
+    plain = clone(model).fit(X, Y)
+    found = clone(model)
+    for part in (slice(0, 25), slice(25, 60)):
+        found.partial_fit(torch.as_tensor(X[part]), torch.as_tensor(Y[part]))
+    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
+    assert isinstance(found.transform(torch.as_tensor(X)), torch.Tensor)
+
+
+def test_refusals():
+    X, Y = torch.as_tensor(features("tall", 8)), indicator(60, 8)
+    model = MLSI(2).fit(X, Y)
+    with pytest.raises(InvalidInput, match="X has 5 features, but 12 were learned from"):
+        model.transform(X[:, :5])
+    with pytest.raises(InvalidInput, match="NaN or infinity"):
+        MLSI(2).fit(torch.full((5, 3), float("nan")), Y[:5])
+    with pytest.raises(Mismatch, match="kernel='rbf' takes arrays and sparse matrices"):
+        MLSI(2, kernel="rbf").fit(X, Y)
+    with pytest.raises(InvalidLabels, match="X has 60 rows, y has 59 rows"):
+        MLSI(2).fit(X, torch.as_tensor(Y[:59]))
+    with pytest.raises(InvalidInput, match="two-dimensional"):
+        MLSI(2).fit(X[:, 0], Y)
+    with pytest.raises(InvalidInput, match=r"1 row\(s\); at least 2"):
+        MLSI(2).fit(X[:1], Y[:1])
+
+
+def test_data_is_never_changed():
+    X, Y = features("tall", 9), indicator(60, 9)
+    given, labels = torch.as_tensor(X.copy()), torch.as_tensor(Y.copy())
+    for model in (MLSI(3), CCA(alpha=0.1), LSI(2, center=True)):
+        model.fit(given, labels).transform(given)
+    np.testing.assert_array_equal(given, X)
+    np.testing.assert_array_equal(labels, Y)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_constant_column_of_a_sparse_tensor_has_no_weight(device):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4)) * (rng.random((30, 4)) < 0.7)
+    y = np.arange(30) % 3
+    still = np.column_stack([X[:, :2], np.full(30, 0.7), X[:, 2:]])
+    model = LDA().fit(torch.tensor(still, device=device).to_sparse_csr(), y)
+    weights = model.components_.cpu().numpy()
+    assert np.abs(weights[:, 2]).max() < 1e-12
+    plain = LDA().fit(torch.tensor(X, device=device).to_sparse_csr(), y)
+    np.testing.assert_allclose(
+        np.delete(weights, 2, axis=1), plain.components_.cpu().numpy(), atol=1e-9
+    )
+    assert float(model.mean_[2]) == pytest.approx(0.7, abs=0)

@@ -1,0 +1,279 @@
+"""Running jobs, judging claims, and the report."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from labelspan.cli import app
+from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.papers import reproduction as machinery
+from labelspan.papers.paper import Paper, Part, Results, Scale, Table
+from labelspan.papers.records import Done, RecordFile, job_name
+from labelspan.papers.report import Section, markdown, page
+from labelspan.papers.runner import Job, plan, run_jobs, select
+from labelspan.papers.verdicts import Claim, judge, load_claims
+
+DATA = os.environ.get("LABELSPAN_DATA")
+needs_data = pytest.mark.skipif(DATA is None, reason="LABELSPAN_DATA names no data folder")
+
+
+def _value(key, data_home):
+    time.sleep(float(key.get("sleep", 0)))
+    rng = np.random.default_rng(key["seed"])
+    yield {"method": "one", "value": rng.random()}
+    yield {"method": "two", "value": 1 + rng.random()}
+
+
+PART = Part(
+    name="table 1",
+    title="two methods",
+    jobs=lambda scale: [{"data": d, "seed": s} for d in "ab" for s in range(scale.times(3))],
+    run=_value,
+    tables=lambda found: [Table("means", ("method", "value"), [("one", f"{found.mean('value')}")])],
+    deviations=("It is <made> up.",),
+)
+PAPER = Paper("toy", "A toy", "Nobody. Nowhere.", (PART,))
+
+
+def find(paper, part):
+    assert (paper, part) == ("toy", "table 1")
+    return PART
+
+
+def claim(**options):
+    given = {"paper": "toy", "id": "x", "where": "", "part": "table 1", "text": "t"}
+    return Claim(**{**given, "measure": "value", **options})
+
+
+def run_all(path, **options):
+    jobs = plan([(PAPER, PART)], Scale(**options))
+    file = RecordFile(path / "results.jsonl")
+    run_jobs(jobs, file, find)
+    return jobs, file
+
+
+def test_jobs_run_once_and_keep_their_order(tmp_path):
+    jobs, file = run_all(tmp_path)
+    assert len(jobs) == 6
+    first = file.path.read_bytes()
+    run_jobs(jobs, file, lambda *_: pytest.fail("a job ran again"))
+    assert file.path.read_bytes() == first
+    found = select(jobs, file.read(), "toy", "table 1")
+    assert [r["seed"] for r in found.records] == [0, 0, 1, 1, 2, 2] * 2
+    assert len(run_all(tmp_path / "quick", quick=True)[0]) == 2
+    assert len(run_all(tmp_path / "five", quick=True, repeats=5)[0]) == 10
+
+
+def test_a_torn_line_is_run_again(tmp_path):
+    jobs, file = run_all(tmp_path)
+    whole = file.read()
+    content = file.path.read_bytes()
+    for cut in (1, 10, len(content) // 2):
+        file.path.write_bytes(content[:-cut])
+        assert len(file.read()) < 6
+        run_jobs(jobs, file, find)
+        again = file.read()
+        assert again.keys() == whole.keys()
+        assert all(again[name].records == whole[name].records for name in whole)
+
+
+def test_a_foreign_line_is_refused(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"something": "else"}\n')
+    with pytest.raises(InvalidInput, match=r"results\.jsonl: line 1 is no record of a job"):
+        RecordFile(path).read()
+
+
+def test_warnings_and_seeds_are_kept(tmp_path):
+    import warnings
+
+    def run(key, data_home):
+        warnings.warn("take care", stacklevel=1)
+        return [{"value": np.float64(2.0)}]
+
+    part = Part("table 1", "", lambda scale: [{"seed": 7}], run, lambda found: [])
+    file = RecordFile(tmp_path / "results.jsonl")
+    run_jobs([Job("toy", "table 1", {"seed": 7})], file, lambda *_: part)
+    line = json.loads(file.path.read_text())
+    assert line["warnings"] == ["UserWarning: take care"]
+    assert line["key"] == {"seed": 7}
+    assert line["records"] == [{"seed": 7, "value": 2.0}]
+
+
+def test_progress_is_told(tmp_path):
+    told = []
+    jobs = plan([(PAPER, PART)], Scale())
+    file = RecordFile(tmp_path / "r.jsonl")
+    file.append("toy", "table 1", jobs[0].key, Done((), 0.0))
+    run_jobs(jobs, file, find, progress=lambda done, total: told.append((done, total)))
+    assert told == [(n, 6) for n in range(1, 7)]
+
+
+def test_results_select():
+    found = Results([{"a": 1, "v": 1.0}, {"a": 2, "v": 3.0}, {"a": 2, "v": 5.0}, {"b": 0}])
+    assert found.only(a=2).mean("v") == 4.0
+    assert found.only(a=[1, 2]).values("v").tolist() == [1, 3, 5]
+    assert found.only(a=2).deviation("v") == pytest.approx(np.sqrt(2))
+    assert found.only(a=1).deviation("v") == 0.0
+    assert np.isnan(found.only(a=9).mean("v"))
+    assert found.distinct("a") == [1, 2]
+
+
+def cells(one, two):
+    return Results(
+        [{"method": "one", "cell": c, "value": v} for c, v in enumerate(one)]
+        + [{"method": "two", "cell": c, "value": v} for c, v in enumerate(two)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("two", "outcome"),
+    [((0, 0, 0), "holds"), ((0, 0, 9), "holds in part"), ((0, 9, 9), "does not hold")],
+)
+def test_above_and_largest(two, outcome):
+    found = cells((1, 1, 1), two)
+    above = claim(kind="above", left={"method": "one"}, right={"method": "two"}, by=["cell"])
+    assert judge(above, found).outcome == outcome
+    largest = claim(kind="largest", left={"method": "one"}, by=["cell"])
+    verdict = judge(largest, found)
+    assert verdict.outcome == outcome
+    assert verdict.cells == 3
+    assert "two 9.000 against 1.000" in verdict.measured or outcome == "holds"
+
+
+def test_margin_near_and_limits():
+    found = cells((1.0,), (0.5,))
+    sides = {"left": {"method": "one"}, "right": {"method": "two"}}
+    assert judge(claim(kind="above", margin=0.4, **sides), found).outcome == "holds"
+    assert judge(claim(kind="above", margin=0.6, **sides), found).outcome == "does not hold"
+    near = claim(kind="near", only={"method": "one"}, printed=1.1, tolerance=0.2)
+    assert judge(near, found).outcome == "holds"
+    assert judge(claim(kind="near", printed=1.1, tolerance=0.2), found).outcome == "does not hold"
+    assert judge(claim(kind="at-most", limit=1.0), found).outcome == "holds"
+    assert judge(claim(kind="at-most", limit=0.7), found).outcome == "holds in part"
+    assert judge(claim(kind="at-most", only={"method": "three"}), found).outcome == "not run"
+    with pytest.raises(InvalidInput, match="needs the printed number"):
+        judge(claim(kind="near"), found)
+    with pytest.raises(InvalidInput, match="no record has the entry 'K'"):
+        judge(claim(kind="above", by=["K"], **sides), found)
+
+
+def test_a_record_without_an_entry_belongs_to_every_cell():
+    found = Results(
+        [{"method": "all", "value": 0.5}]
+        + [{"method": "MLSI", "K": K, "value": v} for K, v in ((10, 0.4), (50, 0.7))]
+    )
+    verdict = judge(
+        claim(kind="above", left={"method": "MLSI"}, right={"method": "all"}, by=["K"]), found
+    )
+    assert (verdict.agreeing, verdict.cells) == (1, 2)
+
+
+def test_the_report_says_it_all(tmp_path):
+    jobs, file = run_all(tmp_path)
+    found = select(jobs, file.read(), "toy", "table 1")
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"\x89PNG")
+    section = Section(PAPER, PART, PART.tables(found), picture, 6, 1.0, ("mind | this",))
+    above = claim(kind="above", left={"method": "two"}, right={"method": "one"}, text="a & b")
+    verdicts = [judge(above, found)]
+    text = markdown("Title", ["about"], [section], verdicts)
+    for part in ("# Title", "## toy", "### table 1", "holds", "![two methods](p.png)", "6 job(s)"):
+        assert part in text
+    html = page("Title", ["about"], [section], verdicts)
+    assert "data:image/png;base64," in html
+    assert "a &amp; b" in html
+    assert "It is &lt;made&gt; up." in html
+    assert "<script" not in html
+    assert "http" not in html
+
+
+@pytest.mark.parametrize("name", machinery.PAPERS)
+def test_papers_are_whole(name):
+    paper = machinery.load_paper(name)
+    parts = {part.name for part in paper.parts}
+    claims = load_claims(name)
+    assert {c.part for c in claims} <= parts
+    assert len({c.id for c in claims}) == len(claims)
+    for part in paper.parts:
+        for scale in (Scale(), Scale(quick=True)):
+            jobs = [job_name(name, part.name, key) for key in part.jobs(scale)]
+            assert len(set(jobs)) == len(jobs) > 0
+            assert all("seed" in key for key in part.jobs(scale))
+        assert part.tables(Results([])) is not None
+        assert machinery.find_part(name, part.name) is part
+
+
+def test_unknown_names():
+    with pytest.raises(InvalidParameter, match="paper must be one of yu2005, sun2009, wang2010"):
+        machinery.load_paper("darwin1859")
+    with pytest.raises(InvalidParameter, match="wang2010 has no table 9; it has table 3"):
+        machinery.find_part("wang2010", "table 9")
+    result = CliRunner().invoke(app, ["reproduce", "darwin1859"])
+    assert result.exit_code == 1
+    assert "paper must be one of" in result.output
+    result = CliRunner().invoke(app, ["reproduce", "wang2010", "--table", "9"])
+    assert result.exit_code == 1
+    assert "no part of wang2010 is called table 9" in result.output
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from labelspan.papers.paper import Scale
+from labelspan.papers.reproduction import reproduce
+if __name__ == "__main__":
+    reproduce(["wang2010"], Path(sys.argv[1]), parts=["table 3"],
+              scale=Scale(quick=True), data_home=Path(sys.argv[2]), processes=2)
+"""
+
+
+def numbers(folder: Path):
+    done = RecordFile(folder / "results.jsonl").read()
+    return {name: entry.records for name, entry in done.items()}
+
+
+@needs_data
+def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(KILLED)
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    command = [sys.executable, str(script), str(killed), DATA]
+    process = subprocess.Popen(command, start_new_session=True)
+    results = killed / "results.jsonl"
+    deadline = time.monotonic() + 120
+    while not (results.exists() and results.read_bytes().count(b"\n") >= 3):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "report.html").exists()
+    before = numbers(killed)
+    assert 0 < len(before) < 12
+    subprocess.run(command, check=True)
+    subprocess.run([*command[:2], str(whole), DATA], check=True)
+    assert numbers(killed) == numbers(whole)
+    assert len(numbers(whole)) == 12
+    assert before.items() <= numbers(killed).items()
+    assert (killed / "report.html").exists()
+
+
+@needs_data
+def test_the_command_writes_a_report(tmp_path):
+    options = ["--table", "5", "--quick", "--out", str(tmp_path), "--data-home", DATA]
+    result = CliRunner().invoke(app, ["reproduce", "wang2010", *options, "--json"])
+    assert result.exit_code == 0, result.output
+    verdicts = json.loads(result.stdout)
+    assert {v["paper"] for v in verdicts} == {"wang2010"}
+    assert (tmp_path / "report.html").stat().st_size > 1000
+    shown = CliRunner().invoke(app, ["reproduce", "wang2010", *options])
+    assert "The report:" in shown.output

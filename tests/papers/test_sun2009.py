@@ -1,0 +1,360 @@
+"""sun2009 measured again: its parts on made-up data, and a little of each on the real sets."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _support.support import SHAPES, classes, features, indicator
+from scipy import sparse
+from scipy.stats import chi2_contingency
+
+from labelspan import CCA, HSL, LDA, OPLS
+from labelspan.datasets import DataSet
+from labelspan.errors import Mismatch
+from labelspan.metrics import principal_angles
+from labelspan.papers.paper import Results, Scale
+from labelspan.papers.sun2009 import PAPER, measures, subsets
+from labelspan.papers.sun2009.figure1 import FORMS, GAMMAS
+from labelspan.papers.sun2009.paper_solvers import DirectLeastSquares, Factored
+from labelspan.papers.verdicts import judge, load_claims
+
+FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
+PARTS = {part.name: part for part in PAPER.parts}
+CLAIMS = load_claims("sun2009")
+
+# Of each part a few jobs, small enough for data made up on the spot.
+TINY = {
+    "figure 1": [
+        {"data": name, "train": train, "seed": seed}
+        for name, train, seed in (
+            ("yeast", 24, 0),
+            ("yeast", 90, 0),
+            ("usps", 24, 0),
+            ("usps", 24, 1),
+            ("usps", 90, 0),
+        )
+    ],
+    "figure 2": [
+        {"grows": grows, "sizes": "30 60", "other": 40, "method": method, "seed": 0}
+        for grows in ("features", "rows")
+        for method in ("CCA", "HSL star")
+    ],
+    "equivalence": [
+        {"data": name, "rows": count, "features": width, "seed": 0}
+        for name, width in (("yeast", 40), ("yahoo_arts", 80), ("yahoo_arts", 30), ("usps", 40))
+        for count in (25, 90)
+    ],
+    "beyond": [
+        {"data": name, "rows": 70, "features": 40, "alpha": alpha, "method": method, "seed": 0}
+        for name, method in (("yeast", "OPLS"), ("yahoo_arts", "CCA"), ("usps", "LDA"))
+        for alpha in (0.0, 1.0)
+    ],
+}
+
+
+def made_up(name, data_home):
+    """Like the set of that name, with a few rows and features."""
+    rng = np.random.default_rng(sorted(subsets.FEATURES).index(name))
+    if name == "yahoo_arts":
+        counts = sparse.csr_array(rng.poisson(0.3, size=(150, 80)).astype(np.float32))
+        return DataSet(name, counts, sparse.csr_array(indicator(150, 1).astype(np.uint8)))
+    X = rng.standard_normal((150, 40))
+    if name == "usps":
+        y = classes(150, 2)
+        return DataSet(name, X + 3 * np.eye(40)[y], y=y)
+    return DataSet(name, X.astype(np.float32), indicator(150, 3).astype(np.uint8))
+
+
+def run(part, keys, data_home=None):
+    """The records of some jobs, as the runner writes them."""
+    records = [{**key, **record} for key in keys for record in PARTS[part].run(key, data_home)]
+    return Results(json.loads(json.dumps(records, allow_nan=False)))
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Records of every part, on made-up data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subsets, "load", made_up)
+        patch.setattr(measures, "_LEAST", 0.01)
+        return {part: run(part, keys) for part, keys in TINY.items()}
+
+
+# --- jobs, tables, figures ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("scale", [Scale(), Scale(quick=True), Scale(repeats=3)])
+def test_jobs_are_plain_and_differ(part, scale):
+    jobs = [json.dumps(key, sort_keys=True) for key in PARTS[part].jobs(scale)]
+    assert jobs
+    assert len(set(jobs)) == len(jobs)
+    seeds = {key["seed"] for key in PARTS[part].jobs(scale)}
+    full = 10 if part == "figure 1" else 2
+    assert seeds == set(range(3 if scale.repeats else 1 if scale.quick else full))
+
+
+def test_jobs_are_those_of_the_paper():
+    sizes = {key["train"] for key in PARTS["figure 1"].jobs(Scale())}
+    assert sizes == set(range(100, 1000, 100))
+    assert GAMMAS == (1e-6, 1e-4, 1e-2, 1, 10, 100, 1000)
+    sweeps = {(key["grows"], key["other"]) for key in PARTS["figure 2"].jobs(Scale())}
+    assert sweeps == {("features", 1000), ("rows", 5000)}
+    for scale in (Scale(), Scale(quick=True)):
+        jobs = PARTS["equivalence"].jobs(scale)
+        for name in subsets.FEATURES:
+            wide = {key["features"] >= key["rows"] - 1 for key in jobs if key["data"] == name}
+            assert wide == {True, False}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_tables_are_whole(part, tiny):
+    tables = PARTS[part].tables(tiny[part])
+    assert tables
+    for table in tables:
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.head)}
+        assert all(isinstance(cell, str) for row in table.rows for cell in row)
+        assert not any("nan" in cell for row in table.rows for cell in row)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_figures_are_drawn_with_named_axes_and_a_legend(part, tiny, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = PARTS[part].draw(tiny[part])
+    figure.savefig(tmp_path / "figure.png")
+    assert all(axis.get_xlabel() for axis in figure.axes)
+    drawn = {text.get_text() for text in figure.legends[0].get_texts()}
+    entry = "solver" if part in ("figure 2", "beyond") else "method"
+    assert drawn == set(tiny[part].distinct(entry))
+    matplotlib.pyplot.close(figure)
+
+
+def test_one_run_is_enough_for_tables_and_figures(tiny):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    one = tiny["figure 1"].only(data="usps", train=24, seed=0)
+    assert len(PARTS["figure 1"].tables(one)) == 1
+    matplotlib.pyplot.close(PARTS["figure 1"].draw(one))
+
+
+# --- claims -------------------------------------------------------------------------------
+
+
+def test_claims_have_names_of_their_own_and_parts():
+    assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
+    assert {claim.part for claim in CLAIMS} == set(PARTS)
+    assert all(claim.where.startswith(claim.part) for claim in CLAIMS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_every_claim_finds_its_records(claim, tiny):
+    verdict = judge(claim, tiny[claim.part])
+    assert verdict.outcome != "not run"
+    assert verdict.outcome == "holds" or not claim.sure
+
+
+# --- records ------------------------------------------------------------------------------
+
+
+def test_figure_1_has_every_form_once_a_job(tiny):
+    found = tiny["figure 1"]
+    assert len(found) == len(TINY["figure 1"]) * len(FORMS)
+    assert set(found.only(train=24).distinct("condition")) == {"holds"}
+    assert set(found.only(train=90).distinct("condition")) == {"fails"}
+    chosen = found.only(method=["eigen, 2-norm", "least squares, 2-norm"]).values("gamma")
+    assert set(chosen) <= set(GAMMAS)
+    assert not found.only(method=["eigen", "least squares"]).values("gamma").size
+    # Only usps says something of its classes here; yeast's labels are drawn at random.
+    assert found.only(data="usps", train=90).values("accuracy").min() > 0.6
+    assert found.only(data="yeast").mean("AUC") == pytest.approx(0.5, abs=0.1)
+
+
+def test_figure_2_ratios_and_exponents_follow_from_the_times(tiny):
+    for key in TINY["figure 2"]:
+        here = tiny["figure 2"].only(grows=key["grows"], method=key["method"])
+        times = {s: here.only(solver=s).values("seconds") for s in here.distinct("solver")}
+        for solver, taken in times.items():
+            cells = here.only(solver=solver)
+            np.testing.assert_allclose(
+                cells.values("times least squares"), taken / times["least squares"]
+            )
+            slope = np.log(taken[1] / taken[0]) / np.log(60 / 30)
+            np.testing.assert_allclose(cells.values("exponent"), [slope])
+            np.testing.assert_allclose(cells.values("step before"), [taken[0] / taken[1]])
+
+
+def test_equivalence_tells_the_condition_apart(tiny):
+    lsqr = tiny["equivalence"].only(solver="least squares")
+    assert set(lsqr.only(shape="wide").distinct("condition")) == {"holds"}
+    assert set(lsqr.only(shape="tall").distinct("condition")) == {"fails"}
+    assert lsqr.only(condition="holds").values("weights gap").max() < 1e-8
+    assert lsqr.only(condition="fails").values("weights gap").min() > 1e-3
+    methods = set(lsqr.only(data="yeast").distinct("method"))
+    assert methods == set(subsets.METHODS) - {"LDA"}
+
+
+# --- solvers of the experiments alone -----------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("method", [CCA, OPLS, HSL])
+def test_factored_solves_the_penalised_eigenproblem(shape, form, method):
+    X = features(shape, 0)
+    Y = indicator(X.shape[0], 0)
+    reference = method(alpha=0.5, solver="eigen").fit(X, Y)
+    model = method(alpha=0.5, solver=Factored()).fit(form(X), Y)
+    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-9)
+    assert measures.gaps(reference, model)["weights gap"] < 1e-7
+
+
+def test_factored_needs_a_penalty():
+    X = features("wide", 0)
+    with pytest.raises(Mismatch, match="2-norm penalty"):
+        CCA(solver=Factored()).fit(X, indicator(X.shape[0], 0))
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_direct_least_squares_is_what_lsqr_comes_to(shape, alpha):
+    X = features(shape, 1)
+    y = classes(X.shape[0], 1)
+    lsqr = LDA(alpha=alpha, solver="least-squares", tol=1e-13).fit(X, y)
+    direct = LDA(alpha=alpha, solver=DirectLeastSquares()).fit(X, y)
+    np.testing.assert_allclose(direct.components_, lsqr.components_, atol=1e-8)
+    np.testing.assert_allclose(direct.eigenvalues_, lsqr.eigenvalues_, rtol=1e-9)
+
+
+# --- measures -----------------------------------------------------------------------------
+
+
+def test_gaps_see_past_a_rotation_and_nothing_else():
+    X = features("tall", 2)
+    one, two = (OPLS(solver="eigen").fit(X, indicator(X.shape[0], 2)) for _ in range(2))
+    rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))
+    two.components_ = rotation @ two.components_
+    assert max(measures.gaps(one, two).values()) < 1e-12
+    two.components_ = 2 * two.components_
+    stretched = measures.gaps(one, two)
+    assert stretched["weights gap"] == pytest.approx(1.0)
+    assert stretched["angle"] < 1e-12
+
+
+def test_gaps_count_a_direction_that_is_missing():
+    X = features("tall", 2)
+    Y = indicator(X.shape[0], 2)
+    whole, part = OPLS(solver="eigen").fit(X, Y), OPLS(3, solver="eigen").fit(X, Y)
+    found = measures.gaps(whole, part)
+    last = whole.eigenvalues_[-1] / whole.eigenvalues_[0]
+    assert found["eigenvalue gap"] == pytest.approx(last)
+    lengths = np.linalg.norm(whole.components_, axis=1)
+    # The rotation may make up for a part of what is missing, not for all of it.
+    assert 0.1 < found["weights gap"] <= lengths[-1] / np.linalg.norm(lengths)
+    assert found["angle"] < 1e-12
+
+
+def test_a_leading_space_needs_a_step_in_the_spectrum():
+    X = features("wide", 3)
+    y, Y = classes(X.shape[0], 3), indicator(X.shape[0], 3)
+    # Every eigenvalue of LDA is 1 where the condition holds.
+    assert measures.leading_angle(*(LDA(solver="eigen").fit(X, y) for _ in range(2))) is None
+    one, two = OPLS(solver="eigen").fit(X, Y), OPLS(solver="eigen").fit(X[:, ::-1], Y)
+    expected = principal_angles(one.components_[:2].T, two.components_[:2].T).max()
+    assert measures.leading_angle(one, two) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_centred_rank(shape, form):
+    X = features(shape, 4)
+    assert measures.centred_rank(form(X)) == np.linalg.matrix_rank(X - X.mean(axis=0))
+
+
+def test_seconds_are_of_the_fastest_run(monkeypatch):
+    clock = iter([1.0, 1.06, 2.0, 2.03, 3.0, 3.05])
+    monkeypatch.setattr(measures.time, "process_time", lambda: next(clock))
+    runs = []
+    assert measures.seconds(lambda: runs.append(1)) == pytest.approx(0.03)
+    assert len(runs) == 3
+
+
+# --- rows ---------------------------------------------------------------------------------
+
+
+def test_chi_square_is_that_of_a_two_by_two_table():
+    data = made_up("yahoo_arts", None)
+    labels = data.Y.toarray()
+    found = subsets.chi_square(data.X, labels)
+    for word in (0, 17, 79):
+        present = data.X.toarray()[:, word] > 0
+        statistics = []
+        for label in labels.T:
+            table = [
+                [(present & (label == v)).sum(), (~present & (label == v)).sum()] for v in (1, 0)
+            ]
+            statistics.append(chi2_contingency(table, correction=False).statistic)
+        assert found[word] == pytest.approx(max(statistics))
+
+
+def test_words_are_those_that_tell_most(monkeypatch):
+    monkeypatch.setattr(subsets, "load", made_up)
+    data = made_up("yahoo_arts", None)
+    best = np.sort(np.argsort(-subsets.chi_square(data.X, data.Y.toarray()))[:10])
+    chosen = subsets.load_rows("yahoo_arts", None, 10).X.toarray()
+    np.testing.assert_array_equal(chosen > 0, data.X.toarray()[:, best] > 0)
+    lengths = np.linalg.norm(chosen, axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1.0)
+
+
+def test_training_parts_of_one_seed_are_nested():
+    whole = subsets.Rows(np.arange(50.0)[:, None], np.arange(50))
+    small, rest = whole.split(10, seed=3)
+    large, _ = whole.split(20, seed=3)
+    np.testing.assert_array_equal(large.y[:10], small.y)
+    np.testing.assert_array_equal(np.sort(np.r_[small.y, rest.y]), np.arange(50))
+    assert not np.array_equal(small.y, whole.split(10, seed=4)[0].y)
+
+
+# --- real data ----------------------------------------------------------------------------
+
+REAL = {
+    "figure 1": [{"data": "usps", "train": 100, "seed": 0}],
+    "figure 2": [
+        {"grows": "features", "sizes": "200 400", "other": 150, "method": "CCA", "seed": 0}
+    ],
+    "equivalence": [
+        {"data": "yeast", "rows": 60, "features": 103, "seed": 0},
+        {"data": "yahoo_arts", "rows": 40, "features": 23146, "seed": 0},
+        {"data": "usps", "rows": 60, "features": 256, "seed": 0},
+    ],
+    "beyond": [
+        {
+            "data": "yeast",
+            "rows": 300,
+            "features": 103,
+            "alpha": 0.0,
+            "method": "HSL star",
+            "seed": 0,
+        }
+    ],
+}
+
+
+@pytest.mark.skipif(
+    not all((FOLDER / f"{name}.npz").is_file() for name in subsets.FEATURES),
+    reason="set LABELSPAN_DATA to the folder that holds yeast.npz, usps.npz and yahoo_arts.npz",
+)
+@pytest.mark.parametrize("part", PARTS)
+def test_sure_claims_hold_on_real_data(part):
+    found = run(part, REAL[part], FOLDER)
+    verdicts = [judge(claim, found) for claim in CLAIMS if claim.part == part]
+    sure = [v for v in verdicts if v.claim.sure and v.outcome != "not run"]
+    assert all(v.outcome == "holds" for v in sure), sure
+    assert sure or part == "figure 2"
+    if part == "equivalence":
+        assert set(found.distinct("method")) == set(subsets.METHODS)
+        assert set(found.distinct("condition")) == {"holds"}

@@ -1,0 +1,356 @@
+"""yu2005's experiment: its splits, its SVMs, its MLSI, and what the report is made of."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import linalg, sparse
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.preprocessing import normalize
+from sklearn.svm import SVC
+
+from labelspan.papers.paper import Results, Scale
+from labelspan.papers.verdicts import judge as judge_claim
+from labelspan.papers.verdicts import load_claims
+from labelspan.papers.yu2005 import PAPER, curves, other_methods, sweeps
+from labelspan.papers.yu2005.curves import paper_mlsi
+from labelspan.papers.yu2005.protocol import (
+    COMMON,
+    MEASURES,
+    SETTINGS,
+    Corpus,
+    _measure,
+    judge,
+    load_corpus,
+    make_split,
+    sized,
+)
+
+PARTS = {part.name: part for part in PAPER.parts}
+FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
+needs_data = pytest.mark.skipif(
+    not (FOLDER / "rcv1.npz").is_file() or not (FOLDER / "reuters21578.jsonl.gz").is_file(),
+    reason="set LABELSPAN_DATA to the folder that holds rcv1.npz and reuters21578.jsonl.gz",
+)
+
+
+def made_up(rows=300, words=160, categories=20, seed=0):
+    """Documents whose words follow their categories."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((rows, categories)) < 0.15).astype(np.uint8)
+    Y[np.arange(rows), rng.integers(categories, size=rows)] = 1
+    topics = rng.random((categories, words)) * (rng.random((categories, words)) < 0.1)
+    noise = rng.random((rows, words)) * (rng.random((rows, words)) < 0.2)
+    return Corpus(sparse.csr_array(normalize(Y @ topics + noise)), Y)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return made_up()
+
+
+@pytest.fixture(scope="module")
+def found(corpus):
+    """The records of the quick jobs of all parts, on documents made up."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (curves, sweeps, other_methods):
+            patch.setattr(module, "load_corpus", lambda name, data_home: corpus)
+        return {
+            part.name: Results(
+                [
+                    {**key, **record}
+                    for key in part.jobs(Scale(quick=True))
+                    for record in part.run(key, None)
+                ]
+            )
+            for part in PAPER.parts
+        }
+
+
+# --- jobs and splits ------------------------------------------------------------------
+
+
+def test_jobs_are_all_folds_of_all_repeats():
+    for name, count in (("figure 1", 50), ("figure 2", 50), ("figure 3", 50), ("beyond", 20)):
+        keys = PARTS[name].jobs(Scale())
+        assert len({json.dumps(key, sort_keys=True) for key in keys}) == len(keys) == count
+        assert {key["seed"] for key in keys} == set(range(10))
+    assert {key["data"] for key in PARTS["beyond"].jobs(Scale())} == {"reuters", "rcv1"}
+    assert {key["fold"] for key in PARTS["beyond"].jobs(Scale())} == {0}
+    assert len(PARTS["figure 1"].jobs(Scale(repeats=50))) == 250
+    assert [len(part.jobs(Scale(quick=True))) for part in PAPER.parts] == [1, 1, 1, 2]
+    assert len(PARTS["figure 2"].jobs(Scale(quick=True, repeats=3))) == 3
+
+
+def test_figures_and_beyond_share_their_splits():
+    ours = [{**key, "grid": ""} for key in PARTS["beyond"].jobs(Scale())]
+    theirs = [{**key, "grid": ""} for n in (1, 2) for key in PARTS[f"figure {n}"].jobs(Scale())]
+    assert all(key in theirs for key in ours)
+
+
+def test_a_split_is_one_fold_against_four(corpus):
+    rows, categories = corpus.Y.shape
+    splits = [make_split(corpus, {"seed": 3, "fold": fold}) for fold in range(5)]
+    trained = np.concatenate([split.train for split in splits])
+    assert np.array_equal(np.sort(trained), np.arange(rows))
+    for split in splits:
+        assert np.array_equal(np.sort(np.r_[split.train, split.test]), np.arange(rows))
+        assert split.train.size == rows // 5 == split.unseen.size
+        assert np.isin(split.unseen, split.test).all()
+        assert np.array_equal(np.sort(np.r_[split.seen, split.new]), np.arange(categories))
+        assert split.seen.size == round(0.7 * categories)
+        assert np.array_equal(split.seen, splits[0].seen)
+    other = make_split(corpus, {"seed": 4, "fold": 0})
+    assert not np.array_equal(other.train, splits[0].train)
+    assert not np.array_equal(other.seen, splits[0].seen)
+
+
+def test_rows_are_sized_by_the_training_rows(corpus):
+    split = make_split(corpus, {"seed": 0, "fold": 0})
+    Z = sized(7.0 * corpus.X.toarray()[:, :5], split)
+    assert_allclose(np.square(Z[split.train]).sum(axis=1).mean(), 1.0)
+
+
+# --- SVMs and measures ----------------------------------------------------------------
+
+
+@pytest.fixture
+def decisions(monkeypatch):
+    """What the SVMs say, setting by setting, with the labels it is judged by."""
+    said = []
+    monkeypatch.setattr(
+        "labelspan.papers.yu2005.protocol._measure",
+        lambda truth, decisions, learned: said.append((truth, decisions)) or {},
+    )
+
+    def run(corpus, split):
+        said.clear()
+        assert [scores["setting"] for scores in judge(corpus, split, corpus.X)] == list(SETTINGS)
+        return list(said)
+
+    return run
+
+
+def test_both_settings_are_judged_by_libsvm(corpus, decisions):
+    split = make_split(corpus, {"seed": 1, "fold": 2})
+    (truth, one), (new, two) = decisions(corpus, split)
+    svm = SVC(C=100.0, kernel="linear")
+    dense = corpus.X.toarray()
+    assert np.array_equal(truth, corpus.Y[np.ix_(split.test, split.seen)])
+    for column, label in enumerate(split.seen):
+        svm.fit(dense[split.train], corpus.Y[split.train, label])
+        assert_allclose(one[:, column], svm.decision_function(dense[split.test]), atol=1e-2)
+    # Setting II: each part of the unseen rows by SVMs that learned on the other four.
+    parts = np.concatenate([np.full(len(p), i) for i, p in enumerate(np.array_split(new, 5))])
+    for column, label in enumerate(split.new):
+        expected = cross_val_predict(
+            svm,
+            dense[split.unseen],
+            corpus.Y[split.unseen, label],
+            cv=PredefinedSplit(parts),
+            method="decision_function",
+        )
+        assert_allclose(two[:, column], expected, atol=1e-2)
+
+
+def test_a_category_of_no_or_all_rows_is_said_of_none_or_all(corpus, decisions):
+    split = make_split(corpus, {"seed": 0, "fold": 0})
+    Y = corpus.Y.copy()
+    Y[split.train, split.seen[0]], Y[split.train, split.seen[1]] = 0, 1
+    (_, said), _ = decisions(Corpus(corpus.X, Y), split)
+    assert (said[:, 0] == -1).all()
+    assert (said[:, 1] == 1).all()
+    assert (np.ptp(said[:, 2:], axis=0) > 0).all()
+
+
+def test_measures_are_scikit_learns():
+    rng = np.random.default_rng(7)
+    truth = (rng.random((80, 8)) < 0.3).astype(int)
+    learned = np.arange(80)[:, None] < 8 * np.arange(1, 9)
+    said = truth + rng.standard_normal((80, 8)) - 0.5
+    found = _measure(truth, said, learned)
+    each = f1_score(truth, said > 0, average=None)
+    assert_allclose(found["macro F1"], each.mean())
+    assert_allclose(found["micro F1"], f1_score(truth, said > 0, average="micro"))
+    assert_allclose(found["AUC"], roc_auc_score(truth, said, average="macro"))
+    # Where SVMs learn, the later columns are the commoner ones.
+    assert_allclose(found["F1 of rare"], each[:4].mean())
+    assert_allclose(found["F1 of common"], each[4:].mean())
+
+
+# --- the paper's MLSI -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+@pytest.mark.parametrize("beta", [0.0, 0.3, 0.9])
+def test_mlsi_is_table_2_of_the_paper(beta, gamma):
+    rng = np.random.default_rng(5)
+    X, new = rng.random((25, 60)), rng.random((10, 60))
+    Y = (rng.random((25, 4)) < 0.4).astype(float)
+    Kx = X @ X.T / np.square(X).sum()
+    Ky = Y @ Y.T / np.square(Y).sum()
+    C = (1 - beta) * Kx + beta * Ky
+    # K^2 a = lambda (K C^-1 K + gamma K) a, with a'K^2 a = 1.
+    values, A = linalg.eigh(Kx @ Kx, Kx @ np.linalg.solve(C, Kx) + gamma * Kx)
+    values, A = values[::-1][:6], A[:, ::-1][:, :6]
+    A /= np.linalg.norm(Kx @ A, axis=0)
+    expected = (new @ X.T / np.square(X).sum()) @ A * np.sqrt(values)
+    found = paper_mlsi(6, beta=beta, gamma=gamma).fit(X, Y).transform(new)
+    assert_allclose(np.abs(found), np.abs(expected), rtol=1e-6, atol=1e-9)
+
+
+def test_labels_alone_are_the_limit_of_beta():
+    corpus = made_up(rows=40, words=90, categories=5, seed=2)
+    X, Y = corpus.X, corpus.Y
+    near = paper_mlsi(5, beta=1 - 1e-9).fit(X, Y).transform(X)
+    end = paper_mlsi(5, beta=1.0).fit(X, Y).transform(X)
+    assert_allclose(np.abs(near), np.abs(end), atol=1e-4 * np.abs(end).max())
+
+
+# --- records, claims, tables and figures ----------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["figure 1", "figure 2"])
+def test_records_of_the_curves(found, name):
+    for setting in SETTINGS:
+        here = found[name].only(setting=setting)
+        assert len(here.only(method="all features")) == 1
+        for method in ("LSI", "MLSI", "MLSI, ridge"):
+            assert here.only(method=method).distinct("K") == [10, 50]
+            for measure in MEASURES:
+                values = here.only(method=method).values(measure)
+                assert len(values) == 2
+                assert ((values > 0) & (values <= 1)).all()
+        for method in ("LSI, unscaled", "MLSI, unscaled"):
+            assert here.only(method=method).distinct("K") == [50]
+    assert found[name].mean("documents") == 300
+    assert found[name].values("angle").size == 1
+
+
+def test_records_of_the_sweeps(found):
+    here = found["figure 3"]
+    for setting in SETTINGS:
+        assert here.only(setting=setting, sweep="beta").distinct("beta") == [
+            0.0,
+            0.4,
+            0.5,
+            0.6,
+            0.99,
+        ]
+        assert here.only(setting=setting, sweep="gamma").distinct("gamma") == [0.0, 1.0, 100.0]
+        # The two sweeps cross in one point.
+        crossing = [
+            here.only(setting=setting, sweep="beta", beta=0.5),
+            here.only(setting=setting, sweep="gamma", gamma=0.0),
+        ]
+        assert crossing[0].mean("AUC") == crossing[1].mean("AUC")
+
+
+def test_records_of_what_lies_beyond(found):
+    here = found["beyond"].only(data="reuters", setting="II")
+    assert here.distinct("method") == ["all features", *other_methods.METHODS, "ridge scores"]
+    for method in ("CCA", "OPLS", "HSL"):
+        assert here.only(method=method).values("K").max() <= 14
+        assert set(here.only(method=method).values("alpha")) <= set(other_methods.ALPHAS)
+    assert set(here.only(method="MLSI, tuned").values("beta")) <= set(other_methods.BETAS)
+    assert here.only(method="ridge scores").mean("K") == 14
+    # The same splits as in the figures, so the same numbers where the methods are.
+    figure = found["figure 1"].only(setting="II", method="MLSI", K=50)
+    assert here.only(method="MLSI", most=50).mean("AUC") == figure.mean("AUC")
+
+
+def test_every_claim_can_be_judged(found):
+    claims = load_claims("yu2005")
+    assert len({claim.id for claim in claims}) == len(claims)
+    silent = [c.id for c in claims if judge_claim(c, found[c.part]).outcome == "not run"]
+    # It needs the fine grid.
+    assert silent == ["beta-smooth"]
+    assert sum(claim.sure for claim in claims) >= 4
+
+
+def test_tables_hold_every_group(found):
+    for part in PAPER.parts:
+        tables = part.tables(found[part.name])
+        for table in tables:
+            assert table.rows
+            assert all(len(row) == len(table.head) for row in table.rows)
+            assert all(isinstance(text, str) for row in table.rows for text in row)
+    records = [
+        {"data": "reuters", "method": "LSI", "K": 10, "setting": "I", "AUC": value}
+        for value in (0.4, 0.5, 0.6)
+    ]
+    first = curves.FIGURE_1.tables(Results(records))[0]
+    assert list(first.rows[0]) == ["LSI", "10", "-", "-", "0.500 ± 0.100"]
+
+
+def test_figures_are_drawn_from_whatever_is_there(found):
+    pytest.importorskip("matplotlib")
+    for part, panels in zip(PAPER.parts, (6, 6, 4, 12), strict=True):
+        figure = part.draw(found[part.name])
+        assert len(figure.axes) == panels
+        figure.canvas.draw()
+        part.draw(Results([])).canvas.draw()
+    axis = curves.FIGURE_1.draw(found["figure 1"]).axes[0]
+    assert axis.get_title() == "setting I: macro F1"
+    assert axis.get_legend_handles_labels()[1] == ["all features", "LSI", "MLSI", "MLSI, ridge"]
+
+
+def test_every_part_says_how_it_differs():
+    for part in PAPER.parts:
+        assert set(COMMON) < set(part.deviations)
+        assert all(line.endswith(".") for line in part.deviations)
+
+
+# --- the real data --------------------------------------------------------------------
+
+
+@needs_data
+def test_the_corpora_come_near_the_papers():
+    printed = {"reuters": (1600, 47, 2.48), "rcv1": (3588, 79, 3.96)}
+    for name, (documents, categories, carried) in printed.items():
+        corpus = load_corpus(name, FOLDER)
+        assert corpus.Y.shape[0] == pytest.approx(documents, rel=0.05)
+        assert corpus.Y.shape[1] == pytest.approx(categories, rel=0.05)
+        assert corpus.Y.sum(axis=1).mean() == pytest.approx(carried, rel=0.05)
+        assert_allclose(np.square(corpus.X).sum(axis=1), 1.0)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["figure 1", "figure 2"])
+def test_mlsi_is_above_lsi_in_setting_one(name, monkeypatch):
+    monkeypatch.setitem(curves.GRIDS, "tiny", (20,))
+    (key,) = PARTS[name].jobs(Scale(quick=True))
+    key = {**key, "grid": "tiny", "fold": 1}
+    found = Results([{**key, **record} for record in PARTS[name].run(key, FOLDER)])
+    assert found.distinct("method") == ["all features", "LSI", "MLSI", "MLSI, ridge"]
+    sure = [c for c in load_claims("yu2005") if c.sure and c.part == name and c.kind == "above"]
+    assert sure
+    for claim in sure:
+        assert judge_claim(claim, found).outcome == "holds", claim.id
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["figure 3", "beyond"])
+def test_one_job_on_the_stories(name, monkeypatch):
+    monkeypatch.setitem(sweeps.BETAS, "tiny", (0.0, 0.5))
+    monkeypatch.setitem(sweeps.GAMMAS, "tiny", (1.0,))
+    monkeypatch.setitem(sweeps.COUNTS, "tiny", (50,))
+    monkeypatch.setattr(other_methods, "COUNTS", (20,))
+    few = {
+        name: other_methods.METHODS[name] for name in ("LSI", "MLSI", "MLSI, tuned", "CCA", "HSL")
+    }
+    monkeypatch.setattr(other_methods, "METHODS", few)
+    key = {"data": "reuters", "seed": 0, "fold": 0, "grid": "tiny"}
+    found = Results([{**key, **record} for record in PARTS[name].run(key, FOLDER)])
+    here = found.only(setting="I")
+    if name == "figure 3":
+        assert found.values("angle to LSI").max() < 1e-6
+        assert here.only(beta=0.5).mean("AUC") > here.only(beta=0.0).mean("AUC")
+    else:
+        assert len(here) == 2 + len(few)
+        scores = {method: here.only(method=method).mean("macro F1") for method in few}
+        assert min(scores, key=scores.get) == "LSI"

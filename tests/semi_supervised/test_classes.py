@@ -1,0 +1,318 @@
+"""Baselines for classes: closed forms, twins in other libraries, and limits."""
+
+import numpy as np
+import pytest
+from _support.graphs import known, laplacian, weights
+from _support.support import angle, classes, features, indicator
+from scipy import linalg
+from sklearn.datasets import make_blobs
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading
+
+from labelspan.errors import (
+    InvalidLabels,
+    InvalidParameter,
+    LabelspanWarning,
+)
+from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
+from labelspan.operators.row_graph import read_graph
+from labelspan.semi_supervised import (
+    MCGF,
+    HarmonicFunction,
+    KMeansLaplacian,
+    LocalGlobalConsistency,
+    SpectralGraphTransducer,
+    transducer,
+)
+from labelspan.semi_supervised.transducer import smallest_eigenvectors, sphere_minimum
+
+
+def problem(seed, rows=30, count=3):
+    y = classes(rows, seed, count)
+    partly, labelled = known(y, 0.4, seed)
+    return weights(rows, seed), partly, labelled, np.eye(count)[y] * labelled[:, None]
+
+
+X0 = np.zeros((30, 1))
+
+
+# --- local and global consistency -----------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_consistency_is_its_closed_form(alpha, seed):
+    W, y, labelled, Y = problem(seed)
+    S = np.eye(30) - laplacian(W, normalized=True)
+    expected = (1 - alpha) * np.linalg.solve(np.eye(30) - alpha * S, Y)
+    found = LocalGlobalConsistency(alpha=alpha, tol=1e-12).fit(X0, y, graph=W)
+    np.testing.assert_allclose(found.scores_, expected, atol=1e-10)
+    best = np.where(
+        expected.any(axis=1), expected.argmax(axis=1), np.bincount(y[labelled]).argmax()
+    )
+    np.testing.assert_array_equal(found.transduction_, np.where(labelled, y, best))
+
+
+def test_consistency_equals_label_spreading():
+    X = features("tall", 0)
+    y, labelled = known(classes(60, 0), 0.3, 0)
+    W = gaussian_graph(X, 0.05)
+    twin = LabelSpreading(kernel=lambda *_: W.toarray(), alpha=0.9, max_iter=5000, tol=1e-13)
+    expected = twin.fit(X, y).label_distributions_
+    model = LocalGlobalConsistency(alpha=0.9, affinity="rbf", gamma=0.05, tol=1e-12).fit(X, y)
+    shares = model.scores_ / model.scores_.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, expected, atol=1e-9)
+    np.testing.assert_array_equal(model.transduction_[~labelled], twin.transduction_[~labelled])
+
+
+def test_consistency_falls_to_the_labels_themselves():
+    W, y, _, Y = problem(0)
+    gaps = [
+        np.abs(LocalGlobalConsistency(alpha=alpha).fit(X0, y, graph=W).scores_ - Y).max()
+        for alpha in (0.1, 0.01, 0.001, 0.0)
+    ]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-2] < 2e-3
+    assert gaps[-1] < 1e-15
+
+
+# --- harmonic functions ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_harmonic_function_is_its_closed_form(seed):
+    W, y, labelled, Y = problem(seed)
+    L, free = laplacian(W), ~labelled
+    expected = Y.copy()
+    expected[free] = np.linalg.solve(L[np.ix_(free, free)], W[np.ix_(free, labelled)] @ Y[labelled])
+    model = HarmonicFunction(tol=1e-12).fit(X0, y, graph=W)
+    np.testing.assert_allclose(model.scores_, expected, atol=1e-10)
+    np.testing.assert_array_equal(model.transduction_, expected.argmax(axis=1))
+    # Each unlabelled row has the mean of its neighbours.
+    means = (W @ model.scores_) / W.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.scores_[free], means[free], atol=1e-10)
+
+
+def test_harmonic_function_equals_label_propagation():
+    X = features("tall", 0)
+    y, _ = known(classes(60, 0), 0.3, 0)
+    W = gaussian_graph(X, 0.05)
+    twin = LabelPropagation(kernel=lambda *_: W.toarray(), max_iter=20000, tol=1e-12).fit(X, y)
+    model = HarmonicFunction(affinity="rbf", gamma=0.05, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(model.scores_, twin.label_distributions_, atol=1e-9)
+    np.testing.assert_array_equal(model.transduction_, twin.transduction_)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-12])
+@pytest.mark.parametrize("seed", range(5))
+def test_harmonic_scores_are_shares(seed, tol):
+    W, y, _, _ = problem(seed)
+    scores = HarmonicFunction(tol=tol).fit(X0, y, graph=W).scores_
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-12)
+    slack = 10 * tol
+    assert scores.min() >= -slack
+    assert scores.max() <= 1 + slack
+
+
+def test_class_mass_is_as_printed_and_balances():
+    # A chain with its one label of class 1 at the end: all the middle leans to class 0.
+    W = np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1)
+    y = np.full(30, -1)
+    y[[0, 20]], y[29] = 0, 1
+    plain = HarmonicFunction(tol=1e-12).fit(X0, y, graph=W)
+    even = HarmonicFunction(class_mass=True, tol=1e-12).fit(X0, y, graph=W)
+    np.testing.assert_allclose(even.scores_, plain.scores_)
+    free = y == -1
+    F, q = plain.scores_, np.array([2 / 3, 1 / 3])
+    weighed = q * F / F[free].sum(axis=0)
+    np.testing.assert_array_equal(even.transduction_[free], weighed[free].argmax(axis=1))
+    assert (even.transduction_ == 1).sum() > (plain.transduction_ == 1).sum()
+    np.testing.assert_array_equal(plain.class_weight_, 1.0)
+
+
+def test_class_mass_needs_some_of_every_class():
+    W = weights(30, 0)
+    W[29] = W[:, 29] = 0
+    W[28, 29] = W[29, 28] = 1.0
+    y = np.r_[0, 1, np.full(26, -1), 2, 2]
+    W[28, :28] = W[:28, 28] = 0
+    model = HarmonicFunction(class_mass=True).fit(X0, y, graph=W)
+    np.testing.assert_array_equal(model.class_weight_, 1.0)
+
+
+def test_probabilities_are_there_for_classes_alone():
+    X = features("tall", 0)
+    y, _ = known(classes(60, 0), 0.3, 0)
+    model = HarmonicFunction(class_mass=True).fit(X, y)
+    found = model.predict_proba(X[:5] + 0.1)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X[:5] + 0.1))
+    assert not hasattr(model.fit(X, indicator(60, 0)), "predict_proba")
+
+
+# --- K-means-Laplacian ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "rows"), [("tall", 60), ("wide", 18)])
+def test_kmeans_laplacian_maximises_its_quotient(shape, rows):
+    X, W = features(shape, 0), weights(rows, 0)
+    L, Xc = laplacian(W), X - X.mean(axis=0)
+    y, labelled = known(classes(rows, 0), 0.4, 0)
+    model = KMeansLaplacian(tol=1e-12).fit(X, y, graph=W)
+    Q = model.embedding_
+    assert Q.shape == (rows, 3)
+    np.testing.assert_allclose(Q.T @ L @ Q, np.eye(3), atol=1e-8)
+    np.testing.assert_allclose(Q.sum(axis=0), 0.0, atol=1e-9)
+    # The generalised problem itself, in a basis of all vectors that sum to zero.
+    basis = linalg.null_space(np.ones((1, rows)))
+    values, vectors = linalg.eigh(basis.T @ Xc @ Xc.T @ basis, basis.T @ L @ basis)
+    np.testing.assert_allclose(model.eigenvalues_, values[::-1][:3], rtol=1e-8)
+    assert angle(Q, basis @ vectors[:, ::-1][:, :3]) < 1e-6
+    quotient = np.trace(np.linalg.solve(Q.T @ L @ Q, Q.T @ Xc @ Xc.T @ Q))
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        other = Q + 0.1 * np.abs(Q).max() * rng.standard_normal(Q.shape)
+        assert (
+            np.trace(np.linalg.solve(other.T @ L @ other, other.T @ Xc @ Xc.T @ other)) < quotient
+        )
+    nearest = KNeighborsClassifier(1).fit(Q[labelled], y[labelled]).predict(Q)
+    np.testing.assert_array_equal(model.transduction_, np.where(labelled, y, nearest))
+
+
+def test_kmeans_laplacian_on_a_complete_graph_is_principal_components():
+    X = features("tall", 1)
+    W = np.ones((60, 60)) - np.eye(60)
+    model = KMeansLaplacian(n_components=4).fit(X, classes(60, 1), graph=W)
+    left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    assert angle(model.embedding_, left[:, :4]) < 1e-6
+    # L is 60 times the centring.
+    np.testing.assert_allclose(model.eigenvalues_, lengths[:4] ** 2 / 60, rtol=1e-8)
+
+
+def test_kmeans_laplacian_counts_its_components():
+    X, y = features("low-rank", 0), classes(40, 0)
+    W = weights(40, 0)
+    with pytest.raises(
+        InvalidParameter, match=r"n_components=9 is too large; at most 7 can be had"
+    ):
+        KMeansLaplacian(n_components=9).fit(X, y, graph=W)
+    with pytest.raises(InvalidLabels, match="y has one class, 1"):
+        KMeansLaplacian().fit(X, np.ones(40, dtype=int), graph=W)
+    assert KMeansLaplacian().fit(X, np.arange(40) % 20, graph=W).embedding_.shape == (40, 7)
+
+
+@pytest.mark.parametrize("kind", [KMeansLaplacian, MCGF])
+def test_parts_are_joined_and_told_apart(kind):
+    X, y = make_blobs([8, 8, 8], centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
+    partly = np.where(np.arange(24) % 3 == 0, y, -1)
+    with pytest.warns(LabelspanWarning, match="falls into parts, which weak links"):
+        model = kind(n_neighbors=4).fit(X, partly)
+    np.testing.assert_array_equal(model.transduction_, y)
+    # Links that rounding swallows are no links.
+    with pytest.warns(LabelspanWarning, match="falls into parts"):
+        model = kind(n_neighbors=9).fit(X, partly)
+    np.testing.assert_array_equal(model.transduction_, y)
+
+
+# --- spectral graph transducer --------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sphere_minimum_is_the_least_on_the_sphere(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((6, 6))
+    G, b = A @ A.T, rng.standard_normal(6)
+    w, shift = sphere_minimum(G, b, 30.0)
+    np.testing.assert_allclose(w @ w, 30.0)
+    np.testing.assert_allclose((G - shift * np.eye(6)) @ w, b, atol=1e-9)
+    assert shift < np.linalg.eigvalsh(G)[0]
+    doubled = np.block([[G, -np.eye(6)], [-np.outer(b, b) / 30.0, G]])
+    lowest = linalg.eigvals(doubled)
+    assert np.isclose(lowest.real.min(), shift, rtol=1e-6)
+    least = w @ G @ w - 2 * b @ w
+    for _ in range(20):
+        other = rng.standard_normal(6)
+        other *= np.sqrt(30.0) / np.linalg.norm(other)
+        assert other @ G @ other - 2 * b @ other > least
+
+
+def test_sphere_minimum_where_the_labels_say_nothing_of_the_lowest_direction():
+    G, b = np.diag([1.0, 2.0, 5.0]), np.array([0.0, 0.5, 1.0])
+    w, shift = sphere_minimum(G, b, 9.0)
+    assert shift == 1.0
+    np.testing.assert_allclose(w @ w, 9.0)
+    np.testing.assert_allclose((G - np.eye(3)) @ w, b, atol=1e-12)
+    # With a short sphere the root is below the lowest all the same.
+    w, shift = sphere_minimum(G, b, 0.01)
+    assert shift < 1.0
+    np.testing.assert_allclose(w @ w, 0.01)
+    np.testing.assert_allclose((G - shift * np.eye(3)) @ w, b, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_transducer_solves_its_own_problem(normalized):
+    W, y, labelled, Y = problem(0)
+    model = SpectralGraphTransducer(c=20.0, n_eigenvectors=12, normalized=normalized)
+    scores = model.fit(X0, y, graph=W).scores_
+    L = laplacian(W, normalized)
+    V = np.linalg.eigh(L)[1][:, 1:13]
+    D = np.diag(np.arange(1.0, 13) ** 2)
+    null = np.sqrt(W.sum(axis=1)) if normalized else np.ones(30)
+    for column in range(3):
+        p = Y[:, column].sum()
+        q = labelled.sum() - p
+        g = np.where(Y[:, column] == 1, np.sqrt(q / p), -np.sqrt(p / q)) * labelled
+        C = np.where(Y[:, column] == 1, (p + q) / (2 * p), (p + q) / (2 * q)) * labelled
+        z = scores[:, column] + (np.sqrt(q / p) - np.sqrt(p / q)) / 2
+        np.testing.assert_allclose(null @ z, 0.0, atol=1e-9)
+        np.testing.assert_allclose(z @ z, 30.0)
+        w = V.T @ z
+        np.testing.assert_allclose(V @ w, z, atol=1e-9)
+        G, b = D + 20 * V.T @ (C[:, None] * V), 20 * V.T @ (C * g)
+        shift = (w @ (G @ w - b)) / 30.0
+        np.testing.assert_allclose(G @ w - shift * w, b, atol=1e-8)
+        assert shift < np.linalg.eigvalsh(G)[0]
+
+
+def test_transducer_limits():
+    W, y, _, _ = problem(1, count=2)
+    twins = SpectralGraphTransducer().fit(X0, y, graph=W).scores_
+    np.testing.assert_allclose(twins[:, 0], -twins[:, 1], atol=1e-9)
+    faint = SpectralGraphTransducer(c=1e-9, normalized=False).fit(X0, y, graph=W)
+    first = np.linalg.eigh(laplacian(W))[1][:, 1]
+    z = faint.scores_[:, 0] - faint.scores_[:, 0].mean()
+    assert abs(z @ first) > (1 - 1e-6) * np.sqrt(30)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_eigenvectors_by_iteration_are_those_of_the_dense_array(normalized, monkeypatch):
+    L = Laplacian(neighbor_graph(features("tall", 2), 5), normalized=normalized)
+    dense = smallest_eigenvectors(L, 6)
+    monkeypatch.setattr(transducer, "_DENSE_LIMIT", 10)
+    found = smallest_eigenvectors(L, 6)
+    np.testing.assert_allclose(found.T @ found, np.eye(6), atol=1e-8)
+    np.testing.assert_allclose(np.abs(np.diag(dense.T @ found)), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_the_null_vector_is_taken_off_where_parts_have_one_each(normalized):
+    parts = linalg.block_diag(weights(15, 0), weights(10, 1))
+    L = Laplacian(read_graph(parts, 25), normalized=normalized)
+    found = smallest_eigenvectors(L, 3)
+    null = np.sqrt(parts.sum(axis=1)) if normalized else np.ones(25)
+    np.testing.assert_allclose(null @ found, 0.0, atol=1e-10)
+    # What tells the two parts apart comes first.
+    assert np.linalg.norm(L.matmat(found[:, :1])) < 1e-10
+    assert len(np.unique(np.sign(found[:, 0]))) == 2
+
+
+def test_transducer_needs_two_sides():
+    W = weights(30, 0)
+    with pytest.raises(InvalidLabels, match="y has one class, 4"):
+        SpectralGraphTransducer().fit(X0, np.full(30, 4), graph=W)
+    Y = indicator(30, 0)
+    Y[:, 1] = 0
+    Y[5:] = -1
+    scores = SpectralGraphTransducer().fit(X0, Y, graph=W).scores_
+    np.testing.assert_array_equal(scores[:, 1], 0.0)
+    assert scores[:, 0].any()

@@ -1,0 +1,304 @@
+"""Baselines: checks of scikit-learn, docstrings, and manners that all share."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from _support.graphs import Narrow, known, laplacian, weights
+from _support.support import classes, features, indicator
+from scipy import linalg, sparse
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelspan.errors import (
+    InvalidInput,
+    InvalidLabels,
+    InvalidParameter,
+    LabelspanWarning,
+    Mismatch,
+    NotConverged,
+)
+from labelspan.graph import Affinity, neighbor_graph
+from labelspan.operators.row_graph import read_graph
+from labelspan.papers.wang2010.face_methods import FacePCA
+from labelspan.semi_supervised import (
+    MCGF,
+    MLGF,
+    MLLS,
+    SMSE,
+    HarmonicFunction,
+    KMeansLaplacian,
+    LocalGlobalConsistency,
+    SpectralGraphTransducer,
+    transducer,
+)
+from labelspan.semi_supervised.graph_systems import Solves
+from labelspan.semi_supervised.green import GreenFunction
+
+SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
+GRAPHS = [*SOLVING, SpectralGraphTransducer]
+
+
+def failing(estimator):
+    return {"check_classifiers_classes": "its labels -1 and 1 clash with -1 for unknown"}
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.LabelspanWarning")
+@parametrize_with_checks(
+    [*(kind() for kind in GRAPHS), HarmonicFunction(class_mass=True), MLLS()],
+    expected_failed_checks=failing,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", [*GRAPHS, MLLS], ids=lambda kind: kind.__name__)
+def test_the_one_check_that_fails_does_so_for_its_reason(kind):
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(InvalidLabels, match="-1 means unknown"):
+        kind().fit(X, [-1, 1, -1, 1])
+
+
+@pytest.mark.parametrize("kind", [*GRAPHS, MLLS], ids=lambda kind: kind.__name__)
+def test_docstrings_are_complete_and_constructors_take_keywords(kind):
+    text = inspect.getdoc(kind)
+    for section in ("Parameters\n---", "Attributes\n---", "Examples\n---", ">>>", "Special cases"):
+        assert section in text
+    plain = text.replace('"', "")
+    for parameter in inspect.signature(kind).parameters.values():
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        default = str(parameter.default).replace("e-0", "e-")
+        assert re.search(rf"^{parameter.name} : .*default={re.escape(default)}$", plain, re.M)
+
+
+def problem(seed, rows=30, count=3):
+    y = classes(rows, seed, count)
+    partly, labelled = known(y, 0.4, seed)
+    return weights(rows, seed), partly, labelled, np.eye(count)[y] * labelled[:, None]
+
+
+X0 = np.zeros((30, 1))
+
+
+# --- manners that all share -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_clusters_are_found_from_one_label_each(kind):
+    X, truth = make_blobs([15, 25], centers=[[0.0] * 3, [4.0] * 3], random_state=1)
+    y = np.full(40, None, dtype=object)
+    first, second = np.flatnonzero(truth == 0)[0], np.flatnonzero(truth == 1)[0]
+    y[first], y[second] = "left", "right"
+    # From a label each the transducer expects halves, and insists on them as c grows.
+    options = {"c": 10.0} if kind is SpectralGraphTransducer else {}
+    model = kind(n_neighbors=15, **options).fit(X, y)
+    np.testing.assert_array_equal(model.transduction_, np.array(["left", "right"])[truth])
+    np.testing.assert_array_equal(model.classes_, ["left", "right"])
+    np.testing.assert_array_equal(model.predict(X + 0.01), model.transduction_)
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_only_products_with_thin_blocks_are_asked_of_a_graph(kind, monkeypatch):
+    monkeypatch.setattr(transducer, "_DENSE_LIMIT", 0)
+    W, y, _, _ = problem(0)
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    options = {"n_eigenvectors": 6} if kind is SpectralGraphTransducer else {"tol": 1e-11}
+    thin = kind(**options).fit(X, y, graph=Narrow(W))
+    dense = kind(**options).fit(X, y, graph=W)
+    np.testing.assert_allclose(thin.scores_, dense.scores_, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_sparse_features_and_graphs_give_what_dense_ones_give(kind):
+    X = features("tall", 0)
+    y, _ = known(classes(60, 0), 0.4, 0)
+    dense = kind().fit(X, y)
+    found = kind().fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(found.scores_, dense.scores_, atol=1e-6)
+    np.testing.assert_allclose(
+        found.label_scores(sparse.csr_array(X[:9])), dense.label_scores(X[:9]), atol=1e-6
+    )
+    given = kind().fit(X, y, graph=sparse.csr_array(neighbor_graph(X, 10).toarray()))
+    np.testing.assert_allclose(given.scores_, dense.scores_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LocalGlobalConsistency, HarmonicFunction, MLGF, SMSE])
+def test_rows_that_no_label_reaches_get_the_most_frequent_class(kind):
+    W = linalg.block_diag(weights(20, 0), weights(9, 1), np.zeros((1, 1)))
+    y = np.full(30, -1)
+    y[:5] = [2, 0, 0, 1, 0]
+    with pytest.warns(LabelspanWarning, match=r"no label reaches 10 of the 30 rows.*neighbours"):
+        model = kind().fit(X0, y, graph=W)
+    np.testing.assert_array_equal(model.transduction_[20:], 0)
+    alone = kind().fit(X0[:20], y[:20], graph=W[:20, :20])
+    np.testing.assert_allclose(model.scores_[:20], alone.scores_, atol=1e-6)
+
+
+def test_the_transducer_has_no_opinion_where_no_label_reaches():
+    W = linalg.block_diag(weights(20, 0), weights(10, 1))
+    y = np.full(30, -1)
+    y[:5] = [2, 0, 0, 1, 0]
+    with pytest.warns(LabelspanWarning, match="no label reaches 10 of the 30 rows"):
+        model = SpectralGraphTransducer().fit(X0, y, graph=W)
+    np.testing.assert_array_equal(model.transduction_[20:], 0)
+    np.testing.assert_array_equal(model.scores_[20:], 0.0)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.07])
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_new_rows_get_the_weighted_mean_of_their_neighbours(affinity, gamma):
+    X = features("tall", 0)
+    y, _ = known(classes(60, 0), 0.4, 0)
+    model = HarmonicFunction(affinity=affinity, gamma=gamma, n_neighbors=6).fit(X, y)
+    new = X[:7] + 0.3
+    squares = ((new[:, None] - X[None]) ** 2).sum(axis=2)
+    own = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    if gamma is None and affinity == "rbf":
+        gamma = 0.5 / np.median(own[np.triu_indices(60, 1)])
+    elif gamma is None:
+        gamma = 0.5 / np.median(np.sort(own, axis=1)[:, 1:7])
+    near = np.exp(-gamma * squares)
+    if affinity == "nearest_neighbors":
+        near[squares > np.sort(squares, axis=1)[:, 5:6]] = 0.0
+    expected = near @ model.scores_ / near.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.label_scores(new), expected, atol=1e-10)
+    np.testing.assert_array_equal(model.predict(new), expected.argmax(axis=1))
+
+
+def test_new_rows_far_from_all_get_the_nearest():
+    X = features("tall", 0)
+    model = HarmonicFunction(affinity="rbf", gamma=1.0).fit(X, classes(60, 0))
+    far = X[3] + 1e3 * (X[3] - X.mean(axis=0))
+    nearest = ((far - X) ** 2).sum(axis=1).argmin()
+    assert model.predict(far[None])[0] == classes(60, 0)[nearest]
+
+
+@pytest.mark.parametrize("kind", ["rbf", "nearest_neighbors"])
+def test_the_width_is_that_of_the_graph(kind):
+    X = features("tall", 0)
+    made = Affinity(kind, 5, None)("test", X)
+    again = Affinity(kind, 5, made.gamma)("test", X)
+    np.testing.assert_array_equal(made.graph.toarray(), again.graph.toarray())
+    assert Affinity(kind, 5, None)("test", np.ones((5, 2))).gamma == 1.0
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_refusals(kind):
+    X = features("tall", 0)
+    y, _ = known(classes(60, 0), 0.4, 0)
+    model = kind().fit(X, y, graph=neighbor_graph(X, 10))
+    with pytest.raises(Mismatch, match=r"graph was given to fit.*fit without graph="):
+        model.predict(X)
+    with pytest.raises(ValueError, match="needs a graph over the rows"):
+        kind(affinity="precomputed").fit(X, y)
+    with pytest.raises(InvalidLabels, match="takes classes or a 0/1 indicator"):
+        kind().fit(X, X[:, 0])
+    Y = indicator(60, 0)
+    Y[3, 1] = np.nan
+    with pytest.raises(InvalidLabels, match=r"single unknown entries.*mark the whole rows"):
+        kind().fit(X, Y)
+    with pytest.raises(InvalidParameter, match="n_neighbors must be a whole number"):
+        kind(n_neighbors=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (LocalGlobalConsistency(alpha=1.0), "alpha"),
+        (HarmonicFunction(class_mass=1), "class_mass"),
+        (KMeansLaplacian(n_components=0), "n_components"),
+        (SpectralGraphTransducer(c=0.0), "c"),
+        (SMSE(mu=-1.0), "mu"),
+        (MLGF(tol=-1.0), "tol"),
+        (MCGF(max_iter=0), "max_iter"),
+        (MLLS(beta=-1.0), "beta"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parameters_out_of_range_are_named(model, name):
+    with pytest.raises(InvalidParameter, match=f"{type(model).__name__}: {name} must be"):
+        model.fit(features("tall", 0), classes(60, 0))
+
+
+@pytest.mark.parametrize("kind", SOLVING, ids=lambda kind: kind.__name__)
+def test_an_iteration_that_stops_early_says_so_once(kind):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    W = np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1)
+    y = np.r_[0, np.full(28, -1), 1]
+    Y = np.where(y[:, None] == -1, -1, np.array([[1, 1, 0], [0, 1, 1]])[y])
+    with pytest.warns(NotConverged, match=f"{kind.__name__}: .*raise max_iter or tol") as caught:
+        kind(max_iter=2, tol=1e-12).fit(X, Y, graph=W)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_inputs_stay_as_they_are(kind):
+    X, W = features("tall", 0), weights(60, 0)
+    y, _ = known(classes(60, 0), 0.4, 0)
+    before = X.copy(), y.copy(), W.copy()
+    X.flags.writeable = y.flags.writeable = W.flags.writeable = False
+    kind().fit(X, y, graph=W)
+    for now, then in zip((X, y, W), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+def test_the_green_function_is_the_pseudo_inverse_both_ways():
+    W = weights(30, 0)
+    made = GreenFunction(read_graph(W, 30), Solves("test", 1e-12, 1000))
+    inverse = np.linalg.pinv(laplacian(W), hermitian=True)
+    block = np.random.default_rng(0).standard_normal((30, 3))
+    np.testing.assert_allclose(made.matmat(block), inverse @ block, atol=1e-8)
+    np.testing.assert_allclose(made.rmatmat(block), inverse @ block, atol=1e-8)
+
+
+def test_kmeans_laplacian_needs_rows_that_differ():
+    with pytest.raises(InvalidInput, match="all rows of X are equal; there is no direction"):
+        KMeansLaplacian().fit(np.ones((6, 2)), [0, 1, 0, 1, -1, -1], graph=np.ones((6, 6)))
+
+
+# --- faces ------------------------------------------------------------------------------
+
+
+def faces(seed=0):
+    """Three people with five images each: two directions tell them apart, the rest is noise."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3), 5)
+    X = 0.01 * rng.standard_normal((15, 8))
+    X[:, :2] += np.array([[0, 0], [5, 0], [0, 4]])[y]
+    X[:, 2:] += 2.0 * rng.standard_normal((15, 1)) * (np.arange(6) == 0)
+    return X, y
+
+
+def test_a_search_keeps_what_classifies_and_no_more():
+    X, y = faces()
+    kept = FacePCA("search").fit(X, y).n_components_
+    right = []
+    for count in range(1, 9):
+        found = 0
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+            pca = PCA(count).fit(X[train])
+            near = KNeighborsClassifier(1).fit(pca.transform(X[train]), y[train])
+            found += (near.predict(pca.transform(X[test])) == y[test]).sum()
+        right.append(found)
+    assert kept == int(np.argmax(right)) + 1
+    assert 1 < kept < 8
+
+
+def test_a_search_without_a_second_image_keeps_all():
+    X, _ = faces()
+    assert FacePCA("search").fit(X[:5], np.arange(5)).n_components_ == 4
+    assert FacePCA(2).fit(X).transform(X).shape == (15, 2)
+
+
+def test_faces_refuse():
+    X, _ = faces()
+    with pytest.raises(InvalidInput, match="FacePCA: keep='search' needs y; give classes"):
+        FacePCA("search").fit(X)
+    with pytest.raises(InvalidInput, match="FacePCA: all images in X are equal"):
+        FacePCA().fit(np.ones((4, 3)))
+    with pytest.raises(InvalidInput, match="needs a class with two images or more"):
+        FacePCA("classes").fit(X[:5], np.arange(5))

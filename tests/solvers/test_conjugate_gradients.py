@@ -1,0 +1,77 @@
+"""Conjugate gradients on their own: scaling, restarts, and honesty about the residual."""
+
+import numpy as np
+import pytest
+
+from labelspan.solvers.conjugate_gradients import block_cg, solve_definite
+
+
+def definite(rows, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, 2 * rows))
+    return A @ A.T / rows, rng.standard_normal((rows, 3))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_solves_a_definite_system(seed):
+    A, B = definite(40, seed)
+    found = solve_definite(A.__matmul__, B, np.diag(A), tol=1e-12)
+    assert found.converged
+    np.testing.assert_allclose(found.values, np.linalg.solve(A, B), atol=1e-9)
+
+
+def test_units_of_the_rows_do_not_matter():
+    A, B = definite(40, 0)
+    units = np.logspace(-6, 6, 40)
+    wild = units[:, None] * A * units
+    found = solve_definite(wild.__matmul__, units[:, None] * B, np.diag(wild), tol=1e-12)
+    plain = solve_definite(A.__matmul__, B, np.diag(A), tol=1e-12)
+    assert found.converged
+    np.testing.assert_allclose(found.values * units[:, None], plain.values, atol=1e-9)
+    assert found.n_iter <= plain.n_iter + 2
+
+
+def test_goes_on_with_what_the_block_let_go():
+    A, B = definite(40, 0)
+    unit = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+    # Two right-hand sides so close that a block takes them for one.
+    close = B[:, :1] + 1e-7 * np.hstack([0 * B[:, :1], B[:, 1:2]])
+    once, _, claimed = block_cg(unit.__matmul__, close, 0.0, 1e-12, 1000)
+    true = np.linalg.norm(unit @ once - close, axis=0) / np.linalg.norm(close, axis=0)
+    assert claimed <= 1e-12 < true.max()
+    found = solve_definite(unit.__matmul__, close, np.ones(40), tol=1e-12)
+    assert found.converged
+    gaps = np.linalg.norm(unit @ found.values - close, axis=0) / np.linalg.norm(close, axis=0)
+    assert gaps.max() <= 1.01e-12
+
+
+def test_singular_systems_have_their_smallest_solution():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.random((30, 30)), 1)
+    W = W + W.T
+    L = np.diag(W.sum(axis=1)) - W
+    B = rng.standard_normal((30, 2))
+    B -= B.mean(axis=0)
+    found = solve_definite(L.__matmul__, B, np.diag(L), tol=1e-12)
+    assert found.converged
+    centred = found.values - found.values.mean(axis=0)
+    np.testing.assert_allclose(centred, np.linalg.pinv(L) @ B, atol=1e-10)
+
+
+def test_says_what_it_did_not_reach():
+    A, B = definite(40, 0)
+    short = solve_definite(A.__matmul__, B, np.diag(A), tol=1e-12, max_iter=2)
+    assert not short.converged
+    assert short.n_iter == 2
+    outside = solve_definite(np.diag([1.0, 0.0]).__matmul__, np.ones((2, 1)), np.array([1.0, 0.0]))
+    assert not outside.converged
+    assert outside.residual > 0.5
+
+
+def test_nothing_to_solve():
+    A, _ = definite(5, 0)
+    zero = solve_definite(A.__matmul__, np.zeros((5, 2)), np.diag(A))
+    assert zero.converged
+    assert zero.n_iter == 0
+    np.testing.assert_array_equal(zero.values, 0.0)
+    assert solve_definite(A.__matmul__, np.zeros((5, 0)), np.diag(A)).values.shape == (5, 0)

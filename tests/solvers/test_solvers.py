@@ -1,0 +1,377 @@
+"""Solvers: certificates and identities over one grid, then what each one claims."""
+
+import numpy as np
+import pytest
+from _support.support import (
+    SHAPES,
+    THIN,
+    angle,
+    dense_eigenvalues,
+    features,
+    operators,
+    scattered,
+    thin_factor,
+)
+from scipy import sparse
+from sklearn.linear_model import Lasso, Ridge
+
+from labelspan.errors import Mismatch
+from labelspan.labels import Factor, Regression, block_rank, stack_factor
+from labelspan.operators import as_operator
+from labelspan.solvers import (
+    L1,
+    L2,
+    SOLVERS,
+    Eigen,
+    Gram,
+    LeastSquares,
+    Problem,
+    Randomized,
+    TwoStage,
+    choose_solver,
+    eigen_residual,
+    refuse_unless_fit,
+    regression,
+    small_dense,
+)
+from labelspan.solvers.least_squares import targets
+
+ALPHAS = [0.0, 0.3, 30.0]
+
+
+def thin_problem(shape, factor, alpha, seed, operator="dense"):
+    made, dense = operators(features(shape, seed))
+    H = thin_factor(factor, dense.shape[0], seed)
+    count = min(block_rank(H), np.linalg.matrix_rank(dense))
+    return Problem(made[operator], Factor(labels=H), count, L2(alpha)), dense, H
+
+
+@pytest.fixture(params=["direct", "iterative"])
+def two_stage(request, monkeypatch):
+    """The two-stage solver, on either side of its limit for dense Gram matrices."""
+    if request.param == "iterative":
+        monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    return TwoStage(tol=1e-11, max_iter=4000)
+
+
+def check_certificates(problem, dense, solution, tolerance=1e-8):
+    W = solution.weights
+    metric = dense.T @ dense + problem.metric_alpha * np.eye(dense.shape[1])
+    np.testing.assert_allclose(W.T @ metric @ W, np.eye(W.shape[1]), atol=tolerance)
+    assert eigen_residual(problem, solution) < tolerance
+    assert (np.diff(solution.eigenvalues) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("factor", THIN)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_direct_solvers_have_certificates_and_known_eigenvalues(shape, factor, alpha, seed):
+    problem, dense, H = thin_problem(shape, factor, alpha, seed)
+    expected = dense_eigenvalues(dense, H @ H.T, alpha, problem.n_components)
+    for solver in (Eigen(), Gram(), TwoStage()):
+        solution = solver.solve(problem)
+        check_certificates(problem, dense, solution)
+        np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("operator", ["dense", "sparse", "loopback"])
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("factor", THIN)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_two_stage_equals_eigen(shape, factor, alpha, operator, two_stage):
+    problem, dense, _ = thin_problem(shape, factor, alpha, 7, operator)
+    exact = Eigen().solve(problem)
+    solution = two_stage.solve(problem)
+    assert solution.converged
+    assert solution.residual <= 1e-11
+    np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-8)
+    # The column space is the same; inside it, close eigenvalues may mix.
+    assert angle(dense @ solution.weights, dense @ exact.weights) < 1e-8
+
+
+def test_a_wrong_answer_fails_its_certificate():
+    problem, dense, _ = thin_problem("tall", "opls", 0.3, 0)
+    solution = TwoStage().solve(problem)
+    object.__setattr__(solution, "eigenvalues", solution.eigenvalues * (1 + 1e-4))
+    with pytest.raises(AssertionError):
+        check_certificates(problem, dense, solution)
+
+
+def test_two_stage_says_when_it_did_not_converge(monkeypatch):
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    problem, _, _ = thin_problem("tall", "opls", 0.0, 0)
+    solution = TwoStage(tol=1e-14, max_iter=2).solve(problem)
+    assert not solution.converged
+    assert solution.n_iter == 2
+    assert "raise alpha, max_iter or tol" in solution.status
+
+
+def test_block_cg_merges_dependent_and_zero_right_hand_sides(monkeypatch):
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    X = features("tall", 1)
+    rng = np.random.default_rng(0)
+    T = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 5))
+    T[:, 3] = 0.0
+    fit = regression.regress(as_operator(X), T, 0.5, tol=1e-12)
+    expected = np.linalg.solve(X.T @ X + 0.5 * np.eye(12), X.T @ T)
+    np.testing.assert_allclose(fit.slopes, expected, atol=1e-10)
+    assert fit.converged
+
+
+def test_regress_tries_to_iterate_before_it_forms_a_middling_gram_matrix(monkeypatch):
+    monkeypatch.setattr(regression, "SHORT", 5)
+    X = as_operator(features("tall", 1))
+    T = np.random.default_rng(0).standard_normal((60, 3))
+    assert regression.regress(X, T, 50.0).method == "block conjugate gradients"
+    assert regression.regress(X, T, 0.0).method == "primal Gram matrix"
+    monkeypatch.setattr(regression, "_BUDGET", 1)
+    assert regression.regress(X, T, 50.0).method == "primal Gram matrix"
+    # Named alone, a budget ends where the user's own limit does.
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    assert not regression.regress(X, T, 50.0, tol=1e-12, max_iter=2).converged
+
+
+# --- least squares, as printed --------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", THIN)
+@pytest.mark.parametrize("intercept", ["implicit", "bias"])
+@pytest.mark.parametrize("operator", ["dense", "sparse"])
+def test_least_squares_equals_eigen_when_rank_is_n_minus_1(factor, intercept, operator):
+    problem, dense, _ = thin_problem("wide", factor, 0.0, 3, operator)
+    assert np.linalg.matrix_rank(dense) == dense.shape[0] - 1
+    solution = LeastSquares(tol=1e-13, intercept=intercept).solve(problem)
+    exact = Eigen().solve(problem)
+    assert solution.statistics["equivalent"] == 1
+    assert "as rank(X) = n - 1 implies" in solution.status
+    np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-7)
+    assert angle(dense @ solution.weights, dense @ exact.weights) < 1e-6
+    if intercept == "implicit":
+        assert angle(solution.weights, exact.weights) < 1e-6
+
+
+def test_least_squares_says_that_the_condition_fails():
+    problem, _, _ = thin_problem("tall", "opls", 0.0, 3)
+    solution = LeastSquares().solve(problem)
+    assert not solution.exact
+    assert "d = 12 < n - 1 = 59" in solution.status
+    low, _, _ = thin_problem("low-rank", "opls", 0.0, 3)
+    assert "rank(X) = n - 1 does not hold" in LeastSquares().solve(low).status
+
+
+def test_corollary_1_keeps_the_leading_targets():
+    problem, _, H = thin_problem("wide", "opls", 0.0, 5)
+    T = targets(H)
+    np.testing.assert_allclose(T.T @ T, np.eye(T.shape[1]), atol=1e-12)
+    values = np.linalg.eigvalsh(H @ H.T)[::-1][: T.shape[1]]
+    np.testing.assert_allclose(np.diag(T.T @ H @ H.T @ T), values, rtol=1e-10)
+    fewer = Problem(problem.X, problem.factor, 2)
+    exact = Eigen().solve(fewer)
+    assert angle(LeastSquares(tol=1e-13).solve(fewer).weights, exact.weights) < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["implicit", "bias"])
+@pytest.mark.parametrize("operator", ["dense", "sparse"])
+def test_least_squares_with_a_ridge_is_ridge_regression_on_the_targets(operator, intercept):
+    problem, _, H = thin_problem("tall", "star", 2.0, 4, operator)
+    solution = LeastSquares(tol=1e-13, intercept=intercept).solve(problem)
+    X = features("tall", 4)
+    expected = Ridge(alpha=2.0).fit(X, targets(H)[:, : problem.n_components]).coef_.T
+    np.testing.assert_allclose(solution.weights, expected, atol=1e-8)
+    assert "different methods" in solution.status
+
+
+@pytest.mark.parametrize("operator", ["dense", "sparse", "loopback"])
+def test_least_squares_with_the_1_norm_is_the_lasso(operator):
+    problem, dense, H = thin_problem("tall", "cca", 0.0, 4, operator)
+    penalised = Problem(problem.X, problem.factor, problem.n_components, L1(0.4))
+    solution = LeastSquares(tol=1e-12).solve(penalised)
+    T = targets(H)[:, : problem.n_components]
+    expected = Lasso(alpha=0.4 / 120, tol=1e-12, max_iter=10_000).fit(dense, T).coef_.T
+    np.testing.assert_allclose(solution.weights, expected, atol=1e-7)
+    assert (solution.weights == 0).any()
+
+
+def test_least_squares_reports_an_early_stop():
+    problem, _, _ = thin_problem("tall", "cca", 0.0, 4)
+    assert not LeastSquares(max_iter=2).solve(problem).converged
+
+
+# --- factors that hold the features ---------------------------------------------------
+
+
+def stack_problem(shape, seed, *, form="ridge", beta=0.5, alpha=0.7, count=5):
+    X = features(shape, seed)
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((X.shape[0], 4)) < 0.4).astype(float)
+    factor = stack_factor(Y, features_square=float((X**2).sum()), beta=beta, alpha=alpha, form=form)
+    penalty = L2(alpha if form == "direct" else 0.0)
+    return Problem(as_operator(sparse.csr_array(X)), factor, count, penalty), X
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("form", ["ridge", "inverse"])
+def test_solvers_agree_on_mlsi(shape, alpha, form, two_stage):
+    problem, X = stack_problem(shape, 1, form=form, alpha=alpha)
+    exact = Eigen().solve(problem)
+    solvers = [Gram(), two_stage]
+    if form == "ridge":
+        solvers.append(Randomized(tol=1e-14))
+    for solver in solvers:
+        solution = solver.solve(problem)
+        np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-8)
+        assert angle(X @ solution.weights, X @ exact.weights) < 1e-7
+        V = X @ solution.weights
+        np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_direct_form_has_a_certificate(shape, alpha):
+    problem, X = stack_problem(shape, 2, form="direct", alpha=alpha)
+    for solver in (Eigen(), Gram()):
+        check_certificates(problem, X, solver.solve(problem))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("center", [False, True])
+def test_lsi_is_the_svd(shape, center):
+    made, dense = operators(features(shape, 6), center=center)
+    expected = np.linalg.svd(dense, compute_uv=False)[:5] ** 2
+    for X in made.values():
+        problem = Problem(X, Factor(share=1.0), 5)
+        for solver in (Eigen(), Gram(), Randomized(tol=1e-13)):
+            solution = solver.solve(problem)
+            np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
+            check_certificates(problem, dense, solution)
+
+
+def big_sparse(seed, decay=0.7, rows=700, columns=900):
+    rng = np.random.default_rng(seed)
+    X = scattered((rows, columns), 0.02, rng)
+    return X * (1.0 / np.arange(1, columns + 1) ** decay)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_randomized_restarts_and_ends_at_the_svd(flip):
+    X = big_sparse(0, decay=0.1)
+    X = sparse.csr_array(X.T if flip else X)
+    expected = np.linalg.svd(X.toarray(), compute_uv=False)[:20] ** 2
+    problem = Problem(as_operator(X), Factor(share=1.0), 20)
+    solution = Randomized(tol=1e-13).solve(problem)
+    # More blocks than fit between two restarts.
+    assert solution.n_iter > 12
+    np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
+    assert eigen_residual(problem, solution) < 1e-5
+
+
+def test_randomized_keeps_its_word_about_the_energy():
+    X = big_sparse(1)
+    expected = (np.linalg.svd(X.toarray(), compute_uv=False)[:30] ** 2).sum()
+    for tol in (1e-2, 1e-3, 1e-4):
+        problem = Problem(as_operator(X), Factor(share=1.0), 30)
+        found = Randomized(tol=tol).solve(problem).eigenvalues.sum()
+        assert (1 - 3 * tol) * expected < found <= expected * (1 + 1e-12)
+
+
+def test_randomized_is_deterministic_for_a_seed_and_stops_at_max_iter():
+    problem, _ = stack_problem("tall", 3)
+    one, two = (Randomized(seed=5).solve(problem).weights for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    short = Randomized(tol=1e-15, max_iter=2).solve(
+        Problem(as_operator(big_sparse(2)), Factor(share=1.0), 10)
+    )
+    assert not short.converged
+    assert "raise max_iter or tol" in short.status
+
+
+# --- who takes what -------------------------------------------------------------------
+
+X_TALL = as_operator(np.ones((6, 3)))
+THIN_CELL = Problem(X_TALL, Factor(labels=np.ones((6, 1))), 1)
+LSI_CELL = Problem(X_TALL, Factor(share=1.0), 1)
+RIDGE_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5, Regression(1.0)), 1)
+INVERSE_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5, Regression(0.0, lambda m: m)), 1)
+DIRECT_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5), 1, L2(1.0))
+L1_CELL = Problem(X_TALL, Factor(labels=np.ones((6, 1))), 1, L1(1.0))
+HUGE = as_operator(sparse.csr_array((30_000, 25_000)))
+HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
+
+REFUSALS = {
+    ("two-stage", "LSI"): (LSI_CELL, "needs labels to regress on.*'randomized'"),
+    ("two-stage", "direct"): (DIRECT_CELL, "form='direct'.*'gram' or 'eigen'"),
+    ("two-stage", "l1"): (L1_CELL, "'two-stage'.*penalty='l1'.*'least-squares'"),
+    ("eigen", "l1"): (L1_CELL, "'eigen'.*penalty='l1'.*'least-squares'"),
+    ("eigen", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000.*'auto'"),
+    ("gram", "l1"): (L1_CELL, "'gram'.*penalty='l1'.*'least-squares'"),
+    ("gram", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 4096.*'auto'"),
+    ("randomized", "thin"): (THIN_CELL, "for LSI and MLSI.*'two-stage'"),
+    ("randomized", "inverse"): (INVERSE_CELL, "form='inverse'.*'two-stage'"),
+    ("randomized", "direct"): (DIRECT_CELL, "form='direct'.*'gram' or 'eigen'"),
+    ("randomized", "l1"): (L1_CELL, "penalty='l1'.*'least-squares'"),
+    ("least-squares", "LSI"): (LSI_CELL, "labels alone.*'auto'"),
+    ("least-squares", "ridge"): (RIDGE_CELL, "labels alone.*'auto'"),
+}
+
+
+@pytest.mark.parametrize(("solver", "cell"), REFUSALS)
+def test_refusals_name_both_sides_and_the_way_out(solver, cell):
+    problem, message = REFUSALS[solver, cell]
+    with pytest.raises(Mismatch, match=message):
+        refuse_unless_fit(SOLVERS[solver](), problem)
+
+
+def test_eigen_residual_refuses_a_regression():
+    with pytest.raises(Mismatch, match="without a regression"):
+        eigen_residual(RIDGE_CELL, Gram().solve(RIDGE_CELL))
+
+
+def cell(rows, columns, factor, count=10, penalty=None):
+    X = as_operator(sparse.csr_array((rows, columns)))
+    return Problem(X, factor, count, penalty or L2())
+
+
+LABELS = np.ones((1, 1))
+CHOICES = [
+    (cell(1000, 50, Factor(labels=LABELS)), "two-stage", "thin"),
+    (cell(90_000, 90_000, Factor(labels=LABELS)), "two-stage", "thin"),
+    (cell(90_000, 90_000, Factor(labels=LABELS), penalty=L1(1.0)), "least-squares", "1-norm"),
+    (cell(100_000, 768, Factor(share=1.0)), "gram", "768 columns are few"),
+    (cell(300, 50_000, Factor(share=1.0)), "eigen", "300, is short"),
+    (cell(500, 800, Factor(share=1.0)), "eigen", "500, is short"),
+    (cell(30_000, 50_000, Factor(share=1.0)), "randomized", "two long sides"),
+    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(1.0))), "randomized", "two long"),
+    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(0.0, abs))), "two-stage", "inverse"),
+    (cell(30_000, 3_000, Factor(LABELS, 0.5)), "gram", "direct"),
+    (cell(3_000, 30_000, Factor(LABELS, 0.5)), "eigen", "direct"),
+    (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "gram", "large part"),
+    (cell(3_000, 30_000, Factor(share=1.0), count=2_000), "eigen", "large part"),
+]
+
+
+@pytest.mark.parametrize(("problem", "solver", "reason"), CHOICES)
+def test_auto_chooses_by_this_table(problem, solver, reason):
+    choice = choose_solver(problem)
+    assert choice.solver == solver
+    assert reason in choice.reason
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("deficient", [False, True])
+def test_ritz_is_the_spectral_solution(alpha, deficient):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 12))
+    if deficient:
+        X[:, 10:] = X[:, :2]
+    labels = rng.standard_normal((40, 3))
+    factor = Factor(labels, 0.4, Regression(alpha))
+    found = small_dense.ritz(X.T @ X, X.T @ labels, factor, 5, 1e-10)
+    values, inside = found.values, found.inside
+    squares, right = small_dense.psd_basis(X.T @ X, 1e-10)
+    coordinates = (right.T @ X.T @ labels) / np.sqrt(squares)[:, None]
+    expected, spectral = small_dense.spectral(squares, coordinates, factor, 0.0, 5)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    assert angle(X @ inside, X @ right @ spectral) < 1e-6
+    np.testing.assert_allclose(inside.T @ X.T @ X @ inside, np.eye(5), atol=1e-9)

@@ -1,0 +1,294 @@
+"""The explorer under hostile requests and a hostile corpus, in this process."""
+
+import json
+import logging
+import random
+import re
+from pathlib import Path
+
+import pytest
+from _support.explorer import (
+    ATTACKS,
+    ODD,
+    Page,
+    ask,
+    check_refusal,
+    explore,
+    make_attacks,
+    make_index,
+)
+
+from labelspan import SemanticIndex
+
+pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
+
+from labelspan.web import Served, connection, make_app, middleware, parameters, server
+from labelspan.web import app as application
+from labelspan.web.pages import PAGES
+from labelspan.web.parameters import LONGEST_BODY
+from labelspan.web.render import as_json
+
+PATHS = [page.path for page in PAGES] + [page.twin for page in PAGES]
+FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def app(folder):
+    served = Served(folder)
+    yield make_app(served, watch=False)
+    served.close()
+
+
+# --- requests -------------------------------------------------------------------------------
+
+# What breaks parsers: of percent signs, UTF-8, queries, paths, numbers, markup and logs.
+PIECES = [
+    *(b"%", b"%2", b"%zz", b"%00", b"%ff", b"%ed%a0%80", b"%f0%9f%99%82", b"%c0%ae", b"%u0041"),
+    *(b"&", b"=", b";", b"?", b"#", b"+", b"%26", b"%3d", b"&&", b"==", b"[]", b"[0]=", b"%0d%0a"),
+    *(b"/", b"//", b"../", b"..%2f", b"%2e%2e%2f", b"%252e%252e%252f", b"..\\", b"..%5c", b"%2f"),
+    *(b"q=", b"id=", b"k=", b"page=", b"label=", b"without=", b"name=", b"text=", b"item="),
+    *(b"0", b"1", b"-1", b"1e9", b"NaN", b"99999999999999999999", b"%D9%A3", b"0x10", b"1_0"),
+    *(b"<script>", b"%3Cimg+src%3Dx+onerror%3Dalert(1)%3E", b"{{7*7}}", b"${7}", b"'", b'"'),
+    *(b"chess", b"game", b"item6", b"manifest.json", b"%E2%80%AE", b"%EF%BF%BF", b"a" * 1200),
+    *(b".json", b"__proto__", b"%1b[31m", b"\x80", b"\xff\xfe", b"\x00", b"%F4%90%80%80"),
+]
+
+
+def test_nonsense_gets_a_sentence_or_an_answer(app, folder, caplog):
+    rng = random.Random(0)
+    caplog.set_level(logging.ERROR)
+    statuses = []
+    for _ in range(800):
+        target = rng.choice(PATHS).encode() if rng.random() < 0.9 else b"/"
+        target += b"?" if rng.random() < 0.8 else b""
+        target += b"".join(rng.choices(PIECES, k=rng.randint(1, 6)))
+        method = rng.choices(["GET", "HEAD", "POST", "OPTIONS", "\x7f", "get"], [80, 8, 8, 2, 1, 1])
+        body = [b"".join(rng.choices(PIECES, k=3))]
+        status, headers, answer = ask(app, target, method=method[0], headers=FORM, body=body)
+        statuses.append(status)
+        if status != 200 and method[0] != "HEAD":
+            check_refusal(status, headers, answer, str(folder))
+        elif b"json" in headers[b"content-type"]:
+            json.loads(answer or b"{}")
+    assert {200, 400, 404, 405} <= set(statuses) <= {200, 400, 404, 405, 415}
+    assert not caplog.records, "nothing failed inside"
+
+
+def test_nonsense_in_bodies_gets_a_sentence_or_an_answer(app, folder, caplog):
+    rng = random.Random(1)
+    caplog.set_level(logging.ERROR)
+    odd = ["{", "}", "[", "]", ":", ",", '"text"', '"k"', "1e999", "-0", "NaN", "Infinity", "null"]
+    odd += ["true", '"\\ud800"', '"\\u0000"', "1" * 5000, '"a"', "\ufeff", "[" * 900, "\u2028"]
+    kinds = [b"application/json", b"application/x-www-form-urlencoded", b"text/plain", b"", b";;"]
+    kinds += [b"application/json; charset=utf-8", b'application/json; charset="UTF-7"', b"\xff"]
+    seen = set()
+    for _ in range(600):
+        text = "".join(rng.choices(odd, k=rng.randint(1, 7)))
+        if rng.random() < 0.4:
+            text = "{" + rng.choice(['"text":', '"k":']) + rng.choice(odd) + "}"
+        data = text.encode() if rng.random() < 0.9 else b"\xff\xfe" + text.encode("utf-16")
+        headers = [(b"content-type", rng.choice(kinds))]
+        cuts = sorted(rng.choices(range(len(data) + 1), k=2))
+        parts = [data[: cuts[0]], data[cuts[0] : cuts[1]], b"", data[cuts[1] :]]
+        answer = ask(app, b"/tag.json", method="POST", headers=headers, body=parts)
+        seen.add(answer[0])
+        if answer[0] != 200:
+            check_refusal(*answer, str(folder))
+    assert seen == {200, 400, 415}
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "   ", "\t\n", "zzzz qqqq", "🙂" * 1000, "שלום עולם", "\u202etxet", "\u200b\ufeff"),
+        *("\0", "a" * 1000, "chess " * 166, "ﷺ" * 1000, "e\u0301" * 300, "\U0010ffff"),
+        *("' OR 1=1 --", "%s%n{0}", "*", '"', "a" + " " * 998 + "b"),
+    ],
+)
+def test_any_text_can_be_searched_for_and_stays_what_it_was(folder, query):
+    with explore(folder) as client:
+        answer = client.get("/search.json", params={"q": query})
+        assert (answer.status_code, answer.json()["q"]) == (200, query)
+        page = client.get("/search", params={"q": query})
+        assert page.status_code == 200
+        box = next(a for a in Page(page.text).all("input") if a["name"] == "q")
+        assert box["value"] == query
+        tagged = client.post("/tag.json", json={"text": query})
+        assert (tagged.status_code, tagged.json()["text"]) == (200, query)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [b"/static/" + way + b"app.py" for way in (b"../", b"%2e%2e/", b"%252e%252e/", b"..%2f")]
+    + [b"/static/..\\app.py", b"/static/..%5c..%5capp.py", b"/static/%c0%ae%c0%ae/app.py"]
+    + [b"/static//etc/passwd", b"//etc/passwd", b"/static/%00/etc/passwd", b"/static/style.css%00"]
+    + [b"/static/....//app.py", b"/STATIC/style.css", b"file:///etc/passwd", b"/manifest.json"]
+    + [b"/item/../manifest.json", b"/generation/../../manifest.json", b"http://evil.example/"],
+)
+def test_no_address_names_a_path(app, folder, path):
+    status, headers, body = ask(app, path)
+    assert status == 404
+    check_refusal(status, headers, body, str(folder))
+
+
+def test_ids_that_look_like_paths_are_names(folder):
+    with explore(folder) as client:
+        for name in ODD:
+            assert client.get("/item.json", params={"id": name}).json()["id"] == name
+        for name in ("../../etc/passwd", "/etc/passwd", "..\\manifest.json", "manifest.json"):
+            assert client.get("/item.json", params={"id": name}).status_code == 404
+        encoded = client.get("/item.json?id=..%252Fmanifest.json")
+        assert encoded.status_code == 404, "decoded once, not twice"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *(b"http://evil.example", b"null", b"", b"http://127.0.0.1.evil.example", b"//[", b"\xff"),
+        *(b"http://localhost@evil.example", b"http://evil.example/localhost", b"localhost"),
+    ],
+)
+def test_pages_of_other_origins_are_refused(app, origin):
+    for method, target in (("GET", b"/index.json"), ("POST", b"/tag.json"), ("GET", b"/")):
+        answer = ask(app, target, method=method, headers=[(b"origin", origin), *FORM])
+        assert answer[0] == 403
+        check_refusal(*answer)
+        assert not any(name.startswith(b"access-control") for name in answer[1])
+
+
+def test_own_pages_are_answered(app):
+    for origin in (b"http://127.0.0.1:8000", b"http://localhost", b"http://[::1]:8000"):
+        headers = [(b"origin", origin), *FORM]
+        assert ask(app, b"/tag.json", method="POST", headers=headers, body=[b"text=a"])[0] == 200
+
+
+def test_a_body_has_one_length(app):
+    both = [(b"content-length", b"6"), (b"transfer-encoding", b"chunked"), *FORM]
+    answer = ask(app, b"/tag.json", method="POST", headers=both, body=[b"text=a"])
+    assert (answer[0], answer[1][b"connection"]) == (400, b"close")
+    check_refusal(*answer)
+    for length in (b"9" * 5000, b"-1", b"+5", b"0x5", str(LONGEST_BODY + 1).encode()):
+        headers = [(b"content-length", length), *FORM]
+        answer = ask(app, b"/tag.json", method="POST", headers=headers, body=[b"text=a"])
+        assert answer[0] == 413
+        check_refusal(*answer)
+
+
+def test_head_is_get_without_a_body(folder):
+    with explore(folder, drawn=True) as client:
+        for path in ("/", "/search.json?q=chess", "/map/points.json", "/static/style.css"):
+            got, told = client.get(path), client.head(path)
+            assert (told.status_code, told.content) == (200, b"")
+            assert told.headers["content-length"] == got.headers["content-length"]
+
+
+# --- a hostile corpus -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory):
+    path = tmp_path_factory.mktemp("attacked") / "index"
+    make_attacks(path)
+    return path
+
+
+def test_a_hostile_corpus_puts_nothing_into_pages_or_headers(attacked):
+    usual = None
+    with explore(attacked, drawn=True) as client:
+        index = SemanticIndex.load(attacked)
+        for name in ATTACKS:
+            own = next(one for one in index.ids if one.startswith(name))
+            asked = [
+                ("/item", {"id": own}),
+                ("/label", {"name": name}),
+                ("/search", {"q": name}),
+                ("/search", {"q": name, "label": [name]}),
+                ("/why", {"q": f"chess {name}", "id": own}),
+                ("/map", {"item": own, "label": name}),
+                ("/labels", {"q": name[:20]}),
+                ("/tag", {"text": name}),
+            ]
+            for path, parameters in asked:
+                answer = client.get(path, params=parameters)
+                assert answer.status_code == 200, (path, name)
+                names = {key for key in answer.headers if key != "etag"}
+                usual = usual or names
+                assert names == usual, "no header of the corpus' making"
+                read = Page(answer.text)
+                assert not read.scripts.strip()
+                tags = {tag for tag, _ in read.elements}
+                assert not tags & {"img", "svg", "b", "iframe", "object", "base"}, (path, name)
+                for tag, attributes in read.elements:
+                    assert not any(key.startswith("on") for key in attributes), (tag, attributes)
+                    for key in ("href", "src", "action"):
+                        where = attributes.get(key, "/")
+                        assert re.match(r"/(?!/)|#", where), where
+                sources = [a["src"] for a in read.all("script")]
+                assert all(source.startswith("/static/") for source in sources)
+                twin = client.get(f"{path}.json", params=parameters)
+                assert twin.headers["content-type"] == "application/json"
+                assert twin.headers["x-content-type-options"] == "nosniff"
+                json.loads(twin.text)
+
+
+def test_long_names_make_no_long_refusals(attacked):
+    with explore(attacked) as client:
+        answer = client.get("/item.json", params={"id": "x" * 1000}).json()
+        assert len(answer["error"]["message"]) < 120
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        (float("nan"), "null"),
+        (float("inf"), "null"),
+        (-float("inf"), "null"),
+        (1e308, "1e+308"),
+        (5e-324, "5e-324"),
+        (-0.0, "-0.0"),
+        (2**70, str(2**70)),
+        (0.1 + 0.2, "0.30000000000000004"),
+    ],
+)
+def test_json_holds_numbers_of_json_alone(value, sent):
+    content = {"a": [value, {"b": (value, "NaN")}]}
+    body = as_json(content).body.decode()
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    json.loads(body, parse_constant=refuse)
+    assert body == f'{{"a": [{sent}, {{"b": [{sent}, "NaN"]}}]}}'
+
+
+def test_the_docs_have_the_limits_that_hold():
+    text = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", text, re.MULTILINE))
+    assert rows["connections"].startswith(f"{connection.MOST_CONNECTIONS:,}, ")
+    working = next(row for row in rows if row.startswith("requests being worked on"))
+    assert rows[working] == str(middleware.MOST_AT_ONCE)
+    assert rows["threads that answer"] == str(application._THREADS)
+    assert rows["address"].startswith(
+        f"{parameters.LONGEST_ADDRESS:,} bytes, {parameters._MOST_FIELDS} "
+    )
+    assert (
+        rows["headers"] == f"{middleware.MOST_HEADERS}, of {middleware.LONGEST_HEADER:,} bytes each"
+    )
+    assert rows["body"].startswith(f"{parameters.LONGEST_BODY:,} bytes")
+    assert f"{parameters.LONGEST_QUERY:,}; {parameters.LONGEST_TEXT:,} characters" in text
+    assert parameters.LONGEST_NAME == parameters.LONGEST_QUERY
+    left = [row for row in rows.values() if re.match(r"\d+ s\b", row)]
+    assert [int(row.split()[0]) for row in left] == [
+        connection.SECONDS_FOR_HEADERS,
+        middleware.SECONDS_FOR_A_BODY,
+        connection.SECONDS_TO_TAKE,
+        server._SECONDS_BETWEEN_REQUESTS,
+    ]

@@ -1,0 +1,362 @@
+"""The explorer under hostile clients, on a socket: what is no HTTP, and those who dawdle."""
+
+import json
+import logging
+import random
+import socket
+import time
+
+import pytest
+from _support.explorer import check_refusal, listen, make_index, send
+
+pytest.importorskip("uvicorn", reason="install labelspan[app]")
+pytest.importorskip("starlette", reason="install labelspan[app]")
+
+from labelspan.web import connection as connections
+from labelspan.web import middleware
+from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY
+
+HOST = b"Host: localhost\r\n"
+FORM = HOST + b"Connection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+LAST = HOST + b"Connection: close\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sockets") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with listen(folder) as address:
+        yield address
+
+
+def parsed(answer):
+    """Status, headers and body of the first answer."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    headers = dict(line.lower().split(b": ", 1) for line in lines)
+    return int(first.split()[1]), headers, body[: int(headers[b"content-length"])]
+
+
+def works(address):
+    """Whether a request like any other is answered."""
+    status, _, body = parsed(send(address, b"GET /index.json HTTP/1.1\r\n" + LAST))
+    return status == 200 and json.loads(body)["items"] == 60
+
+
+def left(connection, seconds=10):
+    """Whether the server leaves a connection, whatever it sends before."""
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+# --- what is no HTTP ------------------------------------------------------------------------
+
+NO_HTTP = [
+    b"\r\n\r\n\x00\x00\r\n\r\n",
+    b"GET\r\n\r\n",
+    b"GET /\r\n\r\n",
+    b"GET / HTTP/9.9\r\n" + LAST,
+    b"GET / HTP/1.1\r\n" + LAST,
+    b"GET /\x00 HTTP/1.1\r\n" + LAST,
+    b"GET /\xff HTTP/1.1\r\n" + LAST,
+    b"GET /a b HTTP/1.1\r\n" + LAST,
+    b"G\x01T / HTTP/1.1\r\n" + LAST,
+    b" GET / HTTP/1.1\r\n" + LAST,
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost\r\n\r\n",
+    b"GET / HTTP/1.1\r\n: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHo st: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\n Host: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: a\x00b\r\n" + LAST,
+    b"GET / HTTP/1.1\r\nX: " + b"a" * (3 * LONGEST_ADDRESS) + b"\r\n" + LAST,
+    b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 20_000 + LAST,
+    b"GET /" + b"a" * (3 * LONGEST_ADDRESS) + b" HTTP/1.1\r\n" + LAST,
+    b"a" * 200_000,
+    b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: -5\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: 5, 6\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: 0x6\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: " + b"9" * 30 + b"\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: gzip\r\n\r\ntext=a",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\nzz\r\ntext=a\r\n",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n-1\r\ntext=a\r\n",
+    b"POST /tag HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
+    b"POST /tag HTTP/1.1\r\n"
+    + FORM
+    + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n6\r\ntext=a\r\n0\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("data", NO_HTTP, ids=lambda data: repr(data[:30]))
+def test_what_is_no_http_is_refused_in_a_sentence(address, folder, data):
+    answer = send(address, data)
+    status, headers, body = parsed(answer)
+    assert status in {400, 413, 414, 431, 505}
+    check_refusal(status, headers, body, str(folder))
+    assert b"server" not in headers
+    assert works(address)
+
+
+def test_noise_does_no_harm(address, folder, caplog):
+    rng = random.Random(2)
+    caplog.set_level(logging.ERROR)
+    good = b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: 6\r\n\r\ntext=a"
+    for _ in range(120):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 4)):
+            place = rng.randrange(len(data))
+            data[place : place + rng.randint(0, 2)] = rng.randbytes(rng.randint(0, 3))
+        answer = send(address, bytes(data) + b"\r\n\r\n")
+        if answer:
+            status, headers, body = parsed(answer)
+            assert status in {200, 400, 404, 405, 413, 415, 505}, answer
+            if status != 200:
+                check_refusal(status, headers, body, str(folder))
+    assert works(address)
+    assert not caplog.records
+
+
+def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
+    caplog.set_level(logging.WARNING)
+    head = b"PUT /tag HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 405")
+        connection.sendall(b"this is no chunk\r\n")
+        assert left(connection)
+    assert works(address)
+    assert "Traceback" not in caplog.text
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_upgrades_are_passed_over_in_silence(address, caplog):
+    upgrade = (
+        b"Upgrade: websocket\r\nConnection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    answer = send(address, b"GET /index.json HTTP/1.1\r\n" + HOST + upgrade)
+    assert parsed(answer)[0] == 200
+    assert parsed(send(address, b"CONNECT localhost:80 HTTP/1.1\r\n" + LAST))[0] == 404
+    assert parsed(send(address, b"OPTIONS * HTTP/1.1\r\n" + LAST))[0] == 404
+    assert not caplog.records
+
+
+def test_many_requests_at_once_on_one_connection_are_answered_in_turn(address):
+    one = b"GET /search.json?q=chess&k=1 HTTP/1.1\r\n" + HOST + b"\r\n"
+    answer = send(address, one * 200 + b"GET /nowhere HTTP/1.1\r\n" + LAST)
+    assert answer.count(b"HTTP/1.1 200 OK") == 200
+    assert answer.count(b"HTTP/1.1 404 Not Found") == 1
+
+
+# --- bodies ---------------------------------------------------------------------------------
+
+
+def test_large_bodies_are_not_read(address):
+    told = FORM + b"Content-Length: %d\r\n\r\n" % (LONGEST_BODY + 1)
+    for path in (b"/tag", b"/tag.json", b"/nowhere", b"/search"):
+        with socket.create_connection(address, timeout=10) as connection:
+            connection.sendall(b"POST " + path + b" HTTP/1.1\r\n" + told)
+            assert connection.recv(100).startswith(b"HTTP/1.1 413")
+            assert left(connection)
+    continued = FORM + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n"
+    assert parsed(send(address, b"POST /tag HTTP/1.1\r\n" + continued))[0] == 413
+
+
+def test_chunks_without_end_are_not_read_to_the_end(address):
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(head)
+        sent = 0
+        try:
+            while sent < 100:
+                connection.sendall(chunk)
+                sent += 1
+        except OSError:
+            pass
+        assert sent < 100, "six megabytes were taken"
+    assert works(address)
+
+
+@pytest.mark.parametrize("method", [b"GET /index.json", b"POST /search", b"POST /nowhere"])
+def test_bodies_that_nobody_asked_for_are_thrown_away(address, method):
+    body = b"a" * 100_000
+    first = method + b" HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\n" + body
+    answer = send(address, first + b"GET /index.json HTTP/1.1\r\n" + LAST)
+    assert answer.count(b"HTTP/1.1 ") == 2
+    assert b"\r\nHTTP/1.1 200 OK" in answer or b"}HTTP/1.1 200 OK" in answer or b">HTTP" in answer
+
+
+def test_a_length_that_lies(address):
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM.replace(b"Connection: close\r\n", b"")
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(head + b"Content-Length: 50\r\n\r\ntext=a")
+        connection.shutdown(socket.SHUT_WR)
+        assert left(connection), "who ends before the body does is not waited for"
+    answer = send(address, head + b"Content-Length: 6\r\n\r\ntext=a\x00junk\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 400" in answer, "what follows is no request"
+    assert works(address)
+
+
+# --- those who dawdle -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def hasty(folder, monkeypatch):
+    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.5)
+    monkeypatch.setattr(connections, "SECONDS_TO_TAKE", 0.5)
+    monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5,))
+    with listen(folder) as address:
+        yield address
+
+
+def drip(connection, data, pause=0.1):
+    """Send byte after byte until all are sent, or nobody takes them; gives how many were."""
+    for number in range(len(data)):
+        try:
+            connection.sendall(data[number : number + 1])
+        except OSError:
+            return number
+        time.sleep(pause)
+    return len(data)
+
+
+def test_slow_headers_are_not_waited_for(hasty):
+    with socket.create_connection(hasty, timeout=10) as connection:
+        assert drip(connection, b"GET /index.json HTTP/1.1\r\n" + LAST) < 40
+        assert left(connection)
+    assert works(hasty)
+
+
+def test_those_who_say_nothing_are_left(hasty):
+    with socket.create_connection(hasty, timeout=10) as connection:
+        assert left(connection)
+    with socket.create_connection(hasty, timeout=10) as connection:
+        connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        # A first request does not make a second one free to dawdle.
+        connection.sendall(b"GET /index.json HTTP/1.1\r\n")
+        began = time.monotonic()
+        assert left(connection)
+        assert time.monotonic() - began < 4, "sooner than between two requests"
+
+
+def test_a_slow_body_is_not_waited_for(hasty):
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
+    with socket.create_connection(hasty, timeout=10) as connection:
+        connection.sendall(head)
+        drip(connection, b"text=" + b"a" * 5)
+        status, headers, body = parsed(connection.recv(1 << 16))
+        assert status == 408
+        check_refusal(status, headers, body)
+        assert left(connection)
+
+
+def test_a_body_that_nobody_asked_for_may_not_drip_for_ever(hasty):
+    head = b"GET /index.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(hasty, timeout=10) as connection:
+        connection.sendall(head)
+        assert drip(connection, b"1\r\na\r\n" * 20) < 120
+        assert left(connection)
+
+
+@pytest.mark.parametrize("end", [b"", b"Connection: close\r\n"])
+def test_an_answer_that_is_not_taken_is_dropped(hasty, end):
+    big = b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + HOST
+    with socket.socket() as connection:
+        # Little room at this end, so that the server's own buffers fill.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(10)
+        connection.connect(hasty)
+        connection.sendall((big + b"\r\n") * 8 + big + end + b"\r\n")
+        time.sleep(2)
+        assert works(hasty)
+        taken = 0
+        try:
+            while part := connection.recv(1 << 20):
+                taken += len(part)
+        except ConnectionResetError:
+            pass
+    assert taken < 8_000_000, "all was sent, to one who did not read"
+
+
+def test_a_slow_reader_who_reads_gets_everything(hasty):
+    whole = parsed(send(hasty, b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST))[2]
+    assert len(whole) > 500_000
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        connection.settimeout(10)
+        connection.connect(hasty)
+        connection.sendall(b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST)
+        taken = b""
+        while part := connection.recv(50_000):
+            taken += part
+            time.sleep(0.05)
+    assert parsed(taken)[2] == whole
+
+
+# --- room -----------------------------------------------------------------------------------
+
+
+def test_idle_connections_make_room(folder):
+    with listen(folder, most=20) as address:
+        idle = [socket.create_connection(address, timeout=10) for _ in range(60)]
+        try:
+            assert works(address)
+            assert left(idle[0])
+            closed = sum(left(one, 0.05) for one in idle)
+            assert 38 <= closed <= 45, "the oldest were let go"
+            idle[-1].settimeout(10)
+            idle[-1].sendall(b"GET /index.json HTTP/1.1\r\n" + LAST)
+            assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
+        finally:
+            for one in idle:
+                one.close()
+
+
+def test_slow_bodies_and_readers_make_room_too(folder):
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
+    with listen(folder, most=20) as address:
+        slow = [socket.create_connection(address, timeout=10) for _ in range(20)]
+        try:
+            for one in slow:
+                one.sendall(head)
+            time.sleep(0.3)
+            assert works(address)
+            assert left(slow[0])
+        finally:
+            for one in slow:
+                one.close()
+
+
+def test_where_all_are_being_answered_the_next_is_told(folder, monkeypatch):
+    monkeypatch.setattr(connections.Connection, "_waits", False)
+    with listen(folder, most=3) as address:
+        held = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        try:
+            time.sleep(0.2)
+            status, headers, body = parsed(send(address, b"GET /index.json HTTP/1.1\r\n" + LAST))
+            assert (status, headers[b"retry-after"]) == (503, b"1")
+            check_refusal(status, headers, body)
+        finally:
+            for one in held:
+                one.close()
+        time.sleep(0.2)
+        assert works(address)

@@ -1,0 +1,240 @@
+"""What the explorer refuses: hosts, input, bodies, methods, files, and too many at once."""
+
+import asyncio
+import re
+
+import pytest
+from _support.explorer import BASE, explore, make_index
+
+testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
+
+from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.http_errors import Refused  # noqa: E402
+from labelspan.web.middleware import Guard, read_all  # noqa: E402
+from labelspan.web.openapi import POINTS  # noqa: E402
+from labelspan.web.parameters import (  # noqa: E402
+    LONGEST_ADDRESS,
+    LONGEST_BODY,
+    LONGEST_QUERY,
+    LONGEST_TEXT,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("guard") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    with explore(folder, drawn=True) as client:
+        yield client
+
+
+# --- headers and hosts ----------------------------------------------------------------------
+
+ANSWERS = ["/", "/search.json?q=chess", "/map", POINTS, "/static/style.css", "/nowhere", "/item"]
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_every_answer_has_the_headers(client, path):
+    headers = client.get(path).headers
+    policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert policy["connect-src"] == policy["form-action"] == "'self'"
+    if path == "/map":
+        # Bokeh's WebGL compiles functions, and its styles carry a word that is never the same.
+        assert policy["script-src"] == "'self' 'unsafe-eval'"
+        nonce = re.fullmatch(r"'self' 'nonce-([\w-]{20,})'", policy["style-src"])[1]
+        assert nonce not in client.get(path).headers["content-security-policy"]
+    else:
+        assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-cache"
+    assert "access-control-allow-origin" not in headers
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8000", "LOCALHOST", "localhost.", "127.0.0.1:1", "[::1]:8000"]
+)
+def test_hosts_of_this_machine_are_answered(client, host):
+    assert client.get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "localhost:80x", "[::1", "", "localhost:80:80"],
+)
+def test_other_hosts_are_refused(client, host):
+    for path in ("/", "/index.json", "/static/style.css", POINTS):
+        answer = client.get(path, headers={"host": host})
+        assert answer.status_code == 400
+        assert "--allow-host" in answer.text
+
+
+def test_a_second_host_is_refused_and_further_names_can_be_allowed(client, folder):
+    two = [("host", "localhost"), ("host", "evil.example")]
+    assert client.get("/", headers=two).status_code == 400
+    app = make_app(Served(folder), hosts={"shelf.example"}, watch=False)
+    with testclient.TestClient(app, base_url="http://shelf.example") as other:
+        assert other.get("/").status_code == 200
+        assert other.get("/", headers={"host": "localhost"}).status_code == 400
+
+
+# --- input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "message"),
+    [
+        ("/search?q=" + "a" * (LONGEST_QUERY + 1), 400, "q: at most 1,000 characters"),
+        ("/search?q=" + "a" * LONGEST_ADDRESS, 414, "16,384 bytes"),
+        ("/" + "a" * LONGEST_ADDRESS, 414, "16,384 bytes"),
+        ("/search?q=%ff", 400, "percent-encoded UTF-8"),
+        ("/search?q=%ed%a0%80", 400, "percent-encoded UTF-8"),
+        ("/search?q=a&q=b", 400, "q: give it once, not 2 times"),
+        ("/search?query=a", 400, "There is no parameter 'query' here; there are: q, label"),
+        ("/search?q=a&k=0", 400, "k: a whole number from 1 to 100"),
+        ("/search?q=a&k=101", 400, "k: a whole number from 1 to 100"),
+        ("/search?q=a&k=1e1", 400, "k: a whole number"),
+        ("/search?q=a&k=%D9%A3", 400, "k: a whole number"),
+        ("/search?q=a&k=-1", 400, "k: a whole number"),
+        ("/search?q=a&k=" + "9" * 5000, 400, "k: a whole number"),
+        ("/search?" + "&".join(["label=game"] * 17), 400, "label: at most 16"),
+        ("/search?" + "&".join(["label=game"] * 100), 400, "more than 64 fields"),
+        ("/search?label=none", 404, "No item of this index has the label 'none'"),
+        ("/search?q=a&without=none", 404, "No item of this index has the label 'none'"),
+        ("/item", 400, "id: it is missing"),
+        ("/item?id=", 404, "There is no item ''"),
+        ("/item?id=%3Cb%3E", 404, "There is no item"),
+        ("/item?id=item6%00", 404, "There is no item 'item6\\x00'"),
+        ("/label?name=none", 404, "No item of this index has the label 'none'"),
+        ("/map?item=none", 404, "There is no item 'none'"),
+        ("/map?label=none", 404, "No item of this index has the label 'none'"),
+        ("/why?id=none&q=a", 404, "There is no item 'none'"),
+        ("/axes?page=2", 404, "page: there are pages 1 to 1"),
+        ("/labels?page=9", 404, "page: there are pages 1 to 1"),
+        ("/nowhere", 404, "There is no such page"),
+        ("/search/", 404, "There is no such page"),
+        ("/%2e%2e/%2e%2e/etc/passwd", 404, "There is no such page"),
+    ],
+)
+def test_a_refusal_is_a_page_and_json(client, address, status, message):
+    page = client.get(address)
+    assert page.status_code == status
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    escaped = message.replace("'", "&#39;")
+    assert escaped in page.text
+    assert "<h1>" in page.text
+    wanted = client.get(address, headers={"accept": "application/json"})
+    assert wanted.status_code == status
+    error = wanted.json()["error"]
+    assert error["status"] == status
+    assert message in error["message"]
+    path, mark, query = address.partition("?")
+    if mark:
+        twin = client.get(f"{path}.json?{query}")
+        assert (twin.status_code, twin.headers["content-type"]) == (status, "application/json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status", "message"),
+    [
+        ("application/json", b"{", 400, "cannot be read as JSON"),
+        ("application/json", b"\xff", 400, "cannot be read as JSON"),
+        ("application/json", b"[" * 100_000, 400, "cannot be read as JSON"),
+        ("application/json", b"[]", 400, "must be a JSON object"),
+        ("application/json", b'{"text": 1}', 400, "text: a text is needed"),
+        ("application/json", b'{"text": ["a"]}', 400, "text: a text is needed"),
+        ("application/json", b'{"text": []}', 400, "text: a text is needed"),
+        ("application/json", b'{"text": "a", "k": true}', 400, "k: a whole number"),
+        ("application/json", b'{"text": "a", "k": 1.5}', 400, "k: a whole number"),
+        ("application/json", b'{"text": "\\ud800"}', 400, "surrogates"),
+        ("application/json", b'{"\\ud800": "a"}', 400, "There is no parameter"),
+        ("application/json; charset=utf-16", b"{}", 415, "UTF-8"),
+        ("application/x-www-form-urlencoded", b"text=%ff", 400, "The form must be"),
+        ("application/x-www-form-urlencoded", b"text=\xff", 400, "The form must be"),
+        ("application/x-www-form-urlencoded", b"file=a", 400, "There is no parameter 'file'"),
+        ("multipart/form-data; boundary=x", b"--x--", 415, "must be application/json"),
+        ("text/plain", b"text=a", 415, "must be application/json"),
+        ("", b"text=a", 415, "must be application/json"),
+    ],
+)
+def test_bodies_that_are_refused(client, kind, body, status, message):
+    for path in ("/tag", "/tag.json"):
+        answer = client.post(path, content=body, headers={"content-type": kind})
+        assert answer.status_code == status
+        assert message in answer.text.replace("&#39;", "'")
+
+
+def test_texts_and_bodies_have_limits(client):
+    text = "chess " * (LONGEST_TEXT // 6)
+    assert client.post("/tag.json", json={"text": text}).status_code == 200
+    longer = client.post("/tag.json", json={"text": "a" * (LONGEST_TEXT + 1)})
+    assert longer.status_code == 400
+    assert "text: at most 50,000 characters" in longer.text
+    body = b"text=" + b"a" * LONGEST_BODY
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    told = client.post("/tag", content=body, headers=kind)
+    assert told.status_code == 413
+    assert "A body may have 262,144 bytes" in told.text
+    assert told.headers["connection"] == "close"
+    # Without its length being told, as many are read as may come, and no more.
+    parts = (body[start : start + 4096] for start in range(0, len(body), 4096))
+    assert client.post("/tag.json", content=parts, headers=kind).status_code == 413
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_other_methods_are_refused(client, method):
+    for path in ("/search", "/tag.json", "/static/app.js"):
+        answer = client.request(method, path)
+        assert answer.status_code == 405
+        assert "GET" in answer.headers["allow"]
+    assert client.post("/search", data={"q": "a"}).status_code == 405
+    assert client.head("/search?q=a").status_code == 200
+
+
+def test_only_known_files_are_served(client):
+    for path in (
+        "/static/",
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/bokeh/../../bokeh/bokeh.js",
+        "/static/bokeh/bokeh.js",
+        "/static/style.css/",
+        "/static/..%5capp.py",
+    ):
+        assert client.get(path).status_code == 404, path
+    script = client.get("/static/bokeh/bokeh.min.js")
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert b"Bokeh" in script.content[:2000]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for():
+    async def never():
+        await asyncio.sleep(60)
+
+    async def leaves():
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(Refused, match=r"did not come within 0\.05 seconds") as slow:
+        asyncio.run(read_all(never, 0.05))
+    assert slow.value.status == 408
+    with pytest.raises(Refused, match="ended before"):
+        asyncio.run(read_all(leaves, 1))
+
+
+def test_too_many_at_once_are_told_to_come_again(folder):
+    app = make_app(Served(folder), watch=False)
+    busy = Guard(app, {"127.0.0.1"}, most=0)
+    with testclient.TestClient(busy, base_url=BASE) as client:
+        answer = client.get("/index.json")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -1,0 +1,98 @@
+"""The explorer against its own OpenAPI description: schemathesis makes the requests."""
+
+import pytest
+from _support.explorer import make_index
+
+pytest.importorskip("starlette", reason="install labelspan[app]")
+schemathesis = pytest.importorskip("schemathesis", reason="install labelspan[e2e]")
+from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
+from schemathesis.checks import CHECKS  # noqa: E402
+
+from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.openapi import describe  # noqa: E402
+
+OPERATIONS = [
+    (path, method, mode)
+    for path, one in describe()["paths"].items()
+    for method, operation in one.items()
+    for mode in schemathesis.GenerationMode
+    # Where nothing is asked for, nothing wrong can be given.
+    if mode.is_positive or operation.get("parameters") or "requestBody" in operation
+]
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("openapi") / "index"
+    make_index(folder)
+    served = Served(folder)
+    with served.lease() as snapshot:
+        snapshot.draw_map()
+    # The names by which schemathesis calls an application in its own process.
+    app = make_app(served, hosts={"testserver", "localhost"}, watch=False)
+
+    async def endless(scope, receive, send):
+        # It would be started and ended for every request.
+        if scope["type"] == "http":
+            await app(scope, receive, send)
+
+    yield schemathesis.openapi.from_asgi("/openapi.json", endless)
+    served.close()
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
+def test_answers_are_what_the_description_says(described, path, method, mode):
+    asked = []
+
+    @given(case=described[path][method].as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=25,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case):
+        response = case.call()
+        asked.append(response.status_code)
+        told = response.json()["error"]["message"] if response.status_code >= 400 else ""
+        # Each part is as the description says, and the whole may yet be too long, or say nothing.
+        whole = response.status_code in {413, 414} or told.startswith("q: it is empty")
+        left_out = ["negative_data_rejection", "positive_data_acceptance"] if whole else []
+        case.validate_response(response, excluded_checks=CHECKS.get_by_names(left_out))
+
+    ask()
+    assert set(asked) <= {200, 400, 404, 405, 413, 414, 415}
+    if mode.is_positive and path not in {"/item.json", "/label.json", "/why.json"}:
+        assert 200 in asked
+
+
+# What is made at random finds little: here are questions with long answers.
+KNOWN = [
+    ("/index.json", {}),
+    ("/search.json", {"q": "chess player", "k": 100}),
+    ("/search.json", {"q": "music", "label": ["game"]}),
+    ("/why.json", {"id": "item6", "q": "chess player"}),
+    *(("/item.json", {"id": f"item{number}"}) for number in (6, 8, 10, 11)),
+    ("/map.json", {"item": "item6", "label": "game"}),
+    ("/labels.json", {}),
+    ("/label.json", {"name": "game"}),
+    ("/axes.json", {}),
+    ("/tag.json", {"text": "a chess player"}),
+    ("/map/points.json", {}),
+    ("/openapi.json", {}),
+]
+
+
+@pytest.mark.parametrize(("path", "query"), KNOWN)
+def test_long_answers_are_what_the_description_says(described, path, query):
+    case = described[path]["GET"].Case(query=query)
+    response = case.call_and_validate()
+    assert response.status_code == 200
+    lists = [value for value in response.json().values() if isinstance(value, list)]
+    assert not lists or any(lists)
+
+
+def test_every_address_has_a_long_answer():
+    assert {path for path, _ in KNOWN} == set(describe()["paths"])

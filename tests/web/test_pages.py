@@ -1,0 +1,349 @@
+"""The explorer's pages and their twins: they agree, are documented, and can be used by all."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from _support.explorer import BASE, ODD, WORDS, Page, make_index
+
+from labelspan import LSI, SemanticIndex
+from labelspan.errors import InvalidInput
+
+testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
+
+from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.openapi import POINTS, describe  # noqa: E402
+from labelspan.web.pages import PAGES  # noqa: E402
+
+IMAGE = sorted(WORDS)[2]
+# Each page with something asked of it, and the plain ones without.
+ASKED = [
+    ("/", {}),
+    ("/search", {}),
+    ("/search", {"q": "crop a photo"}),
+    ("/search", {"q": "music", "label": ["game"], "without": [IMAGE], "k": 3}),
+    ("/search", {"label": [IMAGE]}),
+    ("/search", {"q": "zzz"}),
+    ("/search", {"q": '"><script>alert(1)</script>'}),
+    ("/why", {"id": "item6", "q": "chess player"}),
+    ("/why", {"id": ODD[4], "label": [IMAGE]}),
+    *(("/item", {"id": name}) for name in [*ODD, "item7", "item8", "item9", "item10", "item11"]),
+    ("/map", {}),
+    ("/map", {"item": ODD[0], "label": IMAGE}),
+    ("/labels", {}),
+    ("/labels", {"q": "MUSIC"}),
+    ("/label", {"name": IMAGE}),
+    ("/axes", {}),
+    ("/tag", {}),
+    ("/tag", {"text": "a picture of a chess board", "k": 2}),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("explorer") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def index(folder):
+    return SemanticIndex.load(folder)
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    served = Served(folder)
+    with served.lease() as snapshot:
+        snapshot.draw_map()
+    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+        yield client
+
+
+def leaves(content, skip=()):
+    """All texts in JSON, keys of metadata included."""
+    if isinstance(content, dict):
+        keys = list(content) if skip == "keys" else []
+        inner = [
+            leaf
+            for key, value in content.items()
+            if key not in {"state", "end"}
+            for leaf in leaves(value, "keys" if key == "metadata" else ())
+        ]
+        return keys + inner
+    if isinstance(content, list):
+        return [leaf for value in content for leaf in leaves(value)]
+    return [content] if isinstance(content, str) and content.strip() else []
+
+
+# --- pages and twins ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "asked"), ASKED)
+def test_a_page_shows_what_its_twin_says(client, path, asked):
+    page = next(page for page in PAGES if page.path == path)
+    shown = client.get(path, params=asked)
+    twin = client.get(page.twin, params=asked)
+    assert (shown.status_code, twin.status_code) == (200, 200), shown.text + twin.text
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert twin.headers["content-type"] == "application/json"
+    content, read = twin.json(), Page(shown.text)
+    for leaf in leaves(content):
+        text = " ".join(leaf.split())
+        assert text in read.text or leaf in read.values, text
+    hits = [
+        hit
+        for key in ("hits", "neighbours", "items", "others")
+        if isinstance(content.get(key), list)
+        for hit in content[key]
+    ]
+    assert [a["data-id"] for a in read.all("li") if "data-id" in a] == [hit["id"] for hit in hits]
+    for hit in hits:
+        assert f"{hit['score']:.2f}" in read.text
+    named = set(", ".join(page.fields).split(", "))
+    assert named == content.keys(), "the fields that OpenAPI names"
+    # The page leads to its twin, with what was asked.
+    link = next(a["href"] for a in read.all("link") if a.get("rel") == "alternate")
+    assert client.get(link).json() == content
+
+
+def test_every_page_was_asked():
+    assert {path for path, _ in ASKED} == {page.path for page in PAGES}
+
+
+def test_all_links_lead_somewhere(client):
+    seen, waiting = set(), ["/", "/map", "/search?q=photo", f"/label?name={quote(IMAGE)}"]
+    while waiting and len(seen) < 150:
+        address = waiting.pop()
+        seen.add(address)
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        if answer.headers["content-type"].startswith("text/html"):
+            read = Page(answer.text)
+            links = [a["href"] for a in read.all("a", "link")] + [
+                a["src"] for a in read.all("script")
+            ]
+            assert all(link.startswith(("/", "#")) and link[1:2] != "/" for link in links), links
+            found = {link for link in links if link.startswith("/")} - seen - set(waiting)
+            waiting += sorted(found)
+    assert len(seen) > 60
+
+
+def test_search_says_what_the_index_says(client, index):
+    given = client.get("/search.json", params={"q": "chess player", "k": 4}).json()
+    hits = index.search("chess player", 4)
+    assert [(hit["id"], hit["snippet"]) for hit in given["hits"]] == [
+        (hit.id, hit.snippet) for hit in hits
+    ]
+    assert [hit["score"] for hit in given["hits"]] == pytest.approx(
+        [h.score for h in hits], abs=1e-4
+    )
+    best = index.tag(items=hits[0].id, k=5)
+    assert [one["label"] for one in given["hits"][0]["predicted"]] == [tag.label for tag in best]
+    among = client.get("/search.json", params={"q": "chess", "label": IMAGE, "k": 100}).json()
+    assert among["hits"]
+    assert all(IMAGE in hit["labels"] for hit in among["hits"])
+    rest = client.get("/search.json", params={"q": "chess", "without": IMAGE, "k": 100}).json()
+    assert not any(IMAGE in (hit["labels"] or ()) for hit in rest["hits"])
+
+
+def test_an_item_is_not_its_own_neighbour_and_unknown_labels_are_null(client):
+    given = client.get("/item.json", params={"id": "item10", "k": 100}).json()
+    assert given["labels"] is None
+    assert "item10" not in [hit["id"] for hit in given["neighbours"]]
+    assert "labels not known" in client.get("/item", params={"id": "item10"}).text
+    assert "no labels" in client.get("/item", params={"id": "item11"}).text
+
+
+def test_why_adds_up(client, index):
+    told = client.get("/why.json", params={"id": "item6", "q": "chess player"}).json()
+    whole = index.explain("chess player", "item6", 100)
+    assert told["score"] == pytest.approx(whole.score, abs=1e-4)
+    assert [one["axis"] for one in told["axes"]] == [s.axis.number for s in whole.axes[:5]]
+    assert client.get("/why", params={"id": "item6", "q": " "}).status_code == 400
+
+
+def test_tag_by_address_by_form_and_by_json(client, index):
+    text = "a picture of a chess board"
+    one = client.get("/tag.json", params={"text": text, "k": 3}).json()
+    two = client.post("/tag.json", data={"text": text, "k": "3"}).json()
+    three = client.post("/tag.json", json={"text": text, "k": 3}).json()
+    assert one == two == three
+    tags = index.tag(text, 3)
+    assert [(t["label"], t["chosen"]) for t in one["tags"]] == [(t.label, t.chosen) for t in tags]
+    assert [t["probability"] for t in one["tags"]] == pytest.approx(
+        [t.probability for t in tags], abs=1e-4
+    )
+    page = Page(client.post("/tag", data={"text": text}).text)
+    assert all(tag.label in page.text for tag in tags)
+    assert text in page.text, "the text stays in its box"
+    # A long text does not make the twin's address too long.
+    long = Page(client.post("/tag", data={"text": "chess " * 2000}).text)
+    assert all(len(value) < 3000 for value in long.values)
+
+
+def test_an_index_without_labels_can_be_explored(tmp_path):
+    texts = ["chess board", "photo camera", "music radio", "board game", "radio song"]
+    SemanticIndex(estimator=LSI(2)).fit(texts).save(tmp_path / "index")
+    served = Served(tmp_path / "index")
+    with served.lease() as snapshot:
+        snapshot.draw_map()
+    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+        for path in ("/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axes", "/tag"):
+            assert client.get(path).status_code == 200, path
+        refused = client.post("/tag", data={"text": "board"})
+        assert refused.status_code == 400
+        assert "fitted without labels" in refused.text
+
+
+# --- the map --------------------------------------------------------------------------------
+
+
+def test_points_are_all_items_once(client, index):
+    answer = client.get(POINTS)
+    points = answer.json()
+    assert points["ids"] == index.ids
+    assert len(points["x"]) == len(points["y"]) == len(points["titles"]) == len(index)
+    assert {name: len(rows) for name, rows in points["labels"].items()} == index.labels
+    for name, rows in points["labels"].items():
+        assert all(name in index.item(points["ids"][row]).labels for row in rows)
+    assert points["titles"][9] == "first line of music"
+    assert points["titles"][8] == "item8", "an item without a text"
+    assert points["regions"] == client.get("/map.json").json()["regions"]
+    # Who has them need not get them again.
+    again = client.get(POINTS, headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get(POINTS, headers={"if-none-match": '"other"'}).status_code == 200
+
+
+def test_the_map_is_said_to_be_drawn_and_to_have_failed(folder, monkeypatch, caplog):
+    served = Served(folder)
+    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+        assert client.get("/map.json").json()["state"] == "drawing"
+        assert "being drawn" in client.get("/map").text
+        waiting = client.get(POINTS)
+        assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
+
+        def fail(vectors):
+            raise ZeroDivisionError("a secret")
+
+        monkeypatch.setattr("labelspan.web.points.layout", fail)
+        with served.lease() as snapshot:
+            snapshot.draw_map()
+        assert "a secret" in caplog.text
+        assert client.get("/map.json").json()["state"] == "failed"
+        assert client.get(POINTS).status_code == 500
+        assert "could not be drawn" in client.get("/map").text
+        assert client.get("/search?q=chess").status_code == 200
+
+
+# --- for everyone ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "asked"), [*ASKED, ("/nowhere", {}), ("/item", {})])
+def test_pages_have_what_screen_readers_and_keyboards_need(client, path, asked):
+    html = client.get(path, params=asked).text
+    page = Page(html)
+    assert html.startswith("<!doctype html>")
+    assert page.all("html") == [{"lang": "en"}]
+    for once in ("h1", "main", "header", "footer", "title"):
+        assert len(page.all(once)) == 1, once
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    first = page.all("a")[0]
+    assert (first["href"], first["class"]) == ("#content", "skip")
+    assert page.all("main")[0]["id"] == "content"
+    assert all("aria-label" in nav for nav in page.all("nav"))
+    labelled = {a["for"] for a in page.all("label")}
+    for control in page.all("input", "select", "textarea"):
+        assert control.get("type") == "hidden" or control["id"] in labelled
+    assert all(a.get("scope") for a in page.all("th"))
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels)), levels
+    viewport = next(a for a in page.all("meta") if a.get("name") == "viewport")
+    assert viewport["content"] == "width=device-width, initial-scale=1"
+    # What the content security policy would not let through.
+    assert not page.scripts.strip()
+    assert not any(name == "style" or name.startswith("on") for _, a in page.elements for name in a)
+
+
+def test_focus_can_be_seen_and_both_themes_have_every_colour():
+    style = (Path(__file__).parents[2] / "src/labelspan/web/static/style.css").read_text()
+    assert ":focus-visible { outline: 3px" in style
+    used = set(re.findall(r"var\(--([a-z-]+)\)", style))
+    defined = dict(re.findall(r"--([a-z-]+): light-dark\(([^)]+)\)", style))
+    assert used <= defined.keys()
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    pairs = [
+        (front, back)
+        for front in ("text", "muted", "accent")
+        for back in ("ground", "surface", "soft")
+    ]
+    for theme in (0, 1):
+        colour = {name: luminance(v.split(", ")[theme]) for name, v in defined.items()}
+        for front, back in [*pairs, ("accent-text", "accent")]:
+            high, low = sorted([colour[front], colour[back]], reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (theme, front, back)
+
+
+# --- described ------------------------------------------------------------------------------
+
+
+def test_openapi_describes_all_json_and_nothing_else(client):
+    described = client.get("/openapi.json").json()
+    assert described == json.loads(json.dumps(describe()))
+    assert described["paths"].keys() == {p.twin for p in PAGES} | {POINTS, "/openapi.json"}
+    operations = [one for path in described["paths"].values() for one in path.values()]
+    names = [one["operationId"] for one in operations]
+    assert len(names) == len(set(names))
+    for one in operations:
+        answer = one["responses"]["200"]["content"]["application/json"]["schema"]
+        assert answer["type"] == "object"
+        for status, response in one["responses"].items():
+            assert status == "200" or response == {"$ref": "#/components/responses/Refused"}
+    refused = described["components"]["responses"]["Refused"]["content"]["application/json"]
+    given = client.get("/item.json", params={"id": "none"}).json()
+    assert given["error"].keys() == refused["schema"]["properties"]["error"]["properties"].keys()
+
+
+def test_the_docs_name_every_address_and_parameter():
+    text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        assert f"| `{page.path}` | `{page.twin}` |" in text, page.path
+        section = text.split(f"### {page.title}\n")[1].split("\n### ")[0]
+        for parameter in page.parameters:
+            assert f"`{parameter.name}`" in section, (page.path, parameter.name)
+        for names in page.fields:
+            for name in names.split(", "):
+                assert f"`{name}`" in section, (page.path, name)
+    for other in (POINTS, "/openapi.json", "--allow-host"):
+        assert f"`{other}`" in text
+
+
+# --- what the explorer asks of an index -----------------------------------------------------
+
+
+def test_items_vectors_and_tags_by_id(index):
+    ids = index.ids[3:6]
+    assert index.items(ids) == [index.item(name) for name in ids]
+    assert len(index.items()) == len(index)
+    assert index.vectors().shape == (len(index), 8)
+    (hit,) = index.search(items=ids[0], k=1)
+    cosine = float(index.vectors([ids[0]])[0] @ index.vectors([hit.id])[0])
+    assert hit.score == pytest.approx(cosine, abs=1e-6)
+    text = index.item("item6").text
+    assert index.tag(items=["item6"], k=3) == [index.tag(items="item6", k=3)]
+    assert [t.label for t in index.tag(items="item6")] == [t.label for t in index.tag(text)]
+    with pytest.raises(InvalidInput, match="either a text or items"):
+        index.tag("chess", items="item6")
+    with pytest.raises(InvalidInput, match="either a text or items"):
+        index.tag()

@@ -1,0 +1,266 @@
+"""How the explorer fails, answers many at once, and follows an index that changes."""
+
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from _support.explorer import BASE, explore, make_index
+
+from labelspan import SemanticIndex
+from labelspan.errors import InvalidFile
+
+testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
+
+from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.batching import Together  # noqa: E402
+from labelspan.web.openapi import POINTS  # noqa: E402
+from labelspan.web.snapshot import Snapshot  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("changes") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    with explore(folder, drawn=True) as client:
+        yield client
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """A copy of the index, to be changed."""
+    return shutil.copytree(folder, tmp_path / "index")
+
+
+def exploring(path):
+    served = Served(path)
+    return served, testclient.TestClient(make_app(served, watch=False), base_url=BASE)
+
+
+# --- failures -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/search?q=chess", "/search.json?q=chess"])
+def test_a_failure_says_nothing_of_the_inside(client, monkeypatch, caplog, path):
+    def fail(*args, **kwargs):
+        raise ZeroDivisionError("a secret in /some/path")
+
+    monkeypatch.setattr(SemanticIndex, "search", fail)
+    answer = client.get(path)
+    assert answer.status_code == 500
+    assert "The server failed at this" in answer.text
+    for word in ("secret", "/some/path", "Traceback", "ZeroDivision", "labelspan/"):
+        assert word not in answer.text
+    assert "a secret in /some/path" in caplog.text
+    monkeypatch.undo()
+    assert client.get(path).status_code == 200
+
+
+def test_an_index_that_cannot_be_read_names_no_file(client, monkeypatch, caplog):
+    def fail(*args, **kwargs):
+        raise InvalidFile("/some/path/items.sqlite is damaged")
+
+    monkeypatch.setattr(SemanticIndex, "items", fail)
+    answer = client.get("/item", params={"id": "item6"})
+    assert answer.status_code == 503
+    assert "/some/path" not in answer.text
+    assert "/some/path" in caplog.text
+
+
+# --- many at once ---------------------------------------------------------------------------
+
+
+def test_those_who_wait_are_answered_together():
+    calls, go = [], threading.Event()
+
+    def answer(questions):
+        calls.append(len(questions))
+        go.wait(5)
+        if 13 in questions:
+            raise ValueError("thirteen")
+        return [question * 2 for question in questions]
+
+    together = Together(answer)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(together.ask, 1)
+        while not calls:
+            time.sleep(0.001)
+        others = [pool.submit(together.ask, number) for number in range(2, 8)]
+        while len(together._waiting) < 6:
+            time.sleep(0.001)
+        go.set()
+        assert first.result() == 2
+        assert [one.result() for one in others] == [4, 6, 8, 10, 12, 14]
+    assert calls == [1, 6]
+    with pytest.raises(ValueError, match="thirteen"):
+        together.ask(13)
+
+
+def test_one_that_cannot_be_answered_does_not_spoil_the_others():
+    def answer(questions):
+        if 13 in questions:
+            raise ValueError("thirteen")
+        return [question * 2 for question in questions]
+
+    together = Together(answer)
+    with ThreadPoolExecutor(4) as pool, together._busy:
+        asked = [pool.submit(together.ask, number) for number in (1, 13, 3)]
+        while len(together._waiting) < 3:
+            time.sleep(0.001)
+    assert (asked[0].result(), asked[2].result()) == (2, 6)
+    with pytest.raises(ValueError, match="thirteen"):
+        asked[1].result()
+
+
+def test_concurrent_searches_are_those_of_one(folder):
+    index = SemanticIndex.load(folder)
+    queries = [("chess", 3), ("music radio", 7), ("photo", 1), ("zzz", 5), ("player", 100)] * 8
+    served = Served(folder)
+    with served.lease() as snapshot, ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda asked: snapshot.search(*asked), queries))
+    for (text, k), hits in zip(queries, found, strict=True):
+        alone = index.search(text, k)
+        assert [hit.id for hit in hits] == [hit.id for hit in alone]
+        assert [h.score for h in hits] == pytest.approx([h.score for h in alone], abs=1e-6)
+    served.close()
+
+
+# --- the index changes ----------------------------------------------------------------------
+
+
+def test_items_that_a_writer_adds_are_found(own):
+    served, client = exploring(own)
+    with client:
+        assert served.look_again() is False
+        with SemanticIndex.load(own, write=True) as writer:
+            writer.add(["chess chess chess"], [["game"]], ["new"])
+        assert client.get("/item?id=new").status_code == 404
+        with served.lease() as before:
+            assert served.look_again() is True
+            # Who holds the old one can go on with it.
+            assert before.index.search("chess", 1)
+            assert "new" not in before.index
+        assert client.get("/item?id=new").status_code == 200
+        assert served.look_again() is False
+
+
+def test_an_index_in_place_of_another_is_served(own):
+    served, client = exploring(own)
+    with client:
+        make_index(own, count=30)
+        assert client.get("/index.json").json()["items"] == 60
+        assert served.look_again() is True
+        assert client.get("/index.json").json()["items"] == 30
+
+
+def test_a_damaged_index_is_not_taken_over(own, caplog):
+    served, client = exploring(own)
+    with client:
+        manifest = (own / "manifest.json").read_bytes()
+        (own / "manifest.json").write_bytes(manifest[:-20])
+        assert served.look_again() is False
+        assert served.look_again() is False
+        assert caplog.text.count("the old one stays") == 1
+        assert client.get("/search?q=chess").status_code == 200
+        shutil.rmtree(own)
+        assert served.look_again() is False
+        assert client.get("/item?id=item6").status_code == 200
+
+
+def test_the_background_draws_and_looks(own, monkeypatch):
+    monkeypatch.setattr("labelspan.web.snapshot._SECONDS_BETWEEN_LOOKS", 0.02)
+    app = make_app(Served(own))
+    with testclient.TestClient(app, base_url=BASE) as client:
+
+        def wait_for(what):
+            end = time.monotonic() + 30
+            while not what():
+                assert time.monotonic() < end
+                time.sleep(0.02)
+
+        wait_for(lambda: client.get("/map.json").json()["state"] == "ready")
+        with SemanticIndex.load(own, write=True) as writer:
+            writer.add(["photo"], ids=["new"])
+        wait_for(lambda: client.get("/item.json?id=new").status_code == 200)
+        wait_for(lambda: "new" in client.get(POINTS).text)
+
+
+def test_an_index_that_fails_in_a_way_nobody_foresaw_is_looked_at_again(own, caplog, monkeypatch):
+    served, client = exploring(own)
+    with client:
+        make_index(own, count=30)
+        with monkeypatch.context() as broken:
+            closed = []
+
+            def close(index):
+                closed.append(index)
+
+            broken.setattr(SemanticIndex, "axes", lambda *args: 1 / 0)
+            broken.setattr(SemanticIndex, "close", close)
+            assert served.look_again() is False
+            assert len(closed) == 1, "what was opened is let go"
+        assert "ZeroDivisionError" in caplog.text
+        assert client.get("/index.json").json()["items"] == 60
+        assert served.look_again() is True
+        assert client.get("/index.json").json()["items"] == 30
+
+
+def test_an_item_that_a_writer_has_just_removed_is_not_there(own):
+    _, client = exploring(own)
+    with client:
+        with SemanticIndex.load(own, write=True) as writer:
+            writer.remove("item6")
+        answer = client.get("/item.json?id=item6")
+        assert answer.status_code == 404
+        assert "There is no item 'item6'" in answer.text
+
+
+def test_one_map_is_drawn_at_a_time(own, monkeypatch):
+    monkeypatch.setattr("labelspan.web.snapshot._SECONDS_BETWEEN_LOOKS", 0.01)
+    drawing, most, go = [], [], threading.Event()
+
+    def draw(snapshot):
+        drawing.append(snapshot)
+        most.append(len(drawing))
+        go.wait(20)
+        snapshot.map_state = "ready"
+        drawing.remove(snapshot)
+
+    monkeypatch.setattr(Snapshot, "draw_map", draw)
+    with testclient.TestClient(make_app(Served(own)), base_url=BASE) as client:
+        for number in range(4):
+            with SemanticIndex.load(own, write=True) as writer:
+                writer.add(["photo"], ids=[f"new{number}"])
+            while client.get(f"/item.json?id=new{number}").status_code != 200:
+                time.sleep(0.01)
+        go.set()
+        while client.get("/map.json").json()["state"] != "ready":
+            time.sleep(0.01)
+    assert max(most) == 1
+    assert len(most) == 2, "the first, and the last that there was by then"
+
+
+def test_answers_that_are_kept_are_those_of_their_snapshot(own, monkeypatch):
+    served, client = exploring(own)
+    with client:
+        first = client.get("/label.json?name=game")
+        with monkeypatch.context() as broken:
+            broken.setattr(SemanticIndex, "search", lambda *args, **kwargs: 1 / 0)
+            assert client.get("/label.json?name=game").content == first.content
+        with SemanticIndex.load(own, write=True) as writer:
+            writer.add(["chess"], [["game"]], ["new"])
+        assert served.look_again() is True
+        assert client.get("/label.json?name=game").json()["count"] == first.json()["count"] + 1
+        monkeypatch.setattr("labelspan.web.snapshot._MOST_KEPT", 2)
+        with served.lease() as snapshot:
+            for number in range(5):
+                assert snapshot.keep(number, lambda number=number: number) == number
+            assert len(snapshot._kept) <= 4
+            assert snapshot.keep(4, lambda: "again") == 4
+            assert snapshot.keep(0, lambda: "again") == "again"
