@@ -7,7 +7,8 @@ import labelspan
 
 ROOT = Path(labelspan.__file__).parent
 
-# From the lowest to the highest; packages in one row may import each other.
+# From the lowest to the highest; packages in one row may import each other. CONTRIBUTING.md shows
+# the same picture, from the top down.
 LAYERS = [
     {"errors", "_typing", "_params", "_files"},
     {"datasets", "metrics"},
@@ -85,6 +86,11 @@ def test_a_violation_is_seen(tmp_path, monkeypatch):
     ]
 
 
-def test_no_file_is_long():
-    lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in ROOT.rglob("*.py")}
-    assert max(lengths.values()) <= 400
+def test_the_picture_in_contributing_is_this_one():
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.partition("<!-- layers -->")[2].partition("<!-- end -->")[0]
+    rows = [
+        {name.strip() for name in row.split(",")}
+        for row in picture.replace("\n", " ").replace("`", "").split(">")
+    ]
+    assert rows[::-1] == LAYERS
