@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from _support.topics import WORDS, corpus, fresh
+from sklearn.exceptions import NotFittedError
 
-from labelspan import MLSI, SemanticIndex
+from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import Filter
 from labelspan.index.vectorizer import default_vectorizer
@@ -214,3 +215,13 @@ def test_nothing_that_was_given_is_changed():
     index.item("item1").metadata["year"] = -1
     assert index.item("item1").metadata["year"] == 2001
     assert repr((texts, labels, ids, metadata)) == before
+
+
+def test_sizes_and_abilities_are_plain_properties(index):
+    assert (index.n_items, index.n_dimensions) == index.vectors().shape
+    assert index.label_names == list(index.labels)
+    assert index.can_tag
+    assert not SemanticIndex(estimator=LSI(2)).fit(["a b", "b c", "c d"]).can_tag
+    for name in ("n_dimensions", "can_tag", "label_names"):
+        with pytest.raises(NotFittedError, match="holds nothing"):
+            getattr(SemanticIndex(), name)

@@ -137,7 +137,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "index": str(out),
             "items": len(index),
             "labels": len(index.labels),
-            "dimensions": int(index.vectors([]).shape[1]),
+            "dimensions": index.n_dimensions,
             "method": method.value,
             "seconds": round(time.perf_counter() - start, 2),
         }

@@ -99,8 +99,7 @@ def axes(
       labelspan axes notes.labelspan --axis 3 --axis 7 -n 10
     """
     with one_sentence(), open_index(index) as opened:
-        count = int(opened.vectors([]).shape[1])
-        found = opened.axes(number, axis or range(min(first, count)))
+        found = opened.axes(number, axis or range(min(first, opened.n_dimensions)))
     if as_json:
         answer = [
             {

@@ -59,6 +59,12 @@ class SemanticIndex(Asking):
     ids : list of str
     labels : dict
         How many items carry each label.
+    label_names : list of str
+        Names of all labels of the items, sorted.
+    n_items, n_dimensions : int
+        Number of items, and of dimensions of the space.
+    can_tag : bool
+        Whether :meth:`tag` can predict labels: the index was fitted with some.
     search_by_ : str
         "exact" or "approximate": how the last search was answered.
     space : estimator
@@ -272,6 +278,26 @@ class SemanticIndex(Asking):
     def ids(self) -> list[str]:
         """The names of all items, in the order they came."""
         return list(self._fitted()[1].catalogue.rows)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items; the same as ``len(index)``."""
+        return len(self)
+
+    @property
+    def n_dimensions(self) -> int:
+        """Number of dimensions of the space."""
+        return int(self._fitted()[0].estimator.n_components_)
+
+    @property
+    def can_tag(self) -> bool:
+        """Whether the index was fitted with labels, so that :meth:`tag` can predict them."""
+        return self._fitted()[0].tagger is not None
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of all labels of the items, sorted."""
+        return list(self.labels)
 
     @property
     def space(self) -> Any:

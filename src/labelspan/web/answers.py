@@ -41,7 +41,7 @@ def home(snapshot: Snapshot, asked: Asked) -> Answer:
     return {
         "items": len(index),
         "labels": len(snapshot.labels),
-        "dimensions": int(index.vectors([]).shape[1]),
+        "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
         "common": _counted(_by_count(snapshot)[:_COMMON]),
     }
@@ -149,7 +149,7 @@ def label(snapshot: Snapshot, asked: Asked) -> Answer:
 
 def axes(snapshot: Snapshot, asked: Asked) -> Answer:
     """The dimensions of the space, with words and labels at both ends."""
-    count = int(snapshot.index.vectors([]).shape[1])
+    count = snapshot.index.n_dimensions
     page, pages = _page(asked["page"], count, AXES_A_PAGE)
     numbers = range((page - 1) * AXES_A_PAGE, min(count, page * AXES_A_PAGE))
     return {

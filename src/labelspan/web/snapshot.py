@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import InvalidInput, LabelspanError, Mismatch
+from ..errors import LabelspanError
 from ..index import Hit, SemanticIndex
 from ..index.ann import installed
 from .batching import Together
@@ -32,7 +32,7 @@ class Snapshot:
     def __init__(self, index: SemanticIndex) -> None:
         self.index = index
         self.labels = index.labels
-        self.tags = _tags(index)
+        self.tags = index.can_tag
         self._searches = Together(self._search_all)
         # What the index works out once and keeps, so that no request waits for it.
         index.axes(1, [0])
@@ -206,13 +206,3 @@ class Served:
             held.users += 1
             held.retired = True
         self._let_go(held)
-
-
-def _tags(index: SemanticIndex) -> bool:
-    """Whether an index has learned labels."""
-    try:
-        index.tag(items=index.ids[:1], k=1)
-    except InvalidInput as error:
-        # An index without any item may still know labels.
-        return not isinstance(error, Mismatch)
-    return True
