@@ -1,10 +1,10 @@
 """Matrices known by their products with thin blocks: dense, sparse, and made of others."""
 
-from .compose import Centered, HStack, Product, RowSubset, Scaled, Sum, VStack
+from .compose import HStack, Product, Scaled, Sum, VStack
 from .convert import as_operator, column_names, dense_block
 from .dense import Dense
 from .dottest import dottest
-from .operator import Operator
+from .operator import Centered, Operator, RowSubset
 from .sparse import Sparse
 
 __all__ = [

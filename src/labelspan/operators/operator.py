@@ -9,16 +9,16 @@ rest has defaults that are right, and may be overridden where they can be cheape
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import host, on_host, sum_of_squares
+from .array_backend import concatenate, host, on_host, sum_of_squares
 
-__all__ = ["Operator"]
+__all__ = ["Centered", "Composite", "Operator", "RowSubset"]
 
 # Columns that are made dense at a time, for what products with X alone can give.
 _COLUMNS = 256
@@ -151,8 +151,6 @@ class Operator(ABC):
 
     def shifted(self, offset: Array) -> Operator:
         """The operator with a row of numbers taken off every row."""
-        from .compose import Centered
-
         return Centered(self, offset)
 
     def centered(self) -> tuple[Operator, Array]:
@@ -162,8 +160,6 @@ class Operator(ABC):
 
     def rows(self, index: Array) -> Operator:
         """The operator on some of the rows, given by number."""
-        from .compose import RowSubset
-
         return RowSubset(self, index)
 
     def columns(self) -> tuple[Any, Array | None]:
@@ -209,3 +205,144 @@ class _Transposed(Operator):
 
     def sum_of_squares(self) -> float:
         return self.base.sum_of_squares()
+
+
+class Composite(Operator):
+    """An operator made of others: its blocks are where theirs are, on a device if any is."""
+
+    def __init__(self, shape: tuple[int, int], parts: Sequence[Operator]) -> None:
+        super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
+        self._leader = next((part for part in parts if part.device is not None), parts[0])
+        self.device = self._leader.device
+        self.dual = all(part.dual for part in parts)
+
+    def place(self, block: Array) -> Array:
+        if self.device is None:
+            return super().place(block)
+        return self._leader.place(block)
+
+    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
+        return self._leader.random_block(rows, width, rng)
+
+    def _added(self, products: Sequence[Array]) -> Array:
+        out = self.place(products[0])
+        for number, product in enumerate(products[1:]):
+            # The first may be a block of someone else's; from the second on it is our own.
+            if number == 0:
+                out = out + self.place(product)
+            else:
+                out += self.place(product)
+        return out
+
+    def _joined(self, products: Sequence[Array]) -> Array:
+        return concatenate([self.place(product) for product in products])
+
+
+class Centered(Composite):
+    """``X - 1 offset'`` without forming it: a rank-one correction of each product.
+
+    Parameters
+    ----------
+    base : Operator
+    offset : array of shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Centered, as_operator
+    >>> Centered(as_operator(np.eye(2)), np.array([0.5, 0.5])).toarray()
+    array([[ 0.5, -0.5],
+           [-0.5,  0.5]])
+    """
+
+    def __init__(self, base: Operator, offset: Array) -> None:
+        super().__init__(base.shape, [base])
+        self.base = base
+        self.offset = np.asarray(offset, dtype=np.float64)
+        if self.offset.shape != (base.shape[1],):
+            raise InvalidInput(
+                f"Centered: offset must hold {base.shape[1]} numbers, "
+                f"but has shape {self.offset.shape}."
+            )
+        self._row = base.place(self.offset[None, :])
+
+    def _matmat(self, block: Array) -> Array:
+        product: Array = self.base.matmat(block) - self._row @ block
+        return product
+
+    def _rmatmat(self, block: Array) -> Array:
+        product: Array = self.base.rmatmat(block) - self._row.T * block.sum(axis=0)
+        return product
+
+    def gram(self) -> Array:
+        sums = self.base.column_means() * self.shape[0]
+        cross = np.outer(sums, self.offset)
+        square = self.shape[0] * np.outer(self.offset, self.offset)
+        return self.base.gram() - cross - cross.T + square
+
+    def cross(self, block: Array) -> Array:
+        sums = host(block.sum(axis=0))
+        return np.asarray(self.base.cross(block) - np.outer(self.offset, sums))
+
+    def cogram(self) -> Array:
+        wide = host(self.base.matmat(self._row.T))
+        return self.base.cogram() - wide - wide.T + float(self.offset @ self.offset)
+
+    def column_means(self) -> Array:
+        return self.base.column_means() - self.offset
+
+    def sum_of_squares(self) -> float:
+        means = self.base.column_means()
+        rows = self.shape[0]
+        correction = rows * float(self.offset @ (self.offset - 2 * means))
+        return max(0.0, self.base.sum_of_squares() + correction)
+
+    def rows(self, index: Array) -> Operator:
+        return Centered(self.base.rows(index), self.offset)
+
+    def arranged(self) -> tuple[Operator, Array | None]:
+        base, order = self.base.arranged()
+        return (self, None) if order is None else (Centered(base, self.offset[order]), order)
+
+    def columns(self) -> tuple[Any, Array | None]:
+        matrix, offset = self.base.columns()
+        return matrix, self.offset if offset is None else self.offset + offset
+
+
+class RowSubset(Composite):
+    """Some rows of an operator, by number; none of its data is copied.
+
+    Parameters
+    ----------
+    base : Operator
+    index : array of int
+        Numbers of rows; one may come twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import RowSubset, as_operator
+    >>> RowSubset(as_operator(np.arange(6.0).reshape(3, 2)), np.array([2, 0])).toarray()
+    array([[4., 5.],
+           [0., 1.]])
+    """
+
+    def __init__(self, base: Operator, index: Array) -> None:
+        index = np.asarray(index)
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise InvalidInput(
+                "RowSubset: index must be a vector of row numbers, "
+                f"but has shape {index.shape} and type {index.dtype}."
+            )
+        super().__init__((index.size, base.shape[1]), [base])
+        self.base = base
+        self.index = index
+
+    def _matmat(self, block: Array) -> Array:
+        return self.base.matmat(block)[self.index]
+
+    def _rmatmat(self, block: Array) -> Array:
+        # A row may be there more than once.
+        full = np.zeros((self.base.shape[0], block.shape[1]), dtype=self.dtype)
+        np.add.at(full, self.index, on_host(block))
+        return self.base.rmatmat(full)
