@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from labelspan import CCA, MLSI
 from labelspan.metrics import principal_angles
-from labelspan.operators.cluster.distributed import row_blocks, row_blocks_of
+from labelspan.operators.cluster import row_blocks, row_blocks_of
 
 from .data import DataSet, load
 from .harness import Report, Row, make_parser, measure

@@ -29,7 +29,7 @@ MODULES = [
             "index",
             "metrics",
             "operators",
-            "operators.cluster.distributed",
+            "operators.cluster",
             "solvers",
             "web",
         )

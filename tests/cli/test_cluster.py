@@ -20,8 +20,8 @@ from labelspan import DLE, LSI, MLSI, SemanticIndex
 from labelspan.cli import app
 from labelspan.cli import progress as drawn
 from labelspan.errors import Mismatch
-from labelspan.operators.cluster import connect
-from labelspan.operators.cluster.cluster_blocks import Held
+from labelspan.operators.cluster import cluster_client
+from labelspan.operators.cluster.worker_blocks import WorkerBlocks
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
@@ -147,7 +147,7 @@ def test_regressions_agree_to_their_tolerance(cluster, here):
 def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, client, here, monkeypatch):
     client.wait_for_workers(2)
     before = client.run(os.getpid)
-    passes, held_run = [], Held.run
+    passes, held_run = [], WorkerBlocks.run
 
     def killing(self, name, *args, **options):
         passes.append(name)
@@ -156,7 +156,7 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, client, here, monke
         return held_run(self, name, *args, **options)
 
     assert run("fit", "corpus.jsonl", "--dimensions", 3, "-o", "local").exit_code == 0
-    monkeypatch.setattr(Held, "run", killing)
+    monkeypatch.setattr(WorkerBlocks, "run", killing)
     result = run(
         *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
         *("--scheduler", cluster.scheduler_address),
@@ -238,7 +238,7 @@ def server(answer):
 
 
 def test_nobody_answers(here, monkeypatch):
-    monkeypatch.setattr(connect, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
     said = refused(address, here)
@@ -262,7 +262,7 @@ def test_addresses_that_are_none(address, here):
 
 
 def test_a_scheduler_without_workers(here, monkeypatch):
-    monkeypatch.setattr(connect, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with started(0) as empty:
         said = refused(empty.scheduler_address, here)
     assert f"has no workers; start some, say with 'dask worker {empty.scheduler_address}'" in said
@@ -289,13 +289,13 @@ def test_workers_with_another_labelspan(version, said):
             return {"tcp://a:1": version}
 
     with pytest.raises(Mismatch, match=rf"worker tcp://a:1 has labelspan {said}, and here is"):
-        connect._check_versions(Fake())
+        cluster_client._check_versions(Fake())
 
 
 def test_a_cluster_that_goes_away_is_one_sentence(here, monkeypatch):
     """The scheduler and its workers gone in mid-fit."""
     with started(1) as going:
-        held_run, passes = Held.run, []
+        held_run, passes = WorkerBlocks.run, []
 
         def ending(self, name, *args, **options):
             passes.append(name)
@@ -303,7 +303,7 @@ def test_a_cluster_that_goes_away_is_one_sentence(here, monkeypatch):
                 going.close()
             return held_run(self, name, *args, **options)
 
-        monkeypatch.setattr(Held, "run", ending)
+        monkeypatch.setattr(WorkerBlocks, "run", ending)
         result = run(
             *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
             *("--scheduler", going.scheduler_address),

@@ -22,8 +22,7 @@ from labelspan.errors import (
     MissingData,
 )
 from labelspan.operators import dottest
-from labelspan.operators.cluster import cluster_blocks
-from labelspan.operators.cluster.distributed import row_blocks, row_blocks_of
+from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
@@ -356,12 +355,12 @@ def test_a_worker_killed_between_passes_gets_its_arrays_again(client):
 def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypatch):
     X = features("tall", 3)
     operator = row_blocks_of(client, X, 2)
-    monkeypatch.setattr(cluster_blocks, "_LOOK", 0.01)
+    monkeypatch.setattr(worker_blocks, "_LOOK", 0.01)
     monkeypatch.setattr(operator._held, "_homes", ["tcp://127.0.0.1:1"] * 2)
     monkeypatch.setattr(operator._held, "_settle", lambda: None)
     with pytest.raises(LostWorkers, match=r"in each of 5 tries.* smaller blocks"):
         operator.gram()
-    monkeypatch.setattr(cluster_blocks, "_PATIENCE", 0.0)
+    monkeypatch.setattr(worker_blocks, "_PATIENCE", 0.0)
     monkeypatch.setattr(client, "nthreads", dict)
     with pytest.raises(
         LostWorkers, match="no worker for 0 s; start some, say with 'dask worker tcp"
@@ -377,7 +376,7 @@ def test_a_block_that_kills_every_worker_is_named():
             return distributed.KilledWorker("task", None, 3)
 
     with pytest.raises(LostWorkers, match="smaller blocks, or workers with more"):
-        cluster_blocks._raise_failure(Fatal())
+        worker_blocks._raise_failure(Fatal())
 
 
 def test_an_error_on_a_worker_comes_through(client):

@@ -10,9 +10,8 @@ from threadpoolctl import threadpool_limits
 from labelspan import CCA, LSI, MLSI
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.metrics import principal_angles
-from labelspan.operators import Centered, as_operator
+from labelspan.operators import Centered, as_operator, sparse_backend
 from labelspan.operators import sparse as sparse_module
-from labelspan.operators import sparse_backend as loops_module
 
 
 def sparse_data(rows, columns, density=0.2, seed=0, dtype="float64"):
@@ -35,7 +34,7 @@ def test_numba_multiplies_as_scipy_does(dtype, shape, width):
     X = sparse_data(*shape, density=0.5, dtype=dtype)
     rng = np.random.default_rng(1)
     right, left = rng.standard_normal((shape[1], width)), rng.standard_normal((shape[0], width))
-    ours, theirs = as_operator(X, kernels="numba"), as_operator(X)
+    ours, theirs = as_operator(X, backend="numba"), as_operator(X)
     tolerance = 1e-5 if dtype == "float32" else 1e-13
     for one, two in [
         (ours.matmat(right), theirs.matmat(right)),
@@ -49,23 +48,23 @@ def test_numba_serves_a_whole_fit_and_its_rows():
     pytest.importorskip("numba", reason="the extra fast is not installed")
     X = sparse_data(300, 80)
     Y = (np.random.default_rng(2).random((300, 5)) < 0.3).astype(int)
-    fast = as_operator(X, kernels="numba")
+    fast = as_operator(X, backend="numba")
     one, two = MLSI(4).fit(fast, Y), MLSI(4).fit(X, Y)
     np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-10)
     np.testing.assert_allclose(fast.rows(np.array([5, 3])).toarray(), X.toarray()[[5, 3]])
 
 
-def test_an_unknown_name_of_kernels_is_refused():
-    with pytest.raises(InvalidParameter, match="kernels='cython' is unknown; choose one of"):
-        as_operator(sparse_data(3, 3), kernels="cython")
+def test_an_unknown_backend_raises():
+    with pytest.raises(InvalidParameter, match="backend='cython' is unknown; choose one of"):
+        as_operator(sparse_data(3, 3), backend="cython")
 
 
 def test_numba_that_is_not_there_is_named(monkeypatch):
-    loops_module.load_kernels.cache_clear()
+    sparse_backend.load_sparse_products.cache_clear()
     monkeypatch.setitem(sys.modules, "labelspan.operators.numba_backend", None)
     with pytest.raises(InvalidInput, match=r"pip install 'labelspan\[fast\]'"):
-        as_operator(sparse_data(3, 3), kernels="numba")
-    loops_module.load_kernels.cache_clear()
+        as_operator(sparse_data(3, 3), backend="numba")
+    sparse_backend.load_sparse_products.cache_clear()
 
 
 def test_arranged_has_the_same_columns_the_heavy_ones_first(always_arranged):

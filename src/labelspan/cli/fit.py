@@ -233,9 +233,9 @@ def _counted(number: Any, what: str) -> str:
 @contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
     """The client of a cluster; says on stderr what was found."""
-    from ..operators.cluster.connect import connected  # noqa: PLC0415
+    from ..operators.cluster.cluster_client import cluster_client  # noqa: PLC0415
 
-    with connected(scheduler) as client:
+    with cluster_client(scheduler) as client:
         workers = client.nthreads()
         said = (
             f"{_counted(len(workers), 'worker')} with {_counted(sum(workers.values()), 'thread')}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._params import Choice, Constraint
 from .._typing import Array
-from ..labels import Kind, Labels, Laplacian, edge_weights, hsl_factor, inverse_power
+from ..labels import HypergraphLaplacian, Kind, Labels, edge_weights, hsl_factor, inverse_power
 from ..solvers import Solver
 from .thin import ThinEstimator
 
@@ -137,7 +137,7 @@ class HSL(ThinEstimator):
     def _make_factor(self, labels: Labels) -> Array:
         return hsl_factor(
             labels,
-            laplacian=cast(Laplacian, self.laplacian),
+            laplacian=cast(HypergraphLaplacian, self.laplacian),
             edge_weight=self.edge_weight,
             center=self.center,
         )

@@ -4,7 +4,14 @@ Every graph is symmetric, has no negative weight and nothing on its diagonal. No
 full Gaussian is an n x n array.
 """
 
-from .affinity import AFFINITIES, Affinity, Made, WeightKind, gaussian_graph, neighbor_graph
+from .affinity import (
+    AFFINITIES,
+    Affinity,
+    AffinityGraph,
+    WeightKind,
+    gaussian_graph,
+    neighbor_graph,
+)
 from .combined import combine
 from .label_graph import LabelGraph, label_correlation, label_graph
 from .laplacian import Laplacian, degrees, metric_form
@@ -12,9 +19,9 @@ from .laplacian import Laplacian, degrees, metric_form
 __all__ = [
     "AFFINITIES",
     "Affinity",
+    "AffinityGraph",
     "LabelGraph",
     "Laplacian",
-    "Made",
     "WeightKind",
     "combine",
     "degrees",

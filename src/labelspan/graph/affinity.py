@@ -18,7 +18,14 @@ from ..operators.kernel_map import KERNEL_LIMIT
 from ..operators.row_graph import graph_of_edges
 from .neighbors import Search, find_neighbors, squared_distances
 
-__all__ = ["AFFINITIES", "Affinity", "Made", "WeightKind", "gaussian_graph", "neighbor_graph"]
+__all__ = [
+    "AFFINITIES",
+    "Affinity",
+    "AffinityGraph",
+    "WeightKind",
+    "gaussian_graph",
+    "neighbor_graph",
+]
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
 WeightKind = Literal["binary", "heat", "cosine"]
@@ -54,7 +61,7 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
 
 
 @dataclass(frozen=True)
-class Made:
+class AffinityGraph:
     """A graph of rows, and the width of its Gaussian; None where it has none.
 
     Attributes
@@ -76,7 +83,7 @@ class Made:
     gamma: float | None
 
 
-def _gaussian(X: Any, gamma: float | None) -> Made:
+def _gaussian(X: Any, gamma: float | None) -> AffinityGraph:
     check_params("gaussian_graph", {"gamma": gamma}, {"gamma": _GAMMA})
     data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     rows = data.shape[0]
@@ -91,7 +98,7 @@ def _gaussian(X: Any, gamma: float | None) -> Made:
         gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
     weights = np.exp(-gamma * squares)
     np.fill_diagonal(weights, 0.0)
-    return Made(Dense(weights), gamma)
+    return AffinityGraph(Dense(weights), gamma)
 
 
 def neighbor_graph(
@@ -201,7 +208,7 @@ class Affinity:
     n_neighbors: int
     gamma: float | None
 
-    def __call__(self, owner: str, X: Any) -> Made:
+    def __call__(self, owner: str, X: Any) -> AffinityGraph:
         """The graph over the rows of X, and its width."""
         if self.kind == "precomputed":
             raise InvalidInput(
@@ -212,4 +219,4 @@ class Affinity:
             return _gaussian(X, self.gamma)
         start, end = find_neighbors(X, min(self.n_neighbors, X.shape[0] - 1))
         weights, gamma = _heat(X, start, end, self.gamma)
-        return Made(graph_of_edges(start, end, weights, X.shape[0]), gamma)
+        return AffinityGraph(graph_of_edges(start, end, weights, X.shape[0]), gamma)

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..estimators import MLSI
 from ..estimators.base import SpaceEstimator
 from ..estimators.space import Space
-from ..operators.cluster.distributed import row_blocks_of
+from ..operators.cluster import row_blocks_of
 from .catalogue import as_names
 from .corpus import Corpus
 from .inputs import read_ids, read_label_lists, read_metadata, read_texts

@@ -2,7 +2,7 @@
 
 from .factor import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
 from .label_factor import (
-    Laplacian,
+    HypergraphLaplacian,
     cca_factor,
     edge_weights,
     hsl_factor,
@@ -19,9 +19,9 @@ __all__ = [
     "RANK_TOLERANCE",
     "Factor",
     "Form",
+    "HypergraphLaplacian",
     "Kind",
     "Labels",
-    "Laplacian",
     "Regression",
     "Scatter",
     "Stack",

@@ -19,7 +19,7 @@ from .factor import RANK_TOLERANCE
 from .reading import Labels
 
 __all__ = [
-    "Laplacian",
+    "HypergraphLaplacian",
     "cca_factor",
     "edge_weights",
     "hsl_factor",
@@ -29,7 +29,7 @@ __all__ = [
     "whitening",
 ]
 
-Laplacian = Literal["clique", "star", "zhou"]
+HypergraphLaplacian = Literal["clique", "star", "zhou"]
 
 
 def opls_factor(labels: Labels, *, center: bool = True) -> Array:
@@ -143,7 +143,7 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Array:
 def hsl_factor(
     labels: Labels,
     *,
-    laplacian: Laplacian = "clique",
+    laplacian: HypergraphLaplacian = "clique",
     edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
 ) -> Array:

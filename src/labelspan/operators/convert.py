@@ -17,7 +17,7 @@ from .sparse import Sparse
 __all__ = ["as_operator", "column_names", "dense_block"]
 
 
-def as_operator(X: Any, *, device: Any = None, kernels: str = "scipy") -> Operator:
+def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operator:
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
@@ -29,7 +29,7 @@ def as_operator(X: Any, *, device: Any = None, kernels: str = "scipy") -> Operat
     X : array, sparse matrix, tensor or Operator
     device : str, torch device or None, default=None
         Where to move the data, say "cuda"; needs torch. None leaves it where it is.
-    kernels : {"scipy", "numba"}, default="scipy"
+    backend : {"scipy", "numba"}, default="scipy"
         What multiplies sparse data of the host. "numba" needs the extra ``fast`` and compiles
         its loops for a second or two in the first product of a process. Ignored for other data.
 
@@ -51,16 +51,16 @@ def as_operator(X: Any, *, device: Any = None, kernels: str = "scipy") -> Operat
     elif is_tensor(X):
         operator = _tensors().tensor_operator(X)
     else:
-        operator = _of_host(X, kernels)
+        operator = _of_host(X, backend)
     if device is None or operator.device == device:
         return operator
     moved: Operator = _tensors().to_device(operator, device)
     return moved
 
 
-def _of_host(X: Any, kernels: str) -> Operator:
+def _of_host(X: Any, backend: str) -> Operator:
     if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), kernels)
+        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), backend)
     array = X if sparse.issparse(X) else np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InvalidInput(

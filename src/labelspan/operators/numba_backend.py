@@ -9,26 +9,26 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["NumbaLoops"]
+__all__ = ["NumbaProducts"]
 
 # nogil: threads run beside each other. No fastmath: sums keep their order on every machine.
 _compiled = numba.njit(nogil=True, cache=False)
 
 
-class NumbaLoops:
-    """What :class:`labelspan.operators.sparse_backend.Kernels` asks for."""
+class NumbaProducts:
+    """What :class:`labelspan.operators.sparse_backend.SparseProducts` asks for."""
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
-        _gather(csr.indptr, csr.indices, csr.data, block, out)
+        _gather_rows(csr.indptr, csr.indices, csr.data, block, out)
 
     def scatter(self, csr: Any, block: Array) -> Array:
         out = np.zeros((csr.shape[1], block.shape[1]), dtype=block.dtype)
-        _scatter(csr.indptr, csr.indices, csr.data, block, out)
+        _scatter_rows(csr.indptr, csr.indices, csr.data, block, out)
         return out
 
 
 @_compiled
-def _gather(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
+def _gather_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
     width = block.shape[1]
     for row in range(out.shape[0]):
         at, end = starts[row], starts[row + 1]
@@ -51,7 +51,7 @@ def _gather(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> Non
 
 
 @_compiled
-def _scatter(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
+def _scatter_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
     width = block.shape[1]
     for row in range(block.shape[0]):
         for at in range(starts[row], starts[row + 1]):

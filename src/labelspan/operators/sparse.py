@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._typing import Array
 from .operator import Operator
-from .sparse_backend import load_kernels
+from .sparse_backend import load_sparse_products
 from .threads import map_threads, n_threads
 
 __all__ = ["Sparse"]
@@ -39,8 +39,8 @@ class Sparse(Operator):
     ----------
     matrix : sparse matrix or array of shape (n, d)
         Of any format.
-    kernels : {"scipy", "numba"}, default="scipy"
-        Whose loops multiply; numba's need the extra ``fast``.
+    backend : {"scipy", "numba"}, default="scipy"
+        What computes the products; "numba" needs the extra ``fast``.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Sparse(Operator):
     array([1., 1., 1.])
     """
 
-    def __init__(self, matrix: Any, kernels: str = "scipy") -> None:
+    def __init__(self, matrix: Any, backend: str = "scipy") -> None:
         csr = sparse.csr_array(matrix)
         if csr.indices.dtype != np.int32 and max(csr.nnz, *csr.shape) < np.iinfo(np.int32).max:
             csr = sparse.csr_array(
@@ -63,7 +63,7 @@ class Sparse(Operator):
             csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
         self._csr = csr
-        self._kernels = load_kernels(kernels)
+        self._products = load_sparse_products(backend)
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Columns with many entries first.
@@ -108,7 +108,7 @@ class Sparse(Operator):
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
-            self._kernels.gather(piece, block, out[rows])
+            self._products.gather(piece, block, out[rows])
 
         map_threads(multiply, self._parts(block.shape[1], n_threads()))
         return out
@@ -118,7 +118,7 @@ class Sparse(Operator):
         each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
         sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
         parts = self._parts(block.shape[1], sums_wanted)
-        sums = map_threads(lambda part: self._kernels.scatter(part[1], block[part[0]]), parts)
+        sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
         out: Array = sums[0]
         for other in sums[1:]:
             out += other

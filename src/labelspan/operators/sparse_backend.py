@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 
-__all__ = ["KERNELS", "Kernels", "load_kernels"]
+__all__ = ["SPARSE_BACKENDS", "SparseProducts", "load_sparse_products"]
 
-KERNELS = ("scipy", "numba")
+SPARSE_BACKENDS = ("scipy", "numba")
 
 
-class Kernels(Protocol):
+class SparseProducts(Protocol):
     """The two products of a CSR matrix with a block whose rows are contiguous.
 
     Both let other threads run, and no sum depends on how many there are.
@@ -38,16 +38,16 @@ class _Scipy:
 
 
 @cache
-def load_kernels(name: str) -> Kernels:
+def load_sparse_products(name: str) -> SparseProducts:
     """The loops of that name; numba's are compiled at their first use."""
     if name == "scipy":
         return _Scipy()
     if name != "numba":
         raise InvalidParameter(
-            f"kernels={name!r} is unknown; choose one of {', '.join(map(repr, KERNELS))}."
+            f"backend={name!r} is unknown; choose one of {', '.join(map(repr, SPARSE_BACKENDS))}."
         )
     try:
-        from .numba_backend import NumbaLoops  # noqa: PLC0415
+        from .numba_backend import NumbaProducts  # noqa: PLC0415
     except ImportError:
-        raise InvalidInput("kernels='numba' needs numba; pip install 'labelspan[fast]'.") from None
-    return NumbaLoops()
+        raise InvalidInput("backend='numba' needs numba; pip install 'labelspan[fast]'.") from None
+    return NumbaProducts()

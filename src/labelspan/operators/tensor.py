@@ -133,12 +133,12 @@ class SparseTensor(TensorOperator):
         return self._transpose @ block
 
     def cross(self, block: Any) -> Array:
-        return host(_widened(self._transpose) @ self._moved(block, torch.float64))
+        return host(_to_float64(self._transpose) @ self._moved(block, torch.float64))
 
     def gram(self) -> Array:
         if self.dtype == np.float64:
             return super().gram()
-        return SparseTensor(_widened(self._csr), _widened(self._transpose)).gram()
+        return SparseTensor(_to_float64(self._csr), _to_float64(self._transpose)).gram()
 
     def rows(self, index: Array) -> Operator:
         wanted = torch.as_tensor(index, device=self.device)
@@ -150,7 +150,7 @@ class SparseTensor(TensorOperator):
         at += torch.repeat_interleave(starts[wanted] - (ends - counts), counts)
         new = torch.cat([ends.new_zeros(1), ends]).to(self._csr.crow_indices().dtype)
         parts = new, self._csr.col_indices()[at], self._csr.values()[at]
-        return SparseTensor(_csr(*parts, shape=(len(wanted), self.shape[1])))
+        return SparseTensor(_csr_tensor(*parts, shape=(len(wanted), self.shape[1])))
 
     def column_means(self) -> Array:
         sums = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
@@ -203,7 +203,7 @@ def to_device(operator: Operator, device: Any) -> TensorOperator:
     if isinstance(operator, Sparse):
         csr = operator._csr
         parts = (torch.as_tensor(part).to(device) for part in (csr.indptr, csr.indices, csr.data))
-        return SparseTensor(_csr(*parts, shape=csr.shape))
+        return SparseTensor(_csr_tensor(*parts, shape=csr.shape))
     if isinstance(operator, Dense):
         return Tensor(torch.as_tensor(operator.toarray(), device=device))
     raise InvalidInput(
@@ -218,7 +218,7 @@ def _short_indices(values: Any) -> Any:
     ):
         return values
     indices = values.crow_indices().int(), values.col_indices().int()
-    return _csr(*indices, values.values(), shape=values.shape)
+    return _csr_tensor(*indices, values.values(), shape=values.shape)
 
 
 def _transposed(values: Any) -> Any:
@@ -232,7 +232,7 @@ def _transposed(values: Any) -> Any:
     torch.cumsum(sizes, 0, out=starts[1:])
     kind = values.col_indices().dtype
     indices = starts.to(kind), row_of[order].to(kind)
-    return _csr(*indices, values.values()[order], shape=(columns, rows))
+    return _csr_tensor(*indices, values.values()[order], shape=(columns, rows))
 
 
 def _without(values: Any, gone: Any) -> Any:
@@ -240,15 +240,17 @@ def _without(values: Any, gone: Any) -> Any:
     kept = ~gone[values.col_indices().long()]
     starts = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
     starts = starts[values.crow_indices().long()].to(values.crow_indices().dtype)
-    return _csr(starts, values.col_indices()[kept], values.values()[kept], shape=values.shape)
+    return _csr_tensor(
+        starts, values.col_indices()[kept], values.values()[kept], shape=values.shape
+    )
 
 
-def _widened(values: Any) -> Any:
+def _to_float64(values: Any) -> Any:
     indices = values.crow_indices(), values.col_indices()
-    return _csr(*indices, values.values().double(), shape=values.shape)
+    return _csr_tensor(*indices, values.values().double(), shape=values.shape)
 
 
-def _csr(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
+def _csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
     with warnings.catch_warnings():
         # That CSR is in beta is known; said once a process, it would come at random.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)

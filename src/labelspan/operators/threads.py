@@ -18,8 +18,8 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["map_threads", "n_threads", "single_thread"]
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 @lru_cache(maxsize=1)
@@ -53,7 +53,7 @@ def _executor(process: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
 
 
-def map_threads(task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def map_threads(task: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
     """Run ``task`` on every item, on threads where there is more than one, in order."""
     items = list(items)
     workers = min(n_threads(), len(items))

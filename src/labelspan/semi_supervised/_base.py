@@ -13,7 +13,7 @@ from .._params import Choice, Constraint, Either, Integer, Null, Real, check_par
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
 from ..estimators.whole import whole
-from ..graph import AFFINITIES, Affinity, Made
+from ..graph import AFFINITIES, Affinity, AffinityGraph
 from ..labels import Kind, Labels, read_labels
 from ..metrics import threshold_by_share
 from ..operators import Operator
@@ -227,9 +227,9 @@ class GraphClassifier(Baseline):
         """The graph that the method works on."""
         return graph
 
-    def _graph(self, data: Any, graph: Any) -> Made:
+    def _graph(self, data: Any, graph: Any) -> AffinityGraph:
         if graph is not None:
-            return Made(read_graph(graph, data.shape[0]), None)
+            return AffinityGraph(read_graph(graph, data.shape[0]), None)
         affinity = Affinity(self.affinity, self.n_neighbors, self.gamma)
         return affinity(type(self).__name__, data)
 

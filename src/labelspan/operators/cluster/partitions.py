@@ -18,10 +18,10 @@ from ..convert import as_operator
 from ..dense import Dense
 from ..sparse import Sparse
 
-__all__ = ["load", "prepared", "read"]
+__all__ = ["load_partition", "prepare_block", "read_partition"]
 
 
-def prepared(values: Any) -> Any:
+def prepare_block(values: Any) -> Any:
     """A float array, or a CSR matrix in canonical order: what products take at once."""
     operator = as_operator(values)
     if isinstance(operator, Sparse):
@@ -35,12 +35,12 @@ def prepared(values: Any) -> Any:
     )
 
 
-def load(source: Any) -> Any:
+def load_partition(source: Any) -> Any:
     """What a function gives, or a file holds, prepared."""
-    return prepared(source() if callable(source) else read(source))
+    return prepare_block(source() if callable(source) else read_partition(source))
 
 
-def read(path: str | os.PathLike[str]) -> Any:
+def read_partition(path: str | os.PathLike[str]) -> Any:
     """The features in a partition: ``.npz`` of scipy or of labelspan, or ``.parquet``."""
     name = os.fspath(path)
     readers = {".npz": _read_npz, ".parquet": _read_parquet}

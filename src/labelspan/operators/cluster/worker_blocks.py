@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Any
 
 from ...errors import InvalidInput, LostWorkers
-from .partitions import load, prepared
+from .partitions import load_partition, prepare_block
 
-__all__ = ["Held"]
+__all__ = ["WorkerBlocks"]
 
 # So often the client looks whether the workers it waits for are alive, in seconds.
 _LOOK = 0.5
@@ -39,7 +39,7 @@ class _Missing(Exception):
     """A worker that holds something is gone."""
 
 
-class Held:
+class WorkerBlocks:
     """Blocks of rows on the workers of a cluster.
 
     Parameters
@@ -86,13 +86,13 @@ class Held:
         again = {"pure": False, "retries": _RETRIES}
         near = {"workers": [home], "allow_other_workers": True}
         if _is_future(part):
-            return self.client.submit(prepared, part, **again)
+            return self.client.submit(prepare_block, part, **again)
         if hasattr(part, "__dask_graph__"):
             made = self.client.compute(part, retries=_RETRIES, **near)
-            return self.client.submit(prepared, made, **again)
+            return self.client.submit(prepare_block, made, **again)
         if callable(part) or isinstance(part, (str, os.PathLike)):
-            return self.client.submit(load, part, **again, **near)
-        self._kept[number] = prepared(part)
+            return self.client.submit(load_partition, part, **again, **near)
+        self._kept[number] = prepare_block(part)
         return self._scattered(number, home)
 
     def _scattered(self, number: int, home: str) -> Any:

@@ -21,8 +21,8 @@ from ...errors import InvalidInput, InvalidParameter, Mismatch
 from ..array_backend import host
 from ..convert import as_operator
 from ..operator import Operator
-from .cluster_blocks import Held
-from .partitions import prepared
+from .partitions import prepare_block
+from .worker_blocks import WorkerBlocks
 
 __all__ = ["RowBlocks", "row_blocks", "row_blocks_of"]
 
@@ -35,7 +35,7 @@ class RowBlocks(Operator):
 
     Parameters
     ----------
-    held : Held
+    held : WorkerBlocks
         The blocks, and the workers that have them.
     offset : array of shape (d,) or None, default=None
         Taken off every row.
@@ -44,14 +44,16 @@ class RowBlocks(Operator):
 
     Examples
     --------
-    >>> from labelspan.operators.cluster.distributed import row_blocks  # doctest: +SKIP
+    >>> from labelspan.operators.cluster import row_blocks  # doctest: +SKIP
     >>> row_blocks(client, ["part-0.npz", "part-1.npz"]).shape  # doctest: +SKIP
     (2000, 300)
     """
 
     dual = False
 
-    def __init__(self, held: Held, offset: Array | None = None, index: Array | None = None) -> None:
+    def __init__(
+        self, held: WorkerBlocks, offset: Array | None = None, index: Array | None = None
+    ) -> None:
         lengths = [rows for rows, _ in held.shapes]
         starts = np.cumsum([0, *lengths])
         rows = int(starts[-1]) if index is None else index.size
@@ -196,7 +198,7 @@ def row_blocks(
     --------
     >>> from distributed import Client  # doctest: +SKIP
     >>> from labelspan import MLSI  # doctest: +SKIP
-    >>> from labelspan.operators.cluster.distributed import row_blocks  # doctest: +SKIP
+    >>> from labelspan.operators.cluster import row_blocks  # doctest: +SKIP
     >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
     >>> X = row_blocks(client, ["/data/part-0.npz", "/data/part-1.npz"])  # doctest: +SKIP
     >>> model = MLSI(100).fit(X, Y)  # doctest: +SKIP
@@ -212,7 +214,7 @@ def row_blocks(
             f"parts must be a list with one part a block, but {type(parts).__name__} was given; "
             "row_blocks_of cuts a whole matrix."
         )
-    held = Held(client, parts, on_pass)
+    held = WorkerBlocks(client, parts, on_pass)
     widths = sorted({columns for _, columns in held.shapes})
     if len(widths) > 1:
         raise InvalidInput(
@@ -250,10 +252,10 @@ def row_blocks_of(
     Examples
     --------
     >>> from distributed import Client  # doctest: +SKIP
-    >>> from labelspan.operators.cluster.distributed import row_blocks_of  # doctest: +SKIP
+    >>> from labelspan.operators.cluster import row_blocks_of  # doctest: +SKIP
     >>> X = row_blocks_of(Client("tcp://scheduler:8786"), X)  # doctest: +SKIP
     """
-    matrix = prepared(X)
+    matrix = prepare_block(X)
     rows = matrix.shape[0]
     if n_blocks is None:
         n_blocks = max(1, min(rows, sum(client.nthreads().values())))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import InvalidInput, InvalidParameter, LostWorkers, Mismatch
 
-__all__ = ["connected"]
+__all__ = ["cluster_client"]
 
 _PACKAGE = "labelspan"
 # So long a scheduler may take to answer, and a first worker to come, in seconds.
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s/]+:\d+")
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def cluster_client(address: str) -> Iterator[Any]:
     """A client of the cluster at an address, closed at the end, and silent meanwhile.
 
     It is known to have workers, and they to have this labelspan.
@@ -46,9 +46,9 @@ def connected(address: str) -> Iterator[Any]:
 
     Examples
     --------
-    >>> from labelspan.operators.cluster.connect import connected  # doctest: +SKIP
-    >>> from labelspan.operators.cluster.distributed import row_blocks_of  # doctest: +SKIP
-    >>> with connected("tcp://scheduler:8786") as client:  # doctest: +SKIP
+    >>> from labelspan.operators.cluster.cluster_client import cluster_client  # doctest: +SKIP
+    >>> from labelspan.operators.cluster import row_blocks_of  # doctest: +SKIP
+    >>> with cluster_client("tcp://scheduler:8786") as client:  # doctest: +SKIP
     ...     model = MLSI(100).fit(row_blocks_of(client, X), Y)
     """
     if not _ADDRESS.fullmatch(address):
