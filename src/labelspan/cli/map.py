@@ -47,7 +47,7 @@ def corpus_map(
     files = out or [Path("map.png"), Path("map.html")]
     with one_sentence():
         _check(files)
-        from ..datasets.files import write_whole  # noqa: PLC0415
+        from .._files import write_whole  # noqa: PLC0415
         from ..display.corpus_map import CorpusMap  # noqa: PLC0415
 
         name = index.stem if title is None else title

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..datasets.files import write_whole
+from .._files import write_whole
 from ..papers.paper import Results, Table
 from ..papers.report import html_list, html_page, html_picture, html_table
 from .comparison import SETTINGS, TUNED, Evaluation, overall

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..datasets.files import write_whole
+from .._files import write_whole
 from ..errors import InvalidInput, InvalidParameter
 from .paper import Paper, Part, Results, Scale
 from .records import Done, RecordFile
