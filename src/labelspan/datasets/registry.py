@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidParameter
@@ -14,7 +15,10 @@ from .reuters21578 import load_reuters21578
 __all__ = ["load"]
 
 # Sets that are more than one file of arrays.
-_LOADERS = {"debtags": load_debtags, "reuters21578": load_reuters21578}
+_LOADERS: dict[str, Callable[..., DataSet]] = {
+    "debtags": load_debtags,
+    "reuters21578": load_reuters21578,
+}
 
 
 def load(name: str, data_home: Home = None, *, download: bool = True, **options: Any) -> DataSet:
