@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd, safe_sparse_dot
 
@@ -44,7 +45,6 @@ from labelspan import CCA, HSL, LSI, MLSI, OPLS
 from labelspan.metrics import (
     average_precision,
     f1_scores,
-    label_ranking_average_precision,
     retrieval_at_k,
     threshold_by_share,
 )
@@ -273,7 +273,7 @@ def measure(
     return {
         "nDCG": near.ndcg,
         "AP": average_precision(Y_test, scores).value,
-        "row AP": label_ranking_average_precision(Y_test, scores).value,
+        "row AP": float(label_ranking_average_precision_score(Y_test, scores)),
         "macro F1": f1.macro,
         "micro F1": f1.micro,
     }
