@@ -66,11 +66,14 @@ def serve(
     address = _address(host, listening.getsockname()[1])
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
     config = configure(make_app(served, hosts=hosts), most=_room())
-    with listening, threadpool_limits(1):
-        # Threads answer beside each other; those inside one product would be in their way.
+    server = uvicorn.Server(config)
+    # Threads answer requests in parallel; further ones inside a product would only compete.
+    # Signals go to the server before anybody is told of it: Ctrl-C while the event loop starts
+    # would otherwise leave its coroutine unawaited, with a warning of Python.
+    with listening, threadpool_limits(1), server.capture_signals():
         if started is not None:
             started(address, served)
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
 def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
