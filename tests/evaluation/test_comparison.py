@@ -16,21 +16,21 @@ from labelspan.evaluation.comparison_report import (
     tables,
     write_evaluation,
 )
+from labelspan.evaluation.measurements import Results
 from labelspan.evaluation.spaces import (
     ESTIMATORS,
     METHODS,
     RAW,
     RIDGE,
-    Vectors,
+    SplitVectors,
     embed,
-    judge_retrieval,
-    judge_tagging,
     make_estimator,
+    retrieval_measures,
     ridge_scores,
+    tagging_measures,
     tagging_scores,
 )
 from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
-from labelspan.papers.paper import Results
 
 
 def corpus(count=180, labels=6, seed=0):
@@ -83,17 +83,17 @@ def test_ridge_scores_are_centred_predictions():
 
 def test_measures_are_those_of_the_metrics():
     rng = np.random.default_rng(2)
-    vectors = Vectors(rng.normal(size=(30, 4)), rng.normal(size=(12, 4)))
+    vectors = SplitVectors(rng.normal(size=(30, 4)), rng.normal(size=(12, 4)))
     known, truth = (rng.random((30, 5)) < 0.4), (rng.random((12, 5)) < 0.4)
     items = np.arange(0, 30, 2)
-    near = judge_retrieval(vectors, truth, items, known[items])
+    near = retrieval_measures(vectors, truth, items, known[items])
     wanted = retrieval_at_k(vectors.test, truth, vectors.train[items], known[items], 10)
     assert (near["nDCG"], near["Jaccard"]) == (wanted.ndcg, wanted.jaccard)
     scores, shares = rng.normal(size=(12, 5)), known.mean(axis=0)
     f1 = f1_scores(truth, scores > threshold_by_share(scores, shares))
-    assert judge_tagging(truth, scores, shares) == {"macro F1": f1.macro, "micro F1": f1.micro}
+    assert tagging_measures(truth, scores, shares) == {"macro F1": f1.macro, "micro F1": f1.micro}
     # Fewer items than neighbours asked for.
-    assert judge_retrieval(vectors, truth, items[:4], known[items[:4]])["nDCG"] > 0
+    assert retrieval_measures(vectors, truth, items[:4], known[items[:4]])["nDCG"] > 0
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)
@@ -185,11 +185,9 @@ def test_rare_labels_are_left_out_and_items_drawn_and_both_are_said():
     lists[0] = [*lists[0], "once"]
     result = evaluate(texts, lists, folds=2, dimensions=4, most_items=150, tune=False)
     assert result.facts.items == 150
-    assert "150 of 200 items were drawn at random." in result.facts.notes
+    assert "A random sample of 150 of 200 items was used." in result.facts.notes
     full = evaluate(texts, lists, folds=2, dimensions=4, tune=False)
-    assert full.facts.notes == (
-        "1 of 7 labels are carried by fewer than 5 items, and were left out.",
-    )
+    assert full.facts.notes == ("1 of 7 labels have fewer than 5 items and were left out.",)
 
 
 def test_progress_is_told_to_the_end():
@@ -250,7 +248,7 @@ def test_overall_is_the_mean_of_two_measures():
 def test_the_best_space_is_recommended():
     advice = recommend(made({**BASE, "MLSI": (0.3, 0.3, 0.3), "CCA": (0.4, 0.2, 0.9)}))
     assert (advice.method, advice.arguments) == ("CCA", "--method cca --dimensions 7")
-    assert "CCA comes to 0.500, against raw features 0.200, LSI 0.100" in advice.reasons[0]
+    assert "CCA scores 0.500, compared with raw features 0.200, LSI 0.100" in advice.reasons[0]
     assert "+0.000 for labels seen and +0.000 for labels held out" in advice.reasons[-1]
 
 
@@ -261,12 +259,12 @@ def test_other_settings_must_be_better_for_sure():
     chance = made({**BASE, "MLSI": (0.3, 0.4, 0.5), TUNED: (0.1, 0.3, 0.9)}, SETTINGS_FOUND)
     advice = recommend(chance)
     assert advice.arguments == "--method mlsi --dimensions 7"
-    assert "none was better for sure" in advice.reasons[1]
+    assert "not significantly better" in advice.reasons[1]
 
 
 def test_it_is_said_when_nothing_beats_the_features():
     advice = recommend(made({**BASE, RAW: (0.9, 0.9, 0.9), "MLSI": (0.3, 0.3, 0.3)}))
-    assert any("no space beats the raw features" in line for line in advice.reasons)
+    assert any("no method beats the raw features" in line for line in advice.reasons)
 
 
 def test_tables_hold_what_was_measured(found):
@@ -307,5 +305,5 @@ def test_without_matplotlib_there_is_no_picture(found, tmp_path, monkeypatch):
     path, pictured = write_evaluation(tmp_path, found, "x", [])
     assert not pictured
     assert "<img" not in path.read_text()
-    assert "<h2>Measured</h2>" in page(found, "x", [], None)
+    assert "<h2>Measurements</h2>" in page(found, "x", [], None)
     assert not (tmp_path / "measures.png").exists()

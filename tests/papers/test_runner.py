@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 from labelspan.cli import app
 from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.evaluation.html_report import ReportTable
+from labelspan.evaluation.measurements import Results
 from labelspan.papers import reproduction as machinery
-from labelspan.papers.paper import Paper, Part, Results, Scale, Table
+from labelspan.papers.paper import Paper, PaperPart, Scale
 from labelspan.papers.records import Done, RecordFile, job_name
 from labelspan.papers.report import Section, markdown, page
 from labelspan.papers.runner import Job, plan, run_jobs, select
@@ -32,12 +34,14 @@ def _value(key, data_home):
     yield {"method": "two", "value": 1 + rng.random()}
 
 
-PART = Part(
+PART = PaperPart(
     name="table 1",
     title="two methods",
     jobs=lambda scale: [{"data": d, "seed": s} for d in "ab" for s in range(scale.times(3))],
     run=_value,
-    tables=lambda found: [Table("means", ("method", "value"), [("one", f"{found.mean('value')}")])],
+    tables=lambda found: [
+        ReportTable("means", ("method", "value"), [("one", f"{found.mean('value')}")])
+    ],
     deviations=("It is <made> up.",),
 )
 PAPER = Paper("toy", "A toy", "Nobody. Nowhere.", (PART,))
@@ -99,7 +103,7 @@ def test_warnings_and_seeds_are_kept(tmp_path):
         warnings.warn("take care", stacklevel=1)
         return [{"value": np.float64(2.0)}]
 
-    part = Part("table 1", "", lambda scale: [{"seed": 7}], run, lambda found: [])
+    part = PaperPart("table 1", "", lambda scale: [{"seed": 7}], run, lambda found: [])
     file = RecordFile(tmp_path / "results.jsonl")
     run_jobs([Job("toy", "table 1", {"seed": 7})], file, lambda *_: part)
     line = json.loads(file.path.read_text())

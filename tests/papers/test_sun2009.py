@@ -13,8 +13,9 @@ from scipy.stats import chi2_contingency
 from labelspan import CCA, HSL, LDA, OPLS
 from labelspan.datasets import DataSet
 from labelspan.errors import Mismatch
+from labelspan.evaluation.measurements import Results
 from labelspan.metrics import principal_angles
-from labelspan.papers.paper import Results, Scale
+from labelspan.papers.paper import Scale
 from labelspan.papers.sun2009 import PAPER, measures, subsets
 from labelspan.papers.sun2009.figure1 import FORMS, GAMMAS
 from labelspan.papers.sun2009.paper_solvers import DirectLeastSquares, Factored

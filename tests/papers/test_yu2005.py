@@ -13,7 +13,8 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
-from labelspan.papers.paper import Results, Scale
+from labelspan.evaluation.measurements import Results
+from labelspan.papers.paper import Scale
 from labelspan.papers.verdicts import judge as judge_claim
 from labelspan.papers.verdicts import load_claims
 from labelspan.papers.yu2005 import PAPER, curves, other_methods, sweeps

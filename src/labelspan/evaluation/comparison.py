@@ -1,14 +1,14 @@
-"""A comparison of spaces on a corpus of one's own, by cross-validation.
+"""Comparison of methods on a tagged corpus, by cross-validation.
 
-In every fold each method learns from the training items and a part of the labels, 70 in a
-hundred. It is judged on the items left out: by the labels it has seen (yu2005's setting I)
-and by the others (setting II), which tell what a space is worth for labels to come.
+In every fold each method is fitted on the training items and 70% of the labels. It is
+evaluated on the test items: on the labels it was fitted on (setting I of yu2005) and on the
+held-out labels (setting II), which show how well a space works for new labels.
 
-- Retrieval: the ten nearest training items of each item left out, by cosine: nDCG and the
-  Jaccard index of the labels.
-- Tagging: ridge regression in the space, each label given to as large a share of the items as
-  carry it in training: macro and micro F1. Labels seen are learned on the training items; those
-  held out on items that the space has not seen, by cross-validation over the items left out.
+- Retrieval: the ten nearest training items of each test item, by cosine: nDCG and the Jaccard
+  index of the labels.
+- Tagging: ridge regression in the space, each label given to the same share of the items as in
+  training: macro and micro F1. For labels seen in training the regression is fitted on the
+  training items; for held-out labels on test items, by cross-validation.
 
 Items with unknown labels are training items for the methods that can use them.
 """
@@ -16,7 +16,9 @@ Items with unknown labels are training items for the methods that can use them.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,19 +26,19 @@ import numpy as np
 
 from .._params import Boolean, Integer, Real, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels
+from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import indicator, read_label_lists, read_texts
 from ..index.learn import learn_words
 from ..index.progress_steps import Progress, Steps
 from ..index.vectorizer import default_vectorizer
-from ..papers.paper import Record, Results
+from .measurements import Record, Results
 from .spaces import (
     METHODS,
     RAW,
-    Vectors,
+    SplitVectors,
     embed,
-    judge_retrieval,
-    judge_tagging,
+    retrieval_measures,
+    tagging_measures,
     tagging_scores,
 )
 
@@ -44,9 +46,9 @@ __all__ = ["SETTINGS", "TUNED", "Evaluation", "Facts", "evaluate", "overall"]
 
 SETTINGS = ("seen", "held out")
 TUNED = "MLSI, tuned"
-# Parts of the items left out, for tagging with labels held out.
+# Folds of the test items, for tagging with held-out labels.
 _PARTS = 5
-# What MLSI is tried with; the numbers of dimensions are multiples of the one asked for.
+# The grid for MLSI; the numbers of dimensions are multiples of the requested one.
 _ALPHAS, _BETAS, _SIZES = (0.3, 1.0, 3.0), (0.3, 0.5, 0.8), (0.5, 1.0, 2.0)
 
 
@@ -66,10 +68,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured.
+    """The results of a comparison.
 
-    ``results`` has a record for every fold, method and setting; ``tuned`` is what was chosen
-    for MLSI (None where it was not tuned), and ``tried`` the choices with their scores.
+    ``results`` has a record for every fold, method and setting; ``tuned`` are the
+    hyperparameters chosen for MLSI (None without tuning), and ``tried`` all candidates with
+    their scores.
     """
 
     facts: Facts
@@ -79,7 +82,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Corpus:
+class _PreparedCorpus:
     """Texts, and labels as an indicator with -1 in the rows of unknown labels."""
 
     texts: list[str]
@@ -89,7 +92,7 @@ class _Corpus:
 
 
 @dataclass(frozen=True, eq=False)
-class _Split:
+class _FoldData:
     """Features and labels of a fold; ``seen`` and ``new`` are columns of labels."""
 
     train: Any
@@ -101,7 +104,7 @@ class _Split:
 
     @property
     def items(self) -> Array:
-        """The training rows with labels."""
+        """Training rows with labels."""
         return np.flatnonzero((self.Y_train >= 0).all(axis=1))
 
 
@@ -122,25 +125,29 @@ def evaluate(
     Parameters
     ----------
     texts : list of str
+        One text per item.
     labels : list of lists of str
-        None for an item whose labels are not known.
+        The labels of each item; None for an item whose labels are unknown.
     folds : int, default=3
+        Number of folds of the cross-validation.
     dimensions : int, default=100
-        Of each space; those of labels have no more than their labels allow.
+        Number of dimensions of each method, or fewer where the labels allow fewer.
     held_out : float, default=0.3
-        The share of the labels that no space is learned from, drawn anew in every fold.
+        Share of the labels not used for training, chosen again in every fold.
     most_items : int, default=6000
-        Of more items so many are drawn at random.
+        Maximum number of items; from more, a random sample of this size is used.
     tune : bool, default=True
-        Whether MLSI is also tried with other settings, on a part of the first fold's training
-        items, and measured with the best of them.
+        Whether to tune the hyperparameters of MLSI too, on a part of the first fold's training
+        items, and to add the best of them to the comparison.
     random_state : int, default=0
+        Seed of the sample, the folds and the held-out labels.
     progress : function or None, default=None
-        Told how many of all steps are done.
+        Called with the number of steps done and the number of all steps.
 
     Returns
     -------
     Evaluation
+        The measurements, and what they were made on.
 
     Examples
     --------
@@ -180,6 +187,7 @@ def evaluate(
     records: list[Record] = []
     tuned: Mapping[str, Any] | None = None
     tried: list[Mapping[str, Any]] = []
+    unfinished: dict[str, int] = {}
     for fold, left_out in enumerate(parts):
         rng = np.random.default_rng([random_state, fold])
         train = np.setdiff1d(np.arange(len(corpus.texts)), left_out)
@@ -188,7 +196,8 @@ def evaluate(
         if tune and tuned is None:
             inner = rng.choice(np.intersect1d(train, labelled), left_out.size // 2, replace=False)
             split = _split(corpus, np.setdiff1d(train, inner), inner, seen, held)
-            tried = list(_try(split, dimensions, step))
+            with _convergence("MLSI while tuning", unfinished):
+                tried = list(_try(split, dimensions, step))
             best = max(tried, key=lambda one: one["score"])
             tuned = {name: best[name] for name in ("dimensions", "alpha", "beta")}
         split = _split(corpus, train, left_out, seen, held)
@@ -200,8 +209,9 @@ def evaluate(
                 (TUNED, "MLSI", {**tuned, "dimensions": _most(split, tuned["dimensions"])})
             )
         for name, method, options in choices:
-            for record in _measured(split, method, options):
-                records.append({"fold": fold, "method": name, **record})
+            with _convergence(name, unfinished):
+                for record in _measured(split, method, options):
+                    records.append({"fold": fold, "method": name, **record})
             step()
     facts = Facts(
         items=len(corpus.texts),
@@ -211,18 +221,39 @@ def evaluate(
         held_out=count,
         folds=folds,
         dimensions=dimensions,
-        notes=corpus.notes,
+        notes=(*corpus.notes, *_approximate(unfinished)),
     )
     return Evaluation(facts, Results(records), tuned, tried)
 
 
+@contextmanager
+def _convergence(name: str, unfinished: dict[str, int]) -> Iterator[None]:
+    """Count fits that stopped before convergence; show all other warnings as usual."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NotConverged)
+        yield
+    count = sum(issubclass(one.category, NotConverged) for one in caught)
+    if count:
+        unfinished[name] = unfinished.get(name, 0) + count
+    for one in caught:
+        if not issubclass(one.category, NotConverged):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def _approximate(unfinished: Mapping[str, int]) -> list[str]:
+    return [
+        f"{name}: {count} fit(s) stopped before convergence, so its numbers are approximate."
+        for name, count in unfinished.items()
+    ]
+
+
 def overall(results: Results) -> float:
-    """One number for a method: the mean of macro F1 and nDCG over both settings."""
+    """Summarize a method by the mean of macro F1 and nDCG over both settings."""
     return float(np.mean([results.mean("macro F1"), results.mean("nDCG")]))
 
 
-def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _Corpus:
-    """Items in a number that can be handled, and labels that are frequent enough to judge."""
+def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _PreparedCorpus:
+    """Sample the items, and keep the labels that are frequent enough to evaluate."""
     given = read_texts(texts, "evaluate")
     lists = read_label_lists(labels, None, len(given), "evaluate")
     notes = []
@@ -230,10 +261,10 @@ def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _Cor
     if rows.size > most:
         labelled = np.array([own is not None for own in lists])
         rng = np.random.default_rng(seed)
-        # Items that can be judged come first.
+        # Labelled items, which can be evaluated, come first.
         order = rng.permutation(rows)
         rows = np.sort(np.concatenate([order[labelled[order]], order[~labelled[order]]])[:most])
-        notes.append(f"{most:,} of {len(given):,} items were drawn at random.")
+        notes.append(f"A random sample of {most:,} of {len(given):,} items was used.")
     lists = [lists[row] for row in rows]
     counts: dict[str, int] = {}
     for own in lists:
@@ -243,35 +274,41 @@ def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _Cor
     names = tuple(sorted(name for name, count in counts.items() if count >= least))
     if len(names) < len(counts):
         notes.append(
-            f"{len(counts) - len(names):,} of {len(counts):,} labels are carried by fewer than "
-            f"{least} items, and were left out."
+            f"{len(counts) - len(names):,} of {len(counts):,} labels have fewer than {least} items "
+            "and were left out."
         )
     if len(names) < 3:
         raise InvalidLabels(
-            f"evaluate: three labels with {least} items each are needed, to learn from two and "
-            f"hold one out, but there are {len(names)}."
+            f"evaluate: at least three labels with {least} items each are needed, two to train on "
+            f"and one to hold out, but there are {len(names)}; label more items."
         )
     kept = [own if own is None else tuple(x for x in own if x in set(names)) for own in lists]
     Y = indicator(kept, names)
     if int((Y >= 0).all(axis=1).sum()) < 4 * folds:
-        raise InvalidInput(f"evaluate: {folds} folds need {4 * folds} items with labels.")
-    return _Corpus([given[row] for row in rows], Y, names, tuple(notes))
+        raise InvalidInput(
+            f"evaluate: {folds} folds need {4 * folds} items with labels; label more, or use fewer."
+        )
+    return _PreparedCorpus([given[row] for row in rows], Y, names, tuple(notes))
 
 
-def _split(corpus: _Corpus, train: Array, test: Array, seen: Array, new: Array) -> _Split:
-    """Features of a fold: the vectoriser has seen the training texts alone."""
+def _split(
+    corpus: _PreparedCorpus, train: Array, test: Array, seen: Array, new: Array
+) -> _FoldData:
+    """Make the features of a fold, with a vectorizer fitted only on the training texts."""
     vectorizer = default_vectorizer(train.size)
     features = learn_words(vectorizer, [corpus.texts[row] for row in train])
     unseen = vectorizer.transform([corpus.texts[row] for row in test])
-    return _Split(features, unseen, corpus.Y[train], corpus.Y[test], seen, new)
+    return _FoldData(features, unseen, corpus.Y[train], corpus.Y[test], seen, new)
 
 
-def _most(split: _Split, dimensions: int) -> int:
+def _most(split: _FoldData, dimensions: int) -> int:
     return int(min(dimensions, *split.train.shape))
 
 
-def _try(split: _Split, dimensions: int, step: Callable[[], None]) -> Iterator[Mapping[str, Any]]:
-    """MLSI over a grid; directions come in order, so one fit serves all numbers of them."""
+def _try(
+    split: _FoldData, dimensions: int, step: Callable[[], None]
+) -> Iterator[Mapping[str, Any]]:
+    """Evaluate MLSI over a grid; one fit serves all numbers of dimensions, which are nested."""
     sizes = sorted({_most(split, max(1, round(size * dimensions))) for size in _SIZES})
     for alpha in _ALPHAS:
         for beta in _BETAS:
@@ -283,7 +320,7 @@ def _try(split: _Split, dimensions: int, step: Callable[[], None]) -> Iterator[M
             step()
 
 
-def _measured(split: _Split, method: str, options: Mapping[str, Any]) -> Iterator[Record]:
+def _measured(split: _FoldData, method: str, options: Mapping[str, Any]) -> Iterator[Record]:
     start = time.perf_counter()
     vectors = embed(method, split.train, split.Y_train[:, split.seen], split.test, **options)
     seconds = 0.0 if method == RAW else time.perf_counter() - start
@@ -291,7 +328,7 @@ def _measured(split: _Split, method: str, options: Mapping[str, Any]) -> Iterato
         yield {**record, "dimensions": vectors.dimensions, "seconds": seconds}
 
 
-def _judged(split: _Split, vectors: Vectors) -> Iterator[Record]:
+def _judged(split: _FoldData, vectors: SplitVectors) -> Iterator[Record]:
     items = split.items
     known = split.Y_train[items]
     for setting, columns in zip(SETTINGS, (split.seen, split.new), strict=True):
@@ -304,13 +341,13 @@ def _judged(split: _Split, vectors: Vectors) -> Iterator[Record]:
             scores = _unseen_scores(vectors, truth)
         yield {
             "setting": setting,
-            **judge_tagging(truth, scores, known[:, columns].mean(axis=0)),
-            **judge_retrieval(vectors, truth, items, known[:, columns]),
+            **tagging_measures(truth, scores, known[:, columns].mean(axis=0)),
+            **retrieval_measures(vectors, truth, items, known[:, columns]),
         }
 
 
-def _unseen_scores(vectors: Vectors, truth: Array) -> Array:
-    """Scores of labels held out, learned on rows that the space has not seen."""
+def _unseen_scores(vectors: SplitVectors, truth: Array) -> Array:
+    """Score held-out labels by cross-validation on rows not used to fit the space."""
     scores = np.empty(truth.shape)
     every = np.arange(len(truth))
     for part in np.array_split(every, min(_PARTS, len(truth))):

@@ -1,4 +1,4 @@
-"""What a comparison of spaces says: tables, a picture, a report and a recommendation."""
+"""The report of a comparison: tables, a figure, an HTML page and a recommendation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._files import write_whole
-from ..papers.paper import Results, Table
-from ..papers.report import html_list, html_page, html_picture, html_table
+from ..datasets.files import write_whole
 from .comparison import SETTINGS, TUNED, Evaluation, overall
+from .html_report import ReportTable, html_list, html_page, html_picture, html_table
+from .measurements import Results
 from .spaces import ESTIMATORS, MEASURES, NEIGHBOURS, RAW, RIDGE
 
 __all__ = ["Recommendation", "draw", "page", "recommend", "tables", "write_evaluation"]
@@ -26,14 +26,14 @@ _TITLES = {
     "held out": "Labels held out (setting II)",
 }
 _NOTES = {
-    "seen": "The spaces were learned from these labels, on other items.",
-    "held out": "No space has seen these labels: what it is worth for labels to come.",
+    "seen": "The methods were fitted on these labels, on other items.",
+    "held out": "No method was fitted on these labels: how well it works for new labels.",
 }
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The method and settings to take, as options of ``labelspan fit``, and why."""
+    """The recommended method and options of ``labelspan fit``, with reasons."""
 
     method: str
     options: Mapping[str, Any]
@@ -41,15 +41,15 @@ class Recommendation:
 
     @property
     def arguments(self) -> str:
-        """The options as one writes them in a shell."""
+        """The options as written in a shell."""
         return " ".join(f"--{name} {value}" for name, value in self.options.items())
 
 
 def recommend(evaluation: Evaluation) -> Recommendation:
-    """The space with the best mean of macro F1 and nDCG, over both settings.
+    """Recommend the method with the best mean of macro F1 and nDCG over both settings.
 
-    MLSI's own settings are taken unless others are better by more than the standard error of
-    the difference over folds.
+    The default hyperparameters of MLSI are kept unless the tuned ones are better by more than
+    the standard error of the difference over folds.
     """
     results = evaluation.results
     scores = {name: overall(results.only(method=name)) for name in results.distinct("method")}
@@ -58,25 +58,25 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     reasons = []
     if best == TUNED and not _surely_better(results, TUNED, "MLSI"):
         best = "MLSI"
-        reasons.append("Other settings of MLSI were tried, and none was better for sure.")
-    told = ", ".join(f"{name} {scores[name]:.3f}" for name in (RAW, "LSI") if name in scores)
+        reasons.append("Tuned hyperparameters of MLSI were not significantly better.")
+    others = ", ".join(f"{name} {scores[name]:.3f}" for name in (RAW, "LSI") if name in scores)
     reasons.insert(
         0,
-        f"{best} comes to {scores[best]:.3f}, against {told}: the mean of macro F1 and nDCG over "
-        "labels seen and held out.",
+        f"{best} scores {scores[best]:.3f}, compared with {others}: the mean of macro F1 and nDCG "
+        "over labels seen in training and held-out labels.",
     )
     if scores[RAW] >= scores[best]:
-        reasons.append("By that mean no space beats the raw features on this corpus.")
+        reasons.append("By this mean no method beats the raw features on this corpus.")
     if RIDGE in scores:
         apart = {
             setting: results.only(method=RIDGE, setting=setting).mean("nDCG")
             - results.only(method=best, setting=setting).mean("nDCG")
             for setting in SETTINGS
         }
-        said = " and ".join(
+        gaps = " and ".join(
             f"{gap:+.3f} for labels {setting}" for setting, gap in apart.items() if np.isfinite(gap)
         )
-        reasons.append(f"Ridge scores, the obvious shortcut, differ from it in nDCG by {said}.")
+        reasons.append(f"Ridge scores, a simple baseline, differ from it in nDCG by {gaps}.")
     if best == TUNED:
         assert evaluation.tuned is not None
         return Recommendation("MLSI", {"method": "mlsi", **evaluation.tuned}, reasons)
@@ -95,8 +95,8 @@ def _surely_better(results: Results, one: str, other: str) -> bool:
     return bool(gaps.mean() > gaps.std(ddof=1) / np.sqrt(gaps.size))
 
 
-def tables(evaluation: Evaluation) -> list[Table]:
-    """A table for each setting, and one of what was tried for MLSI."""
+def tables(evaluation: Evaluation) -> list[ReportTable]:
+    """Make a table for each setting, and one of the tuning of MLSI."""
     made = []
     for setting in SETTINGS:
         here = evaluation.results.only(setting=setting)
@@ -106,8 +106,8 @@ def tables(evaluation: Evaluation) -> list[Table]:
             cells = [f"{found.mean(name):.3f} ± {found.deviation(name):.3f}" for name in MEASURES]
             seconds = "-" if method == RAW else f"{found.mean('seconds'):.1f}"
             rows.append((method, f"{found.mean('dimensions'):,.0f}", *cells, seconds))
-        head = ("space", "dimensions", *(_AT.get(name, name) for name in MEASURES), "seconds")
-        made.append(Table(_TITLES[setting], head, rows, _NOTES[setting]))
+        head = ("method", "dimensions", *(_AT.get(name, name) for name in MEASURES), "seconds")
+        made.append(ReportTable(_TITLES[setting], head, rows, _NOTES[setting]))
     if evaluation.tried:
         best = sorted(evaluation.tried, key=lambda one: -one["score"])[:10]
         rows = [
@@ -115,16 +115,18 @@ def tables(evaluation: Evaluation) -> list[Table]:
             for one in best
         ]
         note = (
-            f"The best {len(rows)} of {len(evaluation.tried)} choices, on a part of the first "
+            f"The best {len(rows)} of {len(evaluation.tried)} candidates, on a part of the first "
             "fold's training items; the score is the mean of macro F1 and nDCG over labels seen "
-            "and held out."
+            "in training and held-out labels."
         )
-        made.append(Table("MLSI's settings", ("dimensions", "alpha", "beta", "score"), rows, note))
+        made.append(
+            ReportTable("Tuning of MLSI", ("dimensions", "alpha", "beta", "score"), rows, note)
+        )
     return made
 
 
 def draw(evaluation: Evaluation) -> Any:
-    """A panel for each measure, a line for each space; needs matplotlib."""
+    """Draw a panel for each measure with a line for each method; needs matplotlib."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     results = evaluation.results
@@ -156,16 +158,25 @@ def draw(evaluation: Evaluation) -> Any:
     return figure
 
 
-def page(evaluation: Evaluation, title: str, about: Sequence[str], picture: bytes | None) -> str:
-    """The report as one HTML file that needs no other."""
+def page(
+    evaluation: Evaluation,
+    title: str,
+    about: Sequence[str],
+    picture: bytes | None,
+    command: str = "labelspan fit CORPUS",
+) -> str:
+    """Write the report as one self-contained HTML file.
+
+    ``command`` reads the same corpus; the recommended options are added to it.
+    """
     advice = recommend(evaluation)
     body = [f"<h1>{escape(title)}</h1>", html_list([*about, *evaluation.facts.notes])]
     body.append("<h2>Recommended</h2>")
-    body.append(f"<p><code>labelspan fit CORPUS {escape(advice.arguments)}</code></p>")
+    body.append(f"<p><code>{escape(command)} {escape(advice.arguments)}</code></p>")
     body.append(html_list(advice.reasons))
-    body.append("<h2>Measured</h2>")
+    body.append("<h2>Measurements</h2>")
     if picture is not None:
-        body.append(html_picture(picture, "Each measure for each space"))
+        body.append(html_picture(picture, "Each measure for each method"))
     body += [html_table(table) for table in tables(evaluation)]
     body.append(html_list(_how(evaluation)))
     return html_page(title, body)
@@ -174,39 +185,47 @@ def page(evaluation: Evaluation, title: str, about: Sequence[str], picture: byte
 def _how(evaluation: Evaluation) -> list[str]:
     facts = evaluation.facts
     return [
-        f"{facts.folds} folds over the items with labels; the same for all spaces. In every fold "
-        f"{facts.held_out} of {facts.labels} labels, drawn anew, are held out.",
+        f"{facts.folds} folds over the items with labels, the same for all methods. In every fold "
+        f"{facts.held_out} of {facts.labels} labels, chosen at random, are held out.",
         f"nDCG@{NEIGHBOURS} and Jaccard@{NEIGHBOURS}: how well the labels of the nearest training "
-        "items, by cosine, agree with those of an item left out.",
-        "Macro and micro F1: labels predicted by ridge regression in the space, each for as large "
-        "a share of the items as carry it in training. Labels held out are learned on items "
-        "that the space has not seen.",
+        "items, by cosine, agree with those of a test item.",
+        "Macro and micro F1: labels predicted by ridge regression in the space, each for the same "
+        "share of the items as in training. For held-out labels the regression is fitted on "
+        "items that were not used to fit the method.",
         "Ridge scores: the predictions of a ridge regression of the labels, used as the space.",
-        "Numbers are means ± standard deviations over the folds. These differ in the labels held "
-        "out, so that deviations are larger than what separates spaces within a fold.",
-        "Seconds: to learn the space and to map all items, without counting words.",
+        "Numbers are means ± standard deviations over the folds. The folds hold out different "
+        "labels, so deviations are larger than the differences of methods within a fold.",
+        "Seconds: to fit the method and transform all items, without counting words.",
     ]
 
 
 def write_evaluation(
-    folder: Path, evaluation: Evaluation, title: str, about: Sequence[str]
+    folder: Path,
+    evaluation: Evaluation,
+    title: str,
+    about: Sequence[str],
+    command: str = "labelspan fit CORPUS",
 ) -> tuple[Path, bool]:
-    """Write ``report.html``, ``results.json`` and, where matplotlib is there, ``measures.png``.
+    """Write ``report.html``, ``results.json`` and, with matplotlib, ``measures.png``.
 
-    Gives the path of the report, and whether there is a picture.
+    Returns the path of the report, and whether there is a figure.
     """
     picture = _picture(evaluation)
     advice = recommend(evaluation)
     content = {
         "facts": asdict(evaluation.facts),
-        "recommended": {"options": dict(advice.options), "reasons": list(advice.reasons)},
+        "recommended": {
+            "command": f"{command} {advice.arguments}",
+            "options": dict(advice.options),
+            "reasons": list(advice.reasons),
+        },
         "tuned": evaluation.tuned,
         "tried": list(evaluation.tried),
         "records": list(evaluation.results.records),
     }
     files = {
         "results.json": json.dumps(content, indent=1).encode(),
-        "report.html": page(evaluation, title, about, picture).encode(),
+        "report.html": page(evaluation, title, about, picture, command).encode(),
     }
     if picture is not None:
         files["measures.png"] = picture

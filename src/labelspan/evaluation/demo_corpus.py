@@ -1,4 +1,4 @@
-"""A first look at the corpus that comes with the package: from texts and tags to an index."""
+"""The demo: fit, evaluate and search an index of the corpus that comes with the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._typing import Array
 from ..datasets.debtags import load_debtags
 from ..index import Hit, SemanticIndex
 from ..index.vectorizer import default_vectorizer
-from .spaces import RAW, Vectors, embed, judge_retrieval, judge_tagging, tagging_scores
+from .spaces import RAW, SplitVectors, embed, retrieval_measures, tagging_measures, tagging_scores
 
 __all__ = ["SEARCHES", "STEPS", "Demo", "Row", "run_demo"]
 
@@ -23,7 +23,7 @@ STEPS = ("reading", "learning the index", "counting words", RAW, "LSI", "MLSI", 
 
 @dataclass(frozen=True)
 class Row:
-    """How a space does on items it has not seen."""
+    """Measures of a method on items not used for training."""
 
     space: str
     dimensions: int
@@ -47,20 +47,20 @@ class Demo:
 
 
 def run_demo(progress: Callable[[str], None] | None = None, *, answers: int = 5) -> Demo:
-    """Fit an index on the training part, judge it on the test part, then add that part.
+    """Fit an index on the training part, add the test part, and evaluate on that.
 
     Parameters
     ----------
     progress : function or None, default=None
-        Told the name of each of :data:`STEPS` as it begins.
+        Called with the name of each of :data:`STEPS` when it begins.
     answers : int, default=5
-        How many items each search gives.
+        Number of items that each search returns.
 
     Returns
     -------
     Demo
     """
-    # At this size a second thread gains little, and costs much where the machine is busy.
+    # At this size a second thread gains little, and costs much on a busy machine.
     with threadpool_limits(1):
         return _run(progress or (lambda step: None), answers)
 
@@ -78,7 +78,7 @@ def _run(tell: Callable[[str], None], answers: int) -> Demo:
     vectorizer = default_vectorizer(len(train))
     features = vectorizer.fit_transform(train.texts)
     unseen = vectorizer.transform(test.texts)
-    mlsi = Vectors(index.vectors(train.ids), index.vectors(test.ids))
+    mlsi = SplitVectors(index.vectors(train.ids), index.vectors(test.ids))
     rows = []
     for method in (RAW, "LSI", "MLSI"):
         tell(method)
@@ -92,10 +92,10 @@ def _run(tell: Callable[[str], None], answers: int) -> Demo:
     return Demo(index, len(train), len(test), Y.shape[1], rows, hits, seconds)
 
 
-def _row(method: str, vectors: Vectors, Y: Array, truth: Array) -> Row:
+def _row(method: str, vectors: SplitVectors, Y: Array, truth: Array) -> Row:
     scores = tagging_scores(vectors.train, Y, vectors.test)
-    f1 = judge_tagging(truth, scores, Y.mean(axis=0))
-    near = judge_retrieval(vectors, truth, np.arange(len(Y)), Y)
+    f1 = tagging_measures(truth, scores, Y.mean(axis=0))
+    near = retrieval_measures(vectors, truth, np.arange(len(Y)), Y)
     return Row(
         "raw TF-IDF" if method == RAW else method,
         vectors.dimensions,

@@ -1,8 +1,8 @@
-"""The spaces that are compared on a corpus, and how each is judged.
+"""The methods that are compared on a corpus, and the measures of each.
 
-Every space is learned from some labels and judged twice, as in yu2005: by the labels that
-it was learned from (setting I) and by labels held out from it (setting II). It is used as an
-index uses it, by directions: vectors have length one.
+Every method is fitted on some of the labels and evaluated twice, as in yu2005: on the labels it
+was fitted on (setting I) and on held-out labels (setting II). As in an index, its vectors have
+length one.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = [
     "NEIGHBOURS",
     "RAW",
     "RIDGE",
-    "Vectors",
+    "SplitVectors",
     "embed",
-    "judge_retrieval",
-    "judge_tagging",
     "make_estimator",
+    "retrieval_measures",
     "ridge_scores",
+    "tagging_measures",
     "tagging_scores",
 ]
 
 MEASURES = ("macro F1", "micro F1", "nDCG", "Jaccard")
 NEIGHBOURS = 10
 RAW, RIDGE = "raw features", "ridge scores"
-# What `labelspan fit` can learn, by name.
+# The methods of `labelspan fit`, by name.
 ESTIMATORS: Mapping[str, Callable[..., Any]] = {
     "LSI": LSI,
     "MLSI": MLSI,
@@ -48,12 +48,12 @@ ESTIMATORS: Mapping[str, Callable[..., Any]] = {
     "HSL": HSL,
 }
 METHODS = (RAW, *ESTIMATORS, RIDGE)
-# The ridge of every regression of labels: rows have length one, in all spaces alike.
+# The regularization strength of every regression of labels: all rows have length one.
 ALPHA = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class SplitVectors:
     """Training and test rows in one space, of length one."""
 
     train: Any
@@ -61,27 +61,27 @@ class Vectors:
 
     @property
     def dimensions(self) -> int:
-        """The number of columns."""
+        """Number of columns."""
         return int(self.train.shape[1])
 
-    def first(self, count: int) -> Vectors:
-        """The leading dimensions alone, of length one again."""
-        return Vectors(unit_rows(self.train[:, :count]), unit_rows(self.test[:, :count]))
+    def first(self, count: int) -> SplitVectors:
+        """Keep only the leading dimensions, scaled to length one again."""
+        return SplitVectors(unit_rows(self.train[:, :count]), unit_rows(self.test[:, :count]))
 
 
 def make_estimator(method: str, dimensions: int | None, Y: Array, **params: Any) -> Any:
-    """An estimator by its name, with no more dimensions than the labels give it.
+    """Make an estimator by its name, with no more dimensions than the labels allow.
 
     Parameters
     ----------
     method : str
         One of ``ESTIMATORS``.
     dimensions : int or None
-        None keeps what the estimator keeps by default.
+        None is the default of the estimator.
     Y : array of shape (n, k)
         The labels; rows of -1 are unknown.
     **params
-        Further parameters, say ``alpha``.
+        Further parameters, for example ``alpha``.
     """
     if method not in ESTIMATORS:
         raise InvalidParameter(
@@ -91,57 +91,59 @@ def make_estimator(method: str, dimensions: int | None, Y: Array, **params: Any)
         return ESTIMATORS[method](dimensions, **params)
     known = Y[(Y >= 0).all(axis=1)]
     most = int(np.linalg.matrix_rank(known - known.mean(axis=0))) if len(known) else 0
-    # All of them, where there are no more: the estimator knows best how many those are.
+    # None keeps all of them: the estimator knows best how many there are.
     count = dimensions if dimensions is not None and dimensions < most else None
     return ESTIMATORS[method](count, **{"alpha": ALPHA, **params})
 
 
 def embed(
     method: str, train: Any, Y: Array, test: Any, dimensions: int | None, **params: Any
-) -> Vectors:
-    """Learn a space from training rows and map both parts to it."""
+) -> SplitVectors:
+    """Fit a method on training rows and map both parts to its space."""
     if method == RAW:
-        return Vectors(train, test)
+        return SplitVectors(train, test)
     if method == RIDGE:
-        return Vectors(*(unit_rows(part) for part in ridge_scores(train, Y, train, test)))
+        return SplitVectors(*(unit_rows(part) for part in ridge_scores(train, Y, train, test)))
     space = make_estimator(method, dimensions, Y, **params).fit(
         train, None if method == "LSI" else Y
     )
-    return Vectors(space_vectors(space, train), space_vectors(space, test))
+    return SplitVectors(space_vectors(space, train), space_vectors(space, test))
 
 
 def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:
-    """Scores of labels by ridge regression, above or below their means."""
+    """Return centred scores of the labels by ridge regression, for each part."""
     model = OPLS(alpha=ALPHA).fit(train, Y)
     return [model.label_scores(part) - model.label_means_ for part in parts]
 
 
 def tagging_scores(train: Any, Y: Array, test: Any) -> Array:
-    """Scores of labels for test rows by ridge regression, the same in every space.
+    """Score the labels of test rows by ridge regression, the same in every space.
 
-    A label that all training rows carry, or none, is scored by its mean.
+    A label that all or no training rows have gets its mean as score.
     """
     means = Y.mean(axis=0)
     scores = np.broadcast_to(means, (test.shape[0], Y.shape[1])).copy()
     varied = np.flatnonzero((means > 0) & (means < 1))
     if varied.size:
-        # Two columns at least: one alone would be read as classes.
+        # At least two columns: a single one would be read as classes.
         columns = np.resize(varied, max(2, varied.size))
         found = ridge_scores(train, Y[:, columns], test)[0]
         scores[:, columns] = found + means[columns]
     return scores
 
 
-def judge_tagging(Y: Array, scores: Array, shares: Array) -> dict[str, float]:
-    """F1 of scores, each label given to as large a share of the rows as it is said to have."""
+def tagging_measures(Y: Array, scores: Array, shares: Array) -> dict[str, float]:
+    """Return F1 of scores; each label is given to the share of rows in ``shares``."""
     found = f1_scores(Y, scores > threshold_by_share(scores, shares))
     return {"macro F1": found.macro, "micro F1": found.micro}
 
 
-def judge_retrieval(vectors: Vectors, test: Array, items: Any, train: Array) -> dict[str, float]:
-    """Whether the nearest training rows carry the labels of test rows.
+def retrieval_measures(
+    vectors: SplitVectors, test: Array, items: Any, train: Array
+) -> dict[str, float]:
+    """Measure whether the nearest training rows have the labels of test rows.
 
-    ``items`` are the training rows that may be found, with the labels ``train``.
+    ``items`` are the training rows that can be found, with the labels ``train``.
     """
     found = retrieval_at_k(
         vectors.test, test, vectors.train[items], train, min(NEIGHBOURS, len(items))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
-from .paper import Key, Record
+from ..evaluation.measurements import Record
+from .paper import Key
 
 __all__ = ["Done", "RecordFile", "job_name"]
 

@@ -11,9 +11,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import write_whole
+from ..datasets.files import write_whole
 from ..errors import InvalidInput, InvalidParameter
-from .paper import Paper, Part, Results, Scale
+from ..evaluation.measurements import Results
+from .paper import Paper, PaperPart, Scale
 from .records import Done, RecordFile
 from .report import Section, markdown, page
 from .runner import Job, Progress, plan, run_jobs, select
@@ -45,7 +46,7 @@ def load_paper(name: str) -> Paper:
     return paper
 
 
-def find_part(paper: str, part: str) -> Part:
+def find_part(paper: str, part: str) -> PaperPart:
     """A part by its paper's name and its own."""
     loaded = load_paper(paper)
     for one in loaded.parts:
@@ -109,7 +110,7 @@ def reproduce(
 
 def write_report(
     out: Path,
-    chosen: Sequence[tuple[Paper, Part]],
+    chosen: Sequence[tuple[Paper, PaperPart]],
     jobs: Sequence[Job],
     done: dict[str, Done],
     scale: Scale,
@@ -154,7 +155,7 @@ def write_report(
     return Report(out, verdicts)
 
 
-def _draw(part: Part, results: Results, path: Path) -> Path | None:
+def _draw(part: PaperPart, results: Results, path: Path) -> Path | None:
     if part.draw is None or not len(results):
         return None
     figure: Any = part.draw(results)

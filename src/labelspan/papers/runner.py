@@ -19,7 +19,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ..errors import LostWorkers
-from .paper import Key, Paper, Part, Record, Results, Scale
+from ..evaluation.measurements import Record, Results
+from .paper import Key, Paper, PaperPart, Scale
 from .records import Done, RecordFile, job_name
 
 __all__ = ["Job", "Progress", "plan", "run_jobs", "select"]
@@ -42,7 +43,7 @@ class Job:
         return job_name(self.paper, self.part, self.key)
 
 
-def plan(parts: Sequence[tuple[Paper, Part]], scale: Scale) -> list[Job]:
+def plan(parts: Sequence[tuple[Paper, PaperPart]], scale: Scale) -> list[Job]:
     """The jobs of some parts."""
     return [Job(paper.name, part.name, key) for paper, part in parts for key in part.jobs(scale)]
 
@@ -50,7 +51,7 @@ def plan(parts: Sequence[tuple[Paper, Part]], scale: Scale) -> list[Job]:
 def run_jobs(
     jobs: Sequence[Job],
     file: RecordFile,
-    find: Callable[[str, str], Part],
+    find: Callable[[str, str], PaperPart],
     *,
     data_home: Path | None = None,
     processes: int = 1,
@@ -85,7 +86,7 @@ def run_jobs(
 
 def _results(
     jobs: Sequence[Job],
-    find: Callable[[str, str], Part],
+    find: Callable[[str, str], PaperPart],
     data_home: Path | None,
     processes: int,
 ) -> Iterator[tuple[Job, Done]]:
@@ -135,7 +136,7 @@ def _end_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(find: Callable[[str, str], Part], job: Job, data_home: Path | None) -> Done:
+def _work(find: Callable[[str, str], PaperPart], job: Job, data_home: Path | None) -> Done:
     start = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

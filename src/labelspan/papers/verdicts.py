@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import InvalidInput
-from .paper import Results
+from ..evaluation.measurements import Results
 
 __all__ = ["Claim", "Verdict", "judge", "load_claims"]
 

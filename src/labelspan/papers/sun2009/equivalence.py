@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...solvers import LeastSquares
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below
 from .measures import centred_rank, gaps, leading_angle, worst
 from .subsets import FEATURES, METHODS, load_rows
@@ -69,7 +71,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
             yield record
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     measures = ("eigenvalue gap", "weights gap", "angle", "leading angle")
     rows = []
     for solver in results.distinct("solver"):
@@ -90,7 +92,7 @@ def _tables(results: Results) -> list[Table]:
         "of them, where the spectrum has a step behind it. In the figure, the condition can hold "
         "to the left of the dotted line."
     )
-    return [Table("Least squares against the eigenproblem", head, rows, note)]
+    return [ReportTable("Least squares against the eigenproblem", head, rows, note)]
 
 
 def _draw(results: Results) -> Any:
@@ -123,7 +125,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-EQUIVALENCE = Part(
+EQUIVALENCE = PaperPart(
     name="equivalence",
     title="least squares against the eigenproblem, with and without rank(X) = n - 1",
     jobs=_jobs,

@@ -14,8 +14,10 @@ from sklearn.svm import LinearSVC
 
 from ..._typing import Array
 from ...estimators.thin import ThinEstimator
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...metrics import mean_auc
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
 from .measures import centred_rank
 from .paper_solvers import DirectLeastSquares
@@ -116,7 +118,7 @@ def _decide(known: Array, label: Array, unseen: Array) -> Array:
     return np.asarray(LinearSVC(dual=False).fit(known, label).decision_function(unseen))
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for name in results.distinct("data"):
         here = results.only(data=name)
@@ -129,7 +131,7 @@ def _tables(results: Results) -> list[Table]:
             rows.append([str(train), conditions, *(_cell(cells, f, measure) for f in forms)])
         head = ["training rows", "rank(X) = n - 1", *forms]
         note = f"Mean {measure} and standard deviation over {len(here.distinct('seed'))} run(s)."
-        tables.append(Table(f"{method} on {name}", head, rows, note))
+        tables.append(ReportTable(f"{method} on {name}", head, rows, note))
     return tables
 
 
@@ -153,7 +155,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-FIGURE_1 = Part(
+FIGURE_1 = PaperPart(
     name="figure 1",
     title="eigenproblem and least squares by training size",
     jobs=_jobs,

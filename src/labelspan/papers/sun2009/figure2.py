@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...solvers import Solver
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
 from .measures import seconds
 from .paper_solvers import Factored
@@ -67,7 +69,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
         yield {"solver": name, "exponent": float(slope)}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for grows in results.distinct("grows"):
         here = results.only(grows=grows)
@@ -91,7 +93,9 @@ def _tables(results: Results) -> list[Table]:
             "Seconds, and in brackets times those of least squares in the same job; the exponent "
             "is the slope of log time against log size."
         )
-        tables.append(Table(f"{grows} grow, {fixed}", ["method", grows, *solvers], rows, note))
+        tables.append(
+            ReportTable(f"{grows} grow, {fixed}", ["method", grows, *solvers], rows, note)
+        )
     return tables
 
 
@@ -130,7 +134,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-FIGURE_2 = Part(
+FIGURE_2 = PaperPart(
     name="figure 2",
     title="time against features and against rows",
     jobs=_jobs,

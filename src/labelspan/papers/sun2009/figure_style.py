@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..paper import Results
+from ...evaluation.measurements import Results
 
 __all__ = ["STYLES", "curve", "legend_below"]
 

@@ -11,9 +11,9 @@ from scipy.linalg import orthogonal_procrustes
 
 from ..._typing import Array
 from ...estimators.thin import ThinEstimator
+from ...evaluation.measurements import Results
 from ...metrics import principal_angles
 from ...operators import as_operator
-from ..paper import Results
 
 __all__ = ["centred_rank", "gaps", "leading_angle", "seconds", "worst"]
 

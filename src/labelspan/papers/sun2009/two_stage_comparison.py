@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
+from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below
 from .measures import gaps, seconds, worst
 from .subsets import FEATURES, METHODS, load_rows
@@ -97,7 +99,7 @@ def _problems(results: Results) -> dict[str, Results]:
     return {name: Results(records) for name, records in found.items()}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     rows = []
     for name, here in _problems(results).items():
         for solver in here.distinct("solver"):
@@ -117,7 +119,7 @@ def _tables(results: Results) -> list[Table]:
         "within one job. With a penalty, the paper's least squares is another method than the "
         "penalised eigenproblem."
     )
-    return [Table("Two stages against both", head, rows, note)]
+    return [ReportTable("Two stages against both", head, rows, note)]
 
 
 def _draw(results: Results) -> Any:
@@ -155,7 +157,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-BEYOND = Part(
+BEYOND = PaperPart(
     name="beyond",
     title="two stages: exact without the rank condition",
     jobs=_jobs,

@@ -11,9 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ..._typing import Array
 from ...datasets import load
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
 from ...semi_supervised import DLEClassifier
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .face_methods import FacePCA, eigenfaces, fisherfaces, laplacianfaces
 
 __all__ = ["FIGURE_2"]
@@ -80,7 +82,7 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
         yield {"method": method, "error": float((named != truth).mean())}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for name in results.distinct("data"):
         here = results.only(data=name)
@@ -96,7 +98,7 @@ def _tables(results: Results) -> list[Table]:
             for method in here.distinct("method")
         ]
         head = ["error, %", *(f"{n} images" for n in sizes)]
-        tables.append(Table(f"{name}, images of each person for training", head, rows))
+        tables.append(ReportTable(f"{name}, images of each person for training", head, rows))
     return tables
 
 
@@ -133,7 +135,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-FIGURE_2 = Part(
+FIGURE_2 = PaperPart(
     name="figure 2",
     title="Error of face recognition against the number of training images",
     jobs=_jobs,

@@ -15,6 +15,8 @@ from sklearn.svm import SVC
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import LPP
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...graph import gaussian_graph, neighbor_graph
 from ...semi_supervised import (
     DLEClassifier,
@@ -23,7 +25,7 @@ from ...semi_supervised import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .penalty import PENALTY_SAID, penalty
 
 __all__ = ["TABLE_3", "TABLE_4"]
@@ -133,7 +135,7 @@ def _on_graphs(dimensions: int) -> dict[str, Callable[[Array, Array, Any], Array
     }
 
 
-def _tables(results: Results, *, printed: str) -> list[Table]:
+def _tables(results: Results, *, printed: str) -> list[ReportTable]:
     sets = results.distinct("data")
     tables = []
     for features in results.distinct("features"):
@@ -149,7 +151,7 @@ def _tables(results: Results, *, printed: str) -> list[Table]:
                     row.append("" if paper is None else f"{paper[SETS.index(name)]:.1f}")
                 rows.append(row)
             head = ["accuracy, %", *(cell for name in sets for cell in (name, "printed"))]
-            tables.append(Table(f"{features} features, {graph} graph", head, rows))
+            tables.append(ReportTable(f"{features} features, {graph} graph", head, rows))
     return tables
 
 
@@ -163,7 +165,7 @@ _SHARED = (
     PENALTY_SAID,
 )
 
-TABLE_3 = Part(
+TABLE_3 = PaperPart(
     name="table 3",
     title="Accuracy with a tenth of the rows labelled",
     jobs=_jobs,
@@ -171,7 +173,7 @@ TABLE_3 = Part(
     tables=partial(_tables, printed="table 3"),
     deviations=_SHARED,
 )
-TABLE_4 = Part(
+TABLE_4 = PaperPart(
     name="table 4",
     title="Accuracy with a tenth labelled and another twentieth labelled wrongly",
     jobs=_jobs,

@@ -14,10 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import LSI, MLSI
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, macro_precision, threshold_by_share
 from ...semi_supervised import MCGF, MLGF, MLLS, SMSE, DLEClassifier
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .penalty import PENALTY_SAID, penalty
 
 __all__ = ["TABLE_5"]
@@ -104,7 +106,7 @@ def _measured(Y: Array, given: Array, scores: Array) -> dict[str, float]:
     }
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for name in results.distinct("data"):
         here = results.only(data=name)
@@ -119,11 +121,11 @@ def _tables(results: Results) -> list[Table]:
             ]
             rows.append([method, "" if paper is None else f"{paper[column]:.1f}", *measured])
         head = ["%", "printed", "precision", "ranking AP", "macro F1", "micro F1"]
-        tables.append(Table(f"{name}, {SETS[name]} labels", head, rows))
+        tables.append(ReportTable(f"{name}, {SETS[name]} labels", head, rows))
     return tables
 
 
-TABLE_5 = Part(
+TABLE_5 = PaperPart(
     name="table 5",
     title="Several labels a row: average precision over five folds",
     jobs=_jobs,

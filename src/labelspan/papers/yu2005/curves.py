@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...estimators import LSI, MLSI
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...metrics import principal_angles
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .protocol import (
     COMMON,
     DATA,
@@ -102,7 +104,7 @@ def _primal_and_dual(corpus: Corpus, split: Split) -> Record:
     return {"angle": float(angles.max())}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for setting in SETTINGS:
         here = results.only(setting=setting)
@@ -112,12 +114,12 @@ def _tables(results: Results) -> list[Table]:
         ]
         runs = len(here.only(method="all features"))
         note = f"Mean ± standard deviation over {runs} run(s); K is the number of dimensions."
-        tables.append(Table(f"Setting {setting}", ("features", "K", *MEASURES), rows, note))
+        tables.append(ReportTable(f"Setting {setting}", ("features", "K", *MEASURES), rows, note))
     for name in results.distinct("data"):
         found = results.only(data=name)
         ours = (_number(found.mean(fact)) for fact in FACTS)
         facts = list(zip(FACTS, PRINTED[name], ours, strict=True))
-        tables.append(Table("The data", ("", "paper", "here"), facts))
+        tables.append(ReportTable("The data", ("", "paper", "here"), facts))
     return tables
 
 
@@ -136,8 +138,8 @@ def _draw(results: Results) -> Any:
     return draw_curves(results, ("all features", "LSI", "MLSI", "MLSI, ridge"))
 
 
-def _part(name: str, data: str, deviations: Sequence[str]) -> Part:
-    return Part(
+def _part(name: str, data: str, deviations: Sequence[str]) -> PaperPart:
+    return PaperPart(
         name=name,
         title=f"{DATA[data]}: all features, LSI and MLSI with linear SVMs (C = 100)",
         jobs=partial(_jobs, data),

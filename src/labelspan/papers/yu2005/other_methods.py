@@ -11,7 +11,9 @@ from sklearn.linear_model import RidgeCV
 
 from ..._typing import Array
 from ...estimators import CCA, HSL, LSI, MLSI, OPLS, tune
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
+from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi
 from .protocol import (
     COMMON,
@@ -86,7 +88,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
         yield {"method": "ridge scores", "most": "all", "K": Z.shape[1], **chosen, **scores}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for data in results.distinct("data"):
         for setting in SETTINGS:
@@ -101,7 +103,7 @@ def _tables(results: Results) -> list[Table]:
             head = ("method", "K", *MEASURES, "alpha", "beta")
             runs = len(here.only(method="all features"))
             note = f"Mean ± standard deviation over {runs} run(s); alpha and beta as chosen."
-            tables.append(Table(f"{DATA[data]}, setting {setting}", head, rows, note))
+            tables.append(ReportTable(f"{DATA[data]}, setting {setting}", head, rows, note))
     return tables
 
 
@@ -151,7 +153,7 @@ def _dots(axis: Any, found: Results, measure: str, place: int, colour: str) -> N
         )
 
 
-BEYOND = Part(
+BEYOND = PaperPart(
     name="beyond",
     title="other methods on the same splits, parameters chosen on the training data",
     jobs=_jobs,

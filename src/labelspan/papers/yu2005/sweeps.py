@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...estimators import LSI
+from ...evaluation.html_report import ReportTable
+from ...evaluation.measurements import Record, Results
 from ...metrics import principal_angles
-from ..paper import Key, Part, Record, Results, Scale, Table
+from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi
 from .protocol import COMMON, MEASURES, SETTINGS, fold_keys, judge, load_corpus, make_split, sized
 from .tables import STYLE, cell, line
@@ -63,7 +65,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
                 yield {"sweep": "gamma", "gamma": gamma, "K": count, **scores}
 
 
-def _tables(results: Results) -> list[Table]:
+def _tables(results: Results) -> list[ReportTable]:
     tables = []
     for setting in SETTINGS:
         here = results.only(setting=setting)
@@ -78,7 +80,7 @@ def _tables(results: Results) -> list[Table]:
                 [f"{value:g}", str(count), *(cell(found, measure) for measure in MEASURES)]
                 for value, count, found in groups
             ]
-            tables.append(Table(f"Setting {setting}, {head}", (name, "K", *MEASURES), rows))
+            tables.append(ReportTable(f"Setting {setting}, {head}", (name, "K", *MEASURES), rows))
     return tables
 
 
@@ -109,7 +111,7 @@ def _draw(results: Results) -> Any:
     return figure
 
 
-FIGURE_3 = Part(
+FIGURE_3 = PaperPart(
     name="figure 3",
     title="Reuters: AUC of MLSI against beta and gamma, in both settings",
     jobs=_jobs,

@@ -7,7 +7,7 @@ from functools import partial
 from operator import add
 from typing import Any
 
-from ..paper import Results
+from ...evaluation.measurements import Results
 from .protocol import MEASURES, SETTINGS
 
 __all__ = ["STYLE", "cell", "draw_curves", "line"]
