@@ -1,22 +1,25 @@
 """Errors and warnings of labelspan.
 
     LabelspanError
-     +-- InvalidInput (ValueError)        what came in cannot be used
+     +-- InvalidInput (ValueError)        the input cannot be used
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
      |    +-- InvalidFile                 a file is damaged, or not of its format
      |    +-- Mismatch                    two choices that do not fit each other
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
-     +-- MissingData (FileNotFoundError)  a data set is neither here nor to be had
+     +-- MissingData (FileNotFoundError)  a data set or an index was not found
      +-- Locked                           another writer has the index open
      +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
 
-Every message is one sentence or two: the parameter, what came, what to do.
+Every message is one or two sentences: what is wrong, what was given, what to do.
 """
 
-from sklearn.exceptions import ConvergenceWarning
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._convergence import NotConverged
 
 __all__ = [
     "InvalidFile",
@@ -55,11 +58,11 @@ class InvalidFile(InvalidInput):
 
 
 class Mismatch(InvalidInput):
-    """Two choices, say a solver and a form of MLSI, that do not go together."""
+    """Two choices, for example a solver and a form of MLSI, that cannot be combined."""
 
 
 class NotStreaming(Mismatch, AttributeError):
-    """``partial_fit`` is not there for these parameters, which need all rows at once."""
+    """``partial_fit`` is not available for these parameters, which need all rows at once."""
 
 
 class MissingData(LabelspanError, FileNotFoundError):
@@ -78,5 +81,11 @@ class LabelspanWarning(UserWarning):
     """Base of every warning of the package."""
 
 
-class NotConverged(LabelspanWarning, ConvergenceWarning):
-    """An iteration stopped before it reached its tolerance."""
+def __getattr__(name: str) -> Any:
+    # NotConverged is also a warning of scikit-learn, whose import takes over a second: an error
+    # message of the command does not wait for it.
+    if name != "NotConverged":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._convergence import NotConverged  # noqa: PLC0415
+
+    return NotConverged

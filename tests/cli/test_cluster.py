@@ -195,11 +195,11 @@ def test_what_the_index_refuses(client):
 
 
 def test_progress_tells_of_passes(monkeypatch, capsys):
-    from labelspan.cli.fit import _told_of_passes
+    from labelspan.cli.fit import _with_passes
 
     monkeypatch.setattr(drawn, "_SECONDS", -1.0)
-    with drawn.shown("learning") as told:
-        steps, on_pass = _told_of_passes(told)
+    with drawn.progress_bar("learning") as told:
+        steps, on_pass = _with_passes(told)
         steps(1, 5)
         on_pass("matmat")
         on_pass("rmatmat")
@@ -251,9 +251,9 @@ def test_nobody_answers(here, monkeypatch):
 
 def test_somebody_else_answers(cluster, client, here):
     with server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as web:
-        assert f"The server at {web} is not a Dask scheduler" in refused(web, here)
+        assert f"What answers at {web} is no Dask scheduler" in refused(web, here)
     worker = sorted(client.nthreads())[0]
-    assert f"The server at {worker} is a Worker, not a scheduler" in refused(worker, here)
+    assert f"What answers at {worker} is a Worker, and no scheduler" in refused(worker, here)
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "a b:1", "h:port"])
@@ -265,10 +265,7 @@ def test_a_scheduler_without_workers(here, monkeypatch):
     monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with started(0) as empty:
         said = refused(empty.scheduler_address, here)
-    assert (
-        f"has no workers; start some, for example with 'dask worker {empty.scheduler_address}'"
-        in said
-    )
+    assert f"has no workers; start some, say with 'dask worker {empty.scheduler_address}'" in said
 
 
 def test_without_the_extra(here, monkeypatch):
@@ -280,7 +277,7 @@ def test_an_index_that_is_there_comes_first(here):
     (here / "out").mkdir()
     (here / "out" / "file").write_text("x")
     result = run("fit", "corpus.jsonl", "-o", "out", "--scheduler", "nonsense")
-    assert "is no index; choose another --out" in result.stderr
+    assert "is not an index; choose another --out" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command on an index: search, tags, looks, maps, and every way to be refused."""
+"""The commands on an index: search, tag, info, axes, map, evaluate, demo, and their errors."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from labelspan.evaluation import demo_corpus as demonstration
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A corpus and its index, for verbs that only read."""
+    """A corpus and its index, for commands that only read."""
     folder = tmp_path_factory.mktemp("saved")
     (folder / "corpus.jsonl").write_text(as_lines(rows()))
     result = run("fit", folder / "corpus.jsonl", "-o", folder / "index", "--dimensions", 6)
@@ -81,7 +81,7 @@ def test_many_queries_from_standard_input(saved):
     assert shown.index("chess") < shown.index("paint")
 
 
-def test_texts_are_no_markup(here):
+def test_markup_in_texts_is_printed_as_it_is(here):
     items = [{**item, "body": f"[bold]{item['body']}[/bold] [/red]"} for item in rows()]
     (here / "a.jsonl").write_text(as_lines(items))
     assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
@@ -93,7 +93,7 @@ def test_texts_are_no_markup(here):
 def test_search_finds_nothing_and_says_so(saved):
     result = run("search", "-i", saved, "zzzz")
     assert result.exit_code == 0
-    assert "Nothing was found" in result.stdout
+    assert "Nothing found" in result.stdout
     assert json.loads(run("search", "-i", saved, "zzzz", "--json").stdout)["hits"] == []
 
 
@@ -102,13 +102,13 @@ def test_search_finds_nothing_and_says_so(saved):
     [
         (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
         (["search", "-i", "{saved}"], "give a text, items or labels"),
-        (["search", "-i", "{saved}", "-"], "Standard input holds no query."),
+        (["search", "-i", "{saved}", "-"], "Standard input is empty; give one query per line."),
         (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
         (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),
         (["search", "-i", "{saved}", "x", "--where", "year"], "--where must be KEY=VALUE"),
         (["search", "-i", "{saved}", "x", "--where", "a=1"], "No item has metadata 'a'"),
-        (["tag", "-i", "{saved}"], "Give a text to label"),
-        (["tag", "-i", "{saved}", "-"], "Standard input holds no text."),
+        (["tag", "-i", "{saved}"], "There is no text to tag; give one"),
+        (["tag", "-i", "{saved}", "-"], "Standard input is empty; give one text per line."),
         (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
         (["axes", "{saved}", "--axis", "99"], "there are axes 0 to 5, but 99"),
         (["info", "nowhere"], "There is no index in 'nowhere'"),
@@ -211,7 +211,7 @@ def test_map_draws_both(saved, here):
 
 @pytest.mark.parametrize(("package", "extra"), [("bokeh", "app"), ("matplotlib", "plot")])
 def test_map_says_what_to_install(package, extra, saved, here, monkeypatch):
-    # The verb has taken the name of its module.
+    # The command has taken the name of its module.
     module = sys.modules["labelspan.cli.map"]
     real = module.find_spec
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
@@ -292,7 +292,7 @@ def test_demo(here, small_demo, monkeypatch):
     assert len(SemanticIndex.load("demo.labelspan")) == 613
     before = (here / "demo.labelspan" / "manifest.json").read_bytes()
     again = run("demo")
-    assert "demo.labelspan was there and is as it was; --force writes it anew" in again.stdout
+    assert "demo.labelspan exists and was not changed; --force overwrites it" in again.stdout
     answer = json.loads(run("demo", "--json").stdout)
     assert (here / "demo.labelspan" / "manifest.json").read_bytes() == before
     assert [row["space"] for row in answer["rows"]] == ["raw TF-IDF", "LSI", "MLSI"]
@@ -303,7 +303,7 @@ def test_demo(here, small_demo, monkeypatch):
 
 # --- help ---------------------------------------------------------------------------------
 
-VERBS = [
+COMMANDS = [
     "demo",
     "fit",
     "search",
@@ -318,17 +318,17 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_with_an_example(verb):
-    result = run(verb, "--help")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name):
+    result = run(name, "--help")
     assert result.exit_code == 0
-    assert re.search(rf"[Ee]xample[^\n]*:[\s\S]*labelspan {verb}", result.stdout)
+    assert re.search(rf"[Ee]xample[^\n]*:[\s\S]*labelspan {name}", result.stdout)
 
 
-def test_the_help_names_every_verb():
+def test_the_help_names_every_command():
     shown = run("--help").stdout
-    for verb in (*VERBS, "data"):
-        assert re.search(rf"│ {verb} ", shown), verb
+    for name in (*COMMANDS, "data"):
+        assert re.search(rf"│ {name} ", shown), name
     assert "--install-completion" in shown
 
 

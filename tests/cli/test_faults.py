@@ -1,4 +1,4 @@
-"""The command under faults: no memory, no room, Ctrl-C, broken corpora; one sentence, clean."""
+"""The command under faults: no memory, a full disk, Ctrl-C, broken corpora."""
 
 import gzip
 import json
@@ -99,12 +99,12 @@ for more in (30, 60):
         resource.setrlimit(resource.RLIMIT_AS, (used + (more << 20),) * 2)
     code, said = command("fit", "large.jsonl", "-o", "new", setup=limited)
     # OpenBLAS has a sentence of its own, and ends the process itself.
-    assert code == 1 and said.startswith(("The memory is not enough", "OpenBLAS error: Memory"))
+    assert code == 1 and said.startswith(("There is not enough memory", "OpenBLAS error: Memory"))
     assert files() == before
     found[more] = said
 more = 20
 code, said = command("add", "large.jsonl", "-i", "index", "--replace", setup=limited)
-assert code in (0, 1) and (code == 0 or said.startswith("The memory is not enough")), said
+assert code in (0, 1) and (code == 0 or said.startswith("There is not enough memory")), said
 assert len(SemanticIndex.load("index")) == (24 if code else 3024)
 print(len(found))
 """
@@ -211,7 +211,7 @@ for args in (
         assert code == 130, (args, code, said)
         assert said == "Stopped; nothing half-written is left.", said
         assert [p for p in files() if p not in before and "generation" not in p] == [], files()
-# A server ends by Ctrl-C, and that is no failure.
+# Ctrl-C is the usual end of a server, and not an error.
 number = start("serve", "index", "--port", 0)
 reached("Serving")
 os.kill(number, signal.SIGINT)
@@ -243,7 +243,7 @@ while not (Path("part/results.jsonl").exists() and len(numbers("part")) > 2):
 os.kill(number, signal.SIGINT)
 code, said = finish(number)
 assert code == 130, (code, said)
-assert said == "Stopped; what is done is in part, and the same command goes on.", said
+assert said == "Stopped; finished results are in part, and the same command continues.", said
 early = numbers("part")
 assert not Path("part/report.html").exists()
 assert command(*options, "--out", "part")[0] == 0

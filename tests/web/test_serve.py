@@ -57,6 +57,8 @@ def test_the_command_takes_the_index_that_fit_made_where_none_is_named(tmp_path,
     result = run("--port", 0)
     assert result.exit_code == 1
     assert "There is no index in 'index.labelspan'" in result.stderr
+    for name in ("index.labelspan", "other"):
+        make_index(tmp_path / name)
     asked = []
     monkeypatch.setattr("labelspan.web.serve", lambda index, **options: asked.append(index))
     assert run().exit_code == 0

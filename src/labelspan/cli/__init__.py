@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from .. import __version__
-from .data import data
-from .demo import demo
-from .evaluate import evaluate
-from .failures import Verbs
-from .fit import add, fit
-from .inspect import axes, info
-from .map import corpus_map
-from .reproduce import reproduce
-from .search import search
-from .serve import serve
-from .tag import tag
+if TYPE_CHECKING:
+    from .commands import app
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="labelspan",
-    cls=Verbs,
-    help="Small spaces that labels inform.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-)
-# In the order in which a newcomer needs them.
-app.command()(demo)
-app.command()(fit)
-app.command()(search)
-app.command()(tag)
-app.command()(add)
-app.command()(evaluate)
-app.command("map")(corpus_map)
-app.command()(serve)
-app.command()(axes)
-app.command()(info)
-app.add_typer(data, name="data")
-app.command()(reproduce)
+
+def main() -> None:
+    """Run the command; this is what the script ``labelspan`` calls.
+
+    Ctrl-C during the imports ends it with the same message as later.
+    """
+    try:
+        from .commands import app  # noqa: PLC0415
+
+        app()
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped; nothing half-written is left.\n")
+        # What a shell gives for a command that Ctrl-C ended.
+        sys.exit(130)
 
 
-def _version(value: bool) -> None:
-    if value:
-        typer.echo(f"labelspan {__version__}")
-        raise typer.Exit
+def __getattr__(name: str) -> Any:
+    # Imported on first use, so that `main` is there before anything takes time.
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .commands import app  # noqa: PLC0415
 
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Small spaces that labels inform."""
+    return app

@@ -1,4 +1,4 @@
-"""What the verbs that read a corpus share: its argument, its options, and reading it."""
+"""What the commands that read a corpus share: its argument, its options, and reading it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .failures import standard_input
 
 if TYPE_CHECKING:
     from ..datasets.corpora import TaggedTexts
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 BUNDLED = "debtags"
-_PANEL = "How the corpus is read (guessed, and printed, where not said)"
+_PANEL = "How the corpus is read (guessed, and printed, if not given)"
 
 CorpusName = Annotated[
     str,
@@ -41,7 +43,7 @@ TextFields = Annotated[
     typer.Option(
         "--text",
         metavar="FIELD",
-        help="Field of the text; again for a further one.",
+        help="Field of the text; repeat for several fields.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -56,14 +58,12 @@ LabelField = Annotated[
 ]
 IdField = Annotated[
     str | None,
-    typer.Option(
-        "--ids", metavar="FIELD", help="Field of the items' names.", rich_help_panel=_PANEL
-    ),
+    typer.Option("--ids", metavar="FIELD", help="Field of the item ids.", rich_help_panel=_PANEL),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="What stands between labels in a string, say ';'. '' for one label an item.",
+        help="Separator between labels in a string, for example ';'. '' for one label per item.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -72,17 +72,17 @@ Format = Annotated[
     typer.Option(help="jsonl, json, csv, tsv, parquet, lines or folder.", rich_help_panel=_PANEL),
 ]
 NoLabels = Annotated[
-    bool, typer.Option("--no-labels", help="Read no labels.", rich_help_panel=_PANEL)
+    bool, typer.Option("--no-labels", help="Do not read labels.", rich_help_panel=_PANEL)
 ]
 EmptyIsNone = Annotated[
     bool,
     typer.Option(
         "--empty-is-none",
-        help="Items without labels are known to have none; otherwise theirs are unknown.",
+        help="Items without labels are known to have none; by default their labels are unknown.",
         rich_help_panel=_PANEL,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def read(
@@ -96,14 +96,14 @@ def read(
     no_labels: bool,
     empty_is_none: bool = False,
 ) -> TaggedTexts:
-    """Read a corpus, and say on stderr how it was read."""
+    """Read a corpus, and print on stderr how it was read."""
     from ..datasets.corpora import TaggedTexts, read_corpus  # noqa: PLC0415
 
     if corpus == BUNDLED and not Path(corpus).exists():
         from ..datasets.debtags import load_debtags  # noqa: PLC0415
 
         data = load_debtags()
-        note = "debtags, the programs of Debian that come with labelspan"
+        note = "debtags, the Debian programs that come with labelspan"
         unlabelled: list[list[str] | None] = [None] * len(data)
         found = TaggedTexts(
             corpus,
@@ -115,7 +115,7 @@ def read(
         )
     else:
         found = read_corpus(
-            typer.get_binary_stream("stdin") if corpus == "-" else corpus,
+            standard_input() if corpus == "-" else corpus,
             format=format,
             text=text,
             labels=labels,

@@ -1,4 +1,4 @@
-"""``labelspan data``: which data sets there are, what they are, and getting them."""
+"""``labelspan data``: list, describe and download data sets."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .failures import one_sentence
+from .failures import plain_errors
 
 if TYPE_CHECKING:
     from ..datasets import Card
 
 __all__ = ["data"]
 
-data = typer.Typer(name="data", help="Data sets: list, describe, get.", no_args_is_help=True)
+data = typer.Typer(name="data", help="List, describe and download data sets.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A name from `labelspan data list`.")]
 Home = Annotated[
@@ -35,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 @data.command("list")
 def list_sets(data_home: Home = None, as_json: AsJson = False) -> None:
-    """Name all data sets, with their sizes and where they can be had."""
+    """List all data sets, with their sizes and sources."""
     from ..datasets import card, names  # noqa: PLC0415
 
     cards = [card(name) for name in names()]
@@ -56,10 +56,10 @@ def list_sets(data_home: Home = None, as_json: AsJson = False) -> None:
 
 @data.command()
 def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
-    """Show the card of a data set: its size, origin, terms and citation."""
+    """Show the size, origin, terms and citation of a data set."""
     from ..datasets import card  # noqa: PLC0415
 
-    with one_sentence():
+    with plain_errors():
         described = _described(card(name), data_home)
     if as_json:
         typer.echo(json.dumps(described, indent=2))
@@ -75,13 +75,13 @@ def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
 
 @data.command()
 def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
-    """Get a data set into the folder, from a public source if need be, and check it."""
+    """Download a data set if it is not in the folder yet, and verify it."""
     from ..datasets import card, load  # noqa: PLC0415
     from ..datasets.obtain import find  # noqa: PLC0415
 
-    with one_sentence():
+    with plain_errors():
         one = card(name)
-        with Console(stderr=True).status(f"getting {name} ..."):
+        with Console(stderr=True).status(f"loading {name} ..."):
             loaded = load(name, data_home)
     found = find(one, data_home)
     path = None if found is None else str(found[0])
@@ -98,7 +98,7 @@ def _described(one: Card, data_home: Path | None) -> dict[str, Any]:
 
 
 def _state(one: Card, data_home: Path | None) -> str:
-    """Whether a set is here, or how it can come here."""
+    """Say whether a data set is in the folder, or where it comes from."""
     from ..datasets.obtain import find  # noqa: PLC0415
 
     found = find(one, data_home)

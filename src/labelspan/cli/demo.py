@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .corpus_argument import AsJson
-from .failures import one_sentence
-from .progress import shown
+from .failures import plain_errors
+from .progress import progress_bar
 from .search import hit_table
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _NEXT = (
-    ("search -i {out} --like gimp --explain", "programs like one, and why"),
+    ("search -i {out} --like gimp --explain", "programs similar to one, and why"),
     ("tag -i {out} 'A drawing program for vector graphics'", "tags for a text"),
     ("axes {out}", "what the dimensions mean"),
-    ("map {out}", "a picture of it all (first: pip install 'labelspan[plot,app]')"),
+    ("map {out}", "a map of all items (first: pip install 'labelspan[plot,app]')"),
     ("serve {out} --open", "explore it in a browser (the same extras)"),
-    ("evaluate debtags", "compare more spaces, in two minutes"),
-    ("fit YOURS.jsonl", "the same for a corpus of your own"),
+    ("evaluate debtags", "compare more methods, in two minutes"),
+    ("fit YOURS.jsonl", "the same for your own corpus"),
 )
 
 
@@ -37,25 +37,23 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the index.")] = Path(
         "demo.labelspan"
     ),
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over an index that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing index.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """See it work: learn an index from 4,899 tagged programs of Debian, judge it, search it.
+    """Try it out: fit an index on 4,899 tagged Debian programs, evaluate it and search it.
 
-    Three spaces are compared on programs that they have not seen: all words, LSI, which knows
-    the texts alone, and MLSI, which has learned from texts and tags. Needs no network.
+    Three representations are compared on programs not used for training: all words, LSI, which
+    learns from the texts only, and MLSI, which learns from texts and tags. Works offline.
 
     For example:
 
       labelspan demo
     """
-    with one_sentence():
+    with plain_errors():
         from ..evaluation.demo_corpus import SEARCHES, STEPS, run_demo  # noqa: PLC0415
 
-        with shown("demo") as told:
-            found = run_demo(lambda step: told(STEPS.index(step), len(STEPS)))
+        with progress_bar("demo") as report:
+            found = run_demo(lambda step: report(STEPS.index(step), len(STEPS)))
         there = (out / "manifest.json").is_file() and not force
         if not there:
             found.index.save(out)
@@ -73,15 +71,15 @@ def demo(
         return
     console = Console()
     console.print(
-        f"{found.train:,} programs of Debian with {found.labels} tags were learned from, "
-        f"{found.test:,} others are to be found and tagged.\n",
+        f"Trained on {found.train:,} Debian programs with {found.labels} tags, evaluated on "
+        f"{found.test:,} others.\n",
         highlight=False,
     )
     console.print(_table(found))
     for query, hits in zip(SEARCHES, found.hits, strict=True):
         console.print(Text(f"\nlabelspan search -i {out} {query}", style="bold"))
         console.print(hit_table(hits, found.index.labels))
-    kept = "was there and is as it was; --force writes it anew" if there else "is the index"
+    kept = "exists and was not changed; --force overwrites it" if there else "is the index"
     console.print(Text(f"\n{out} {kept}. {found.seconds:.0f} s in all. Next:\n"))
     for command, what in _NEXT:
         typer.echo(f"  # {what}\n  labelspan {command.format(out=out)}")
@@ -89,8 +87,8 @@ def demo(
 
 def _table(found: Demo) -> Table:
     table = Table(
-        title="Programs not seen in learning",
-        caption="F1: tags predicted. nDCG and Jaccard: tags of the ten nearest programs.",
+        title="Programs not used for training",
+        caption="F1: of predicted tags. nDCG and Jaccard: of the tags of the ten nearest programs.",
         title_justify="left",
         caption_justify="left",
     )

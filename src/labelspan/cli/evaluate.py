@@ -1,4 +1,4 @@
-"""``labelspan evaluate``: which space is best on one's own corpus."""
+"""``labelspan evaluate``: compare methods on a corpus."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ from .corpus_argument import (
     TextFields,
     read,
 )
-from .failures import one_sentence
-from .progress import shown
+from .failures import plain_errors
+from .progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..papers.paper import Table as Measured
+    from ..evaluation.html_report import ReportTable
 
 __all__ = ["evaluate"]
 
 
 def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     corpus: CorpusName,
-    folds: Annotated[int, typer.Option(help="Parts for cross-validation.", min=2)] = 3,
-    dimensions: Annotated[int, typer.Option(help="Dimensions of each space.", min=1)] = 100,
+    folds: Annotated[int, typer.Option(help="Number of folds for cross-validation.", min=2)] = 3,
+    dimensions: Annotated[
+        int, typer.Option(help="Number of dimensions of each method.", min=1)
+    ] = 100,
     held_out: Annotated[
-        float, typer.Option(help="Share of labels that spaces do not see.", min=0.05, max=0.95)
+        float, typer.Option(help="Share of the labels not used for training.", min=0.05, max=0.95)
     ] = 0.3,
     most: Annotated[
-        int, typer.Option(help="Of more items, draw so many at random.", min=20)
+        int, typer.Option(help="Maximum number of items; from more, a random sample.", min=20)
     ] = 6000,
     tune: Annotated[
-        bool, typer.Option("--tune/--no-tune", help="Also try other settings of MLSI.")
+        bool, typer.Option("--tune/--no-tune", help="Also tune the hyperparameters of MLSI.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="For all that is drawn at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
         "evaluation"
     ),
@@ -56,12 +58,12 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     empty_is_none: EmptyIsNone = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare spaces on your corpus, and recommend one: a table, a picture and a report.
+    """Compare methods on your corpus, and recommend one: tables, a figure and a report.
 
-    Raw features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are learned on
-    one part of the corpus and judged on another: how well they find items with the same
-    labels, and how well labels are predicted, for labels seen in learning and for others.
-    About two minutes for 5,000 texts.
+    Raw features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are fitted on
+    one part of the corpus and evaluated on another: how well they find items with the same
+    labels, and how well they predict labels, for labels used in training and for held-out
+    labels. Takes about two minutes for 5,000 texts.
 
     For example:
 
@@ -69,7 +71,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan evaluate debtags --no-tune --folds 2 --out quick
     """
-    with one_sentence():
+    with plain_errors():
         found = read(
             corpus,
             text=text,
@@ -87,7 +89,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             write_evaluation,
         )
 
-        with shown("comparing") as told:
+        with progress_bar("comparing") as report:
             result = run(
                 found.texts,
                 found.labels,
@@ -97,15 +99,24 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
                 most_items=most,
                 tune=tune,
                 random_state=seed,
-                progress=told,
+                progress=report,
             )
         facts = result.facts
         about = [
             f"{facts.items:,} items, {facts.labelled:,} of them with labels; {facts.labels:,} "
             f"labels, {facts.held_out:,} of them held out in each of {facts.folds} folds."
         ]
-        title = f"Spaces compared on {Path(found.name).name}"
-        report, pictured = write_evaluation(out, result, title, about)
+        title = f"Methods compared on {Path(found.name).name}"
+        options = {
+            "text": text,
+            "labels": labels,
+            "ids": ids,
+            "separator": separator,
+            "format": format,
+            "empty-is-none": empty_is_none,
+        }
+        command = f"labelspan fit {shlex.join([corpus, *_given(options)])}"
+        file, has_figure = write_evaluation(out, result, title, about, command)
         advice = recommend(result)
     if as_json:
         typer.echo((out / "results.json").read_text(encoding="utf-8"))
@@ -114,20 +125,32 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     for line in (*about, *facts.notes):
         console.print(Text(line))
     for table in tables(result)[:2]:
-        console.print(_shown(table))
+        console.print(_as_rich(table))
     console.print("[bold]Recommended[/bold]")
-    typer.echo(f"  labelspan fit {shlex.quote(corpus)} {advice.arguments}")
+    typer.echo(f"  {command} {advice.arguments}")
     for line in advice.reasons:
         console.print(Text(f"- {line}"))
-    typer.echo(f"The report: {report}")
-    if not pictured:
+    typer.echo(f"Report: {file}")
+    if not has_figure:
         typer.echo(
-            "It has no picture, for matplotlib is not installed; pip install 'labelspan[plot]'.",
+            "It has no figure because matplotlib is not installed; pip install 'labelspan[plot]'.",
             err=True,
         )
 
 
-def _shown(table: Measured) -> Table:
+def _given(options: dict[str, str | list[str] | bool | None]) -> list[str]:
+    """List the options that were given, as fit takes them."""
+    words = []
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value not in (None, False):
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name}", str(one)]
+    return words
+
+
+def _as_rich(table: ReportTable) -> Table:
     made = Table(
         title=table.title, title_justify="left", caption=table.note, caption_justify="left"
     )

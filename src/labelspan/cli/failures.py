@@ -1,4 +1,4 @@
-"""How a command fails: one sentence on stderr, and an exit code."""
+"""How a command fails: one message on stderr, and an exit code."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["STOPPED", "Verbs", "one_sentence"]
+__all__ = ["STOPPED", "CommandGroup", "plain_errors", "standard_input", "standard_lines"]
 
 # What a shell gives for a command that Ctrl-C ended.
 STOPPED = 130
 
 
 @contextmanager
-def one_sentence() -> Iterator[None]:
-    """Say an error or a warning of labelspan in its own words, without a traceback."""
-    # Imported here, so that --help does not wait for scikit-learn.
+def plain_errors() -> Iterator[None]:
+    """Print errors and warnings of labelspan as plain messages, without a traceback."""
+    # Imported here, so that --help does not wait for it.
     from ..errors import LabelspanError, LabelspanWarning  # noqa: PLC0415
 
-    def told(  # noqa: PLR0917 - as Python calls it
+    def show(  # noqa: PLR0917 - as Python calls it
         message: Warning | str,
         category: type[Warning],
         filename: str,
@@ -33,13 +33,18 @@ def one_sentence() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, LabelspanWarning):
-            typer.echo(f"Note: {message}", err=True)
+            from ..errors import NotConverged  # noqa: PLC0415
+
+            hint = ""
+            if issubclass(category, NotConverged):
+                hint = " (max_iter and tol are parameters of the estimators in Python.)"
+            typer.echo(f"Note: {message}{hint}", err=True)
         else:
             usual(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        warnings.showwarning = told
+        warnings.showwarning = show
         try:
             yield
         except LabelspanError as error:
@@ -47,11 +52,26 @@ def one_sentence() -> Iterator[None]:
             raise typer.Exit(1) from error
 
 
-class Verbs(TyperGroup):
-    """The verbs; what may end any of them at any moment is a sentence, too."""
+def standard_input() -> BinaryIO:
+    """Return standard input as bytes; raise an error where it is closed."""
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    if sys.stdin is None or sys.stdin.closed:
+        raise InvalidInput("Standard input is closed; give a file, or pipe data to the command.")
+    return typer.get_binary_stream("stdin")
+
+
+def standard_lines() -> list[str]:
+    """Return the lines of standard input."""
+    standard_input()
+    return typer.get_text_stream("stdin").read().splitlines()
+
+
+class CommandGroup(TyperGroup):
+    """All commands; Ctrl-C, a full disk and too little memory end each with one message."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb."""
+        """Run a command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -59,21 +79,30 @@ class Verbs(TyperGroup):
             raise typer.Exit(STOPPED) from None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Read the command line, and run what it says."""
+        """Parse the command line and run the command."""
+        _forget_unknown_width()
         try:
             return super().main(*args, **options)
         except OSError as error:
             _give_up_output()
             where = error.filename or "The output"
-            said = f"{where} cannot be written: {error.strerror or error}."
+            message = f"{where} cannot be written: {error.strerror or error}."
         except MemoryError:
-            said = (
-                "The memory is not enough for this; give fewer items, or fewer --dimensions. "
+            message = (
+                "There is not enough memory for this; give fewer items, or fewer --dimensions. "
                 "Nothing half-written is left."
             )
-        # Said here, where all that was held is free again.
-        typer.echo(said, err=True)
+        # Printed here, where all memory that was held is free again.
+        typer.echo(message, err=True)
         sys.exit(1)
+
+
+def _forget_unknown_width() -> None:
+    """Drop COLUMNS=0 and LINES=0, which mean an unknown size; rich would print nothing."""
+    for name in ("COLUMNS", "LINES"):
+        size = os.environ.get(name, "")
+        if size.isdecimal() and int(size) == 0:
+            del os.environ[name]
 
 
 def _give_up_output() -> None:

@@ -1,4 +1,4 @@
-"""``labelspan fit`` and ``labelspan add``: from a corpus to an index, and further items."""
+"""``labelspan fit`` and ``labelspan add``: make an index of a corpus, and add items to it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .corpus_argument import (
     TextFields,
     read,
 )
-from .failures import one_sentence
+from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, open_index
-from .progress import Told, shown
+from .progress import StepReport, progress_bar
 
 if TYPE_CHECKING:
     from ..datasets.corpora import TaggedTexts
@@ -36,7 +36,7 @@ __all__ = ["Method", "add", "fit"]
 
 
 class Method(StrEnum):
-    """The spaces that can be learned."""
+    """The methods that an index can be fitted with."""
 
     mlsi = "mlsi"
     lsi = "lsi"
@@ -48,25 +48,27 @@ class Method(StrEnum):
 def fit(  # noqa: PLR0917 - typer reads options from parameters
     corpus: CorpusName,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the index.")] = DEFAULT,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over an index that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing index.")] = False,
     method: Annotated[
         Method,
-        typer.Option(
-            help="What the space is learned by: mlsi from texts and labels, lsi from texts."
-        ),
+        typer.Option(help="Method: lsi learns from texts only, the others from texts and labels."),
     ] = Method.mlsi,
     dimensions: Annotated[
-        int | None, typer.Option(help="Dimensions of the space (default: 100).", min=1)
+        int | None,
+        typer.Option(
+            help="Number of dimensions (default: 100 for mlsi and lsi, all for the others).",
+            min=1,
+        ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Strength of the penalty; larger is smoother (default: 1).", min=0),
+        typer.Option(help="Regularization strength (default: 1; not for lsi).", min=0),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(help="mlsi: the labels' share, 0 to 1 (default: 0.5).", min=0, max=1),
+        typer.Option(
+            help="Weight of the labels, 0 to 1 (default: 0.5; only for mlsi).", min=0, max=1
+        ),
     ] = None,
     text: TextFields = None,
     labels: LabelField = None,
@@ -79,15 +81,15 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Learn the space on the workers of the Dask cluster whose scheduler has this "
-            "address, say tcp://host:8786; they need labelspan\\[dask].",
+            help="Fit on the workers of the Dask cluster with this scheduler, for example "
+            "tcp://host:8786; they need labelspan\\[dask].",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn an index from a tagged corpus, to search, tag, map and explore.
+    """Fit an index on a tagged corpus, to search, tag, map and explore.
 
-    The corpus needs a text for each item and, for most methods, labels for some of them.
+    Each item needs a text; all methods but lsi also need labels for some items.
 
     For example:
 
@@ -101,7 +103,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan fit papers.jsonl --scheduler tcp://host:8786
     """
-    with one_sentence(), ExitStack() as stack:
+    with plain_errors(), ExitStack() as stack:
         start = time.perf_counter()
         _check_out(out, force=force)
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
@@ -119,8 +121,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         from ..index import SemanticIndex  # noqa: PLC0415
 
         index = SemanticIndex(estimator=estimator)
-        with shown("learning") as told:
-            steps, on_pass = _told_of_passes(told)
+        with progress_bar("learning") as report:
+            steps, on_pass = _with_passes(report)
             index.fit(
                 found.texts,
                 found.labels,
@@ -150,14 +152,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         f"saved in {out} after {answer['seconds']:.0f} s."
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
-    typer.echo(f"Try: labelspan search{named} 'what you look for'", err=True)
+    typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
 
 
 def add(  # noqa: PLR0917
     corpus: CorpusName,
     index: IndexOption = DEFAULT,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Items take the place of those with the same ids.")
+        bool, typer.Option("--replace", help="Replace items that have the same ids.")
     ] = False,
     text: TextFields = None,
     labels: LabelField = None,
@@ -168,9 +170,9 @@ def add(  # noqa: PLR0917
     empty_is_none: EmptyIsNone = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add items to an index, all of them or, if anything fails, none.
+    """Add items to an index: all of them or, if anything fails, none.
 
-    They are placed in the space as it is; run fit again when much has changed.
+    The space is not learned again; run fit again when much has changed.
 
     For example:
 
@@ -178,7 +180,7 @@ def add(  # noqa: PLR0917
 
       labelspan add corrected.csv -i notes.labelspan --replace
     """
-    with one_sentence():
+    with plain_errors():
         found = read(
             corpus,
             text=text,
@@ -198,8 +200,8 @@ def add(  # noqa: PLR0917
             )
             if taken:
                 raise InvalidInput(
-                    f"{index} has an item {taken[0]!r} already, and {len(taken) - 1:,} others of "
-                    f"{found.name}; give --replace to put these in their place."
+                    f"{len(taken):,} items of {found.name} are in {index} already, for example "
+                    f"{taken[0]!r}; give --replace to replace them."
                 )
             opened.add(
                 found.texts,
@@ -216,12 +218,12 @@ def add(  # noqa: PLR0917
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
         typer.echo(json.dumps({**answer, "new_labels": new}, indent=2))
         return
-    said = f"{_counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
-    typer.echo(f"{said}; {index} now has {after:,}.")
+    line = f"{_counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
+    typer.echo(f"{line}; {index} now has {after:,}.")
     if new:
         typer.echo(
-            f"New in the index: {_counted(len(new), 'label')}, say {new[0]!r}; they can be "
-            "searched by, and are predicted after another fit.",
+            f"New in the index: {_counted(len(new), 'label')}, for example {new[0]!r}; search can "
+            "use them, and tag can after another fit.",
             err=True,
         )
 
@@ -232,59 +234,59 @@ def _counted(number: Any, what: str) -> str:
 
 @contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
-    """The client of a cluster; says on stderr what was found."""
+    """Connect to a cluster, and print on stderr what was found."""
     from ..operators.cluster.cluster_client import cluster_client  # noqa: PLC0415
 
     with cluster_client(scheduler) as client:
         workers = client.nthreads()
-        said = (
+        found = (
             f"{_counted(len(workers), 'worker')} with {_counted(sum(workers.values()), 'thread')}"
         )
-        typer.echo(f"  space learned by {said} at {scheduler}", err=True)
+        typer.echo(f"  fitting on {found} at {scheduler}", err=True)
         yield client
 
 
-def _told_of_passes(told: Told) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
-    """What is told of steps, and of the passes of workers over the rows that a step takes."""
+def _with_passes(report: StepReport) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
+    """Return functions to report steps, and the workers' passes over the rows within a step."""
     done, total, passes = 0, 0, 0
 
     def steps(ended: int, of: int) -> None:
         nonlocal done, total
         # Saving is a step, too.
         done, total = ended, of + 1
-        told(done, total)
+        report(done, total)
 
     def on_pass(name: str) -> None:
         nonlocal passes
         passes += 1
-        told(done, total, f"pass {passes} over the workers' rows ({name})")
+        report(done, total, f"pass {passes} over the workers' rows ({name})")
 
     return steps, on_pass
 
 
 def _prepare_search(out: Path) -> None:
-    """Build what approximate search in a large index needs, where usearch is installed."""
+    """Prepare approximate search in a large index, if usearch is installed."""
     from ..index import SemanticIndex  # noqa: PLC0415
     from ..index.ann import installed  # noqa: PLC0415
 
     if installed():
-        with SemanticIndex.load(out, verify=False) as saved, shown("linking neighbours") as told:
-            saved.prepare_search(progress=told)
+        with SemanticIndex.load(out, verify=False) as saved, progress_bar("linking") as report:
+            saved.prepare_search(progress=report)
 
 
 def _check_out(out: Path, *, force: bool) -> None:
-    """Refuse a folder that must not be written over, before any work is done."""
+    """Raise an error for a folder that must not be overwritten, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
     from ..index.store import strangers  # noqa: PLC0415
 
     there = (out / "manifest.json").is_file()
-    # What a fit left that was killed is no index, and does not bar the next one.
+    # What a killed fit left behind does not stop the next one.
     if not there and out.exists() and not (out.is_dir() and not strangers(out)):
-        raise InvalidInput(f"{str(out)!r} is there and is no index; choose another --out.")
+        raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
     if there and not force:
         raise InvalidInput(
-            f"There is an index in {str(out)!r} already; give --force to write over it, or "
-            "another --out."
+            f"There is an index in {str(out)!r} already; give --force to overwrite it, or "
+            "choose another --out."
         )
 
 
@@ -295,31 +297,31 @@ def _estimator(
     alpha: float | None,
     beta: float | None,
 ) -> Any:
-    """The estimator that was asked for."""
+    """Make the estimator, after checks whose messages name the options of the command."""
     from ..errors import InvalidLabels, Mismatch  # noqa: PLC0415
-    from ..evaluation.spaces import make_estimator  # noqa: PLC0415
-    from ..index.inputs import indicator, read_label_lists  # noqa: PLC0415
 
     if beta is not None and method is not Method.mlsi:
-        raise Mismatch(f"--beta is for --method mlsi, and means nothing to {method.value}.")
+        raise Mismatch(
+            f"--beta works only with --method mlsi, but --method {method.value} was given."
+        )
     if alpha is not None and method is Method.lsi:
-        raise Mismatch("--alpha means nothing to --method lsi.")
+        raise Mismatch("--alpha does not work with --method lsi; leave it out.")
     if method is not Method.lsi and not found.n_labelled:
         raise InvalidLabels(
-            f"{found.name}: --method {method.value} learns from labels, and no item has any; name "
-            "their field with --labels, or use --method lsi."
+            f"{found.name}: --method {method.value} needs labels, but no item has any; give their "
+            "field with --labels, or use --method lsi."
         )
     same = {tuple(sorted(own)) for own in found.labels if own is not None}
     if method is not Method.lsi and len(same) == 1 and len(found) > 1:
         raise InvalidLabels(
-            f"{found.name}: all items with labels have the same, which says nothing of them; name "
-            "another field with --labels, say --empty-is-none, or use --method lsi."
+            f"{found.name}: all labelled items have the same labels, so there is nothing to learn; "
+            "give another field with --labels, add --empty-is-none, or use --method lsi."
         )
-    given = {"alpha": alpha, "beta": beta}
-    lists = read_label_lists(found.labels, None, len(found), "fit")
-    return make_estimator(
-        method.value.upper(),
-        dimensions,
-        indicator(lists, found.label_names),
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    from .. import estimators  # noqa: PLC0415
+
+    params: dict[str, Any] = {}
+    if method is not Method.lsi:
+        params["alpha"] = 1.0 if alpha is None else alpha
+    if beta is not None:
+        params["beta"] = beta
+    return getattr(estimators, method.value.upper())(dimensions, **params)

@@ -1,9 +1,7 @@
-"""What the verbs that use a saved index share: naming it, opening it, completing its labels."""
+"""What the commands that use a saved index share: its argument, opening it, its labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,47 +10,60 @@ import typer
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["DEFAULT", "IndexArgument", "IndexOption", "complete_label", "found", "open_index"]
+__all__ = [
+    "DEFAULT",
+    "IndexArgument",
+    "IndexOption",
+    "check_index",
+    "complete_label",
+    "open_index",
+]
 
 DEFAULT = Path("index.labelspan")
 
 IndexOption = Annotated[
-    Path, typer.Option("--index", "-i", help="Folder of the index that `labelspan fit` made.")
+    Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
 ]
 IndexArgument = Annotated[
-    Path, typer.Argument(metavar="[INDEX]", help="Folder of the index that `labelspan fit` made.")
+    Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
 ]
 
 
-def open_index(path: Path, *, write: bool = False) -> SemanticIndex:
-    """Open an index; where there is none, say how to make one."""
-    from ..index import SemanticIndex  # noqa: PLC0415
-
-    with found(path):
-        return SemanticIndex.load(path, write=write)
-
-
-@contextmanager
-def found(path: Path) -> Iterator[None]:
-    """Where there is no index, say how to make one."""
+def check_index(path: Path) -> None:
+    """Raise an error that says how to make an index where there is none."""
     from ..errors import MissingData  # noqa: PLC0415
 
     try:
-        yield
-    except MissingData:
+        there = (path / "manifest.json").exists()
+    except OSError:
+        # Something is there that cannot be read; opening it says what.
+        there = True
+    if not there:
         raise MissingData(
             f"There is no index in {str(path)!r}; make one with `labelspan fit CORPUS --out "
-            f"{path}`, or name the folder of yours."
-        ) from None
+            f"{path}`, or give the folder of an existing one."
+        )
+
+
+def open_index(path: Path, *, write: bool = False) -> SemanticIndex:
+    """Open an index, which must exist."""
+    # Before the import: an error does not wait for scikit-learn.
+    check_index(path)
+    from ..index import SemanticIndex  # noqa: PLC0415
+
+    return SemanticIndex.load(path, write=write)
 
 
 def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
-    """For the shell: the labels of the index that begin, or go on, like this."""
+    """List the labels of the index that start with some characters, for the shell."""
     from ..errors import LabelspanError  # noqa: PLC0415
-    from ..index import SemanticIndex  # noqa: PLC0415
 
+    path = Path(ctx.params.get("index") or DEFAULT)
     try:
-        with SemanticIndex.load(ctx.params.get("index") or DEFAULT, verify=False) as index:
+        check_index(path)
+        from ..index import SemanticIndex  # noqa: PLC0415
+
+        with SemanticIndex.load(path, verify=False) as index:
             names = list(index.labels)
     except (LabelspanError, OSError):
         return []

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .corpus_argument import AsJson
-from .failures import one_sentence
+from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, open_index
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MOST_LABELS = 10
 
 
 def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
-    """Say what an index holds: its items, labels, dimensions, method and size.
+    """Describe an index: its items, labels, dimensions, method and size.
 
     For example:
 
@@ -32,7 +32,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
 
       labelspan info notes.labelspan --json
     """
-    with one_sentence(), open_index(index) as opened:
+    with plain_errors(), open_index(index) as opened:
         estimator = opened.space
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
         items = opened.items()
@@ -68,10 +68,10 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
     )
     found["metadata"] = ", ".join(found["metadata"])
     if cache.vectors:
-        said = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"
+        text = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"
     else:
-        said = f"none ({cache.reason})"
-    found["search_cache"] = said
+        text = f"none ({cache.reason})"
+    found["search_cache"] = text
     top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
     found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")
     for key, value in found.items():
@@ -82,11 +82,14 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
 def axes(
     index: IndexArgument = DEFAULT,
     axis: Annotated[
-        list[int] | None, typer.Option("--axis", help="This axis, counted from 0.", min=0)
+        list[int] | None,
+        typer.Option(
+            "--axis", help="Number of an axis, counted from 0; repeat for several.", min=0
+        ),
     ] = None,
-    first: Annotated[int, typer.Option(help="So many axes, the strongest first.", min=1)] = 10,
+    first: Annotated[int, typer.Option(help="Number of axes, the strongest first.", min=1)] = 10,
     number: Annotated[
-        int, typer.Option("--number", "-n", help="Words and labels at each end.", min=1)
+        int, typer.Option("--number", "-n", help="Number of words and labels at each end.", min=1)
     ] = 5,
     as_json: AsJson = False,
 ) -> None:
@@ -98,7 +101,7 @@ def axes(
 
       labelspan axes notes.labelspan --axis 3 --axis 7 -n 10
     """
-    with one_sentence(), open_index(index) as opened:
+    with plain_errors(), open_index(index) as opened:
         found = opened.axes(number, axis or range(min(first, opened.n_dimensions)))
     if as_json:
         answer = [

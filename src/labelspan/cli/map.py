@@ -10,12 +10,12 @@ from typing import Annotated, Any, BinaryIO
 import typer
 from rich.console import Console
 
-from .failures import one_sentence
-from .index_argument import DEFAULT, IndexArgument, open_index
+from .failures import plain_errors
+from .index_argument import DEFAULT, IndexArgument, check_index, open_index
 
 __all__ = ["corpus_map"]
 
-# What each kind of file is made by, and the extra that brings it.
+# The package that writes each type of file, and the extra that installs it.
 _NEEDS = {".png": ("matplotlib", "plot"), ".html": ("bokeh", "app")}
 
 
@@ -26,17 +26,17 @@ def corpus_map(
         typer.Option(
             "--out",
             "-o",
-            help="A .png picture or a .html page; again for both (default: map.png and map.html).",
+            help="A .png image or a .html page; repeat for both (default: map.png and map.html).",
         ),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(help="Above the map (default: the index's name).")
+        str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For the places of the points.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the layout.", min=0)] = 0,
 ) -> None:
-    """Draw all items of an index: those alike are near, colours and names are from labels.
+    """Draw a map of all items: similar items are close, labels give colours and region names.
 
-    The page needs no network: zoom, point at items, colour by any label, find by words.
+    The page works offline: zoom, hover over items, colour by any label, search by words.
 
     For example:
 
@@ -45,9 +45,10 @@ def corpus_map(
       labelspan map notes.labelspan --out notes.html --title "My notes"
     """
     files = out or [Path("map.png"), Path("map.html")]
-    with one_sentence():
+    with plain_errors():
         _check(files)
-        from .._files import write_whole  # noqa: PLC0415
+        check_index(index)
+        from ..datasets.files import write_whole  # noqa: PLC0415
         from ..display.corpus_map import CorpusMap  # noqa: PLC0415
 
         name = index.stem if title is None else title
@@ -60,7 +61,7 @@ def corpus_map(
 
 
 def _check(files: list[Path]) -> None:
-    """See that every file can be made, before any work is done."""
+    """Check that every file can be written, before any work is done."""
     from ..errors import InvalidParameter, MissingData  # noqa: PLC0415
 
     for path in files:

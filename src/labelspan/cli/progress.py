@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with the time left, or a line now and then."""
+"""Progress on stderr: a bar with the time left, or a line every half minute."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["Told", "shown"]
+__all__ = ["StepReport", "progress_bar"]
 
-# Where stderr is no terminal, a line as often as this.
+# Where stderr is not a terminal, a line as often as this.
 _SECONDS = 30.0
 
 
-class Told(Protocol):
-    """Takes how many of all steps are done and, of the one under way, what it is doing."""
+class StepReport(Protocol):
+    """Takes the number of steps done, the number of all steps, and the current activity."""
 
     def __call__(self, done: int, total: int, now: str = "") -> None: ...
 
 
 @contextmanager
-def shown(what: str) -> Iterator[Told]:
-    """A function to be told how many of all steps are done; ``what`` says what they are."""
+def progress_bar(what: str) -> Iterator[StepReport]:
+    """Show progress; give a function that is called after each step."""
     console = Console(stderr=True)
     columns = (
         TextColumn(what),
@@ -39,11 +39,11 @@ def shown(what: str) -> Iterator[Told]:
         task = bar.add_task(what, total=None, now="")
         last = time.monotonic()
 
-        def told(done: int, total: int, now: str = "") -> None:
+        def report(done: int, total: int, now: str = "") -> None:
             nonlocal last
             bar.update(task, completed=done, total=total, now=now)
             if not console.is_terminal and time.monotonic() - last > _SECONDS:
                 last = time.monotonic()
                 typer.echo(f"{what}: {done} of {total}" + (f", {now}" if now else ""), err=True)
 
-        yield told
+        yield report

@@ -1,4 +1,4 @@
-"""``labelspan reproduce``: the tables and figures of the papers, measured again."""
+"""``labelspan reproduce``: measure the tables and figures of the papers again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .data import Home
-from .failures import STOPPED, one_sentence
-from .progress import shown
+from .failures import STOPPED, plain_errors
+from .progress import progress_bar
 
 if TYPE_CHECKING:
     from ..papers.reproduction import Report
@@ -26,23 +26,24 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     paper: Annotated[
         str | None, typer.Argument(help="yu2005, sun2009 or wang2010; all three without it.")
     ] = None,
-    figure: Annotated[int | None, typer.Option(help="Run this figure alone.", min=1)] = None,
-    table: Annotated[int | None, typer.Option(help="Run this table alone.", min=1)] = None,
+    figure: Annotated[int | None, typer.Option(help="Run only this figure.", min=1)] = None,
+    table: Annotated[int | None, typer.Option(help="Run only this table.", min=1)] = None,
     repeats: Annotated[
-        int | None, typer.Option(help="Repeats of each case, in place of the usual number.", min=1)
+        int | None,
+        typer.Option(help="Number of repeats of each case, instead of the default.", min=1),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a few minutes.")] = False,
-    jobs: Annotated[int, typer.Option(help="Processes beside each other.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of parallel processes.", min=1)] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduction"),
     data_home: Home = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Fail where a claim that must hold does not.")
+        bool, typer.Option("--check", help="Exit with 1 if a claim that must hold does not.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
-    """Measure what the papers claim, and report claim by claim.
+    """Measure what the papers claim, and report the result of each claim.
 
-    Results are kept as they come: a run that was interrupted goes on where it stopped.
+    Results are saved as they come: the same command continues an interrupted run.
 
     Examples: `labelspan reproduce --quick --out try`, `labelspan reproduce wang2010 --table 3`.
     """
@@ -52,7 +53,7 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
     try:
-        with one_sentence(), shown("jobs") as progress:
+        with plain_errors(), progress_bar("jobs") as progress:
             report = run(
                 [paper] if paper else PAPERS,
                 out,
@@ -63,7 +64,9 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
                 progress=progress,
             )
     except KeyboardInterrupt:
-        typer.echo(f"Stopped; what is done is in {out}, and the same command goes on.", err=True)
+        typer.echo(
+            f"Stopped; finished results are in {out}, and the same command continues.", err=True
+        )
         raise typer.Exit(STOPPED) from None
     _print(report, as_json=as_json)
     if check and report.failed:
@@ -104,5 +107,5 @@ def _print(report: Report, *, as_json: bool) -> None:
     console = Console()
     console.print(shown)
     if len(run) < len(report.verdicts):
-        console.print(f"{len(report.verdicts) - len(run)} claim(s) were not touched by this run.")
+        console.print(f"{len(report.verdicts) - len(run)} claim(s) were not part of this run.")
     console.print(f"The report: {report.folder / 'report.html'}", soft_wrap=True)

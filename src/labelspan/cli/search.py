@@ -12,15 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from .corpus_argument import AsJson
-from .failures import one_sentence
+from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexOption, complete_label, open_index
 
 if TYPE_CHECKING:
-    from ..index import Explanation, Filter, Hit
+    from ..index import Explanation, Hit
 
 __all__ = ["hit_table", "search"]
 
-_FILTERS = "Which items may be found"
+_FILTERS = "Filters"
 _SHORT = 20
 
 
@@ -29,19 +29,22 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         list[str] | None,
         typer.Argument(
             metavar="WORDS",
-            help="Words to look for; - for one query a line of standard input.",
+            help="Words to search for; - reads one query per line from standard input.",
         ),
     ] = None,
     index: IndexOption = DEFAULT,
-    number: Annotated[int, typer.Option("--number", "-n", help="At most so many.", min=1)] = 10,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Maximum number of results.", min=1)
+    ] = 10,
     like: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Look for items like this one.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Find items similar to this one; repeat for several."),
     ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL",
-            help="Look for items that lie where this label does, labelled or not.",
+            help="Find items close to this label, whether they have it or not.",
             autocompletion=complete_label,
         ),
     ] = None,
@@ -73,18 +76,18 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         bool | None,
         typer.Option(
             "--approximate/--exact",
-            help="Ask a graph of neighbours, built where it is missing, or compare with every "
-            "item. By default a large index uses the graph that is there.",
+            help="Approximate nearest neighbours (built if missing), or a comparison with every "
+            "item. By default a large index is searched approximately if that is prepared.",
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say why each item was found.")
+        bool, typer.Option("--explain", help="Show why each item was found.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find items by meaning: those nearest to words, to items, to labels, or to all of these.
+    """Find items by meaning: the nearest to words, items, labels, or any combination.
 
-    With several queries on standard input, --json prints one object a line.
+    With several queries on standard input, --json prints one object per line.
 
     For example:
 
@@ -96,9 +99,14 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
 
       cat queries.txt | labelspan search - --json
     """
-    with one_sentence():
-        wanted = _filter(having, without, where)
+    with plain_errors():
+        metadata = _metadata(where)
         with open_index(index) as opened:
+            from ..index import Filter  # noqa: PLC0415
+
+            wanted = Filter(
+                labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata
+            )
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             # Together they cost little more than one.
@@ -117,21 +125,21 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
 
 
 def _queries(words: list[str] | None) -> list[str | None]:
-    """The lines of standard input, the words, or nothing but items and labels."""
+    """Return the lines of standard input, the words, or [None] if there are none."""
     from ..errors import InvalidInput  # noqa: PLC0415
 
     if words != ["-"]:
         return [" ".join(words) if words else None]
-    lines = typer.get_text_stream("stdin").read().splitlines()
+    lines = standard_lines()
     found: list[str | None] = [line.strip() for line in lines if line.strip()]
     if not found:
-        raise InvalidInput("Standard input holds no query.")
+        raise InvalidInput("Standard input is empty; give one query per line.")
     return found
 
 
-def _filter(having: list[str] | None, without: list[str] | None, where: list[str] | None) -> Filter:
+def _metadata(where: list[str] | None) -> dict[str, Any]:
+    """Read KEY=VALUE options as the metadata of a filter."""
     from ..errors import InvalidInput  # noqa: PLC0415
-    from ..index import Filter  # noqa: PLC0415
 
     metadata: dict[str, Any] = {}
     for pair in where or ():
@@ -140,7 +148,7 @@ def _filter(having: list[str] | None, without: list[str] | None, where: list[str
             raise InvalidInput(f"--where must be KEY=VALUE, but {pair!r} was given.")
         # On the command line all values are text; those of items may be numbers.
         metadata[key] = lambda own, value=value: str(own) == value
-    return Filter(labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata)
+    return metadata
 
 
 def _as_json(
@@ -175,7 +183,9 @@ def _print(
     if text is not None:
         console.print(Text(text, style="bold"))
     if not found:
-        console.print("Nothing was found: no word of the query is known, or the filter is narrow.")
+        console.print(
+            "Nothing found: no word of the query is known, or the filters are too strict."
+        )
         return
     console.print(hit_table(found, counts, reasons))
 
@@ -185,9 +195,9 @@ def hit_table(
     counts: Mapping[str, int],
     reasons: Sequence[Explanation] | None = None,
 ) -> Table:
-    """A table of hits: score, id, and below each other the text's beginning and the labels.
+    """Make a table of hits: score, id, the start of the text and the labels below it.
 
-    ``counts`` says how many items carry each label; rarer ones, which say more, come first.
+    ``counts`` is the number of items with each label; rarer labels, which say more, come first.
     """
     table = Table(box=None, show_header=False, pad_edge=False, expand=True)
     table.add_column(justify="right", no_wrap=True, min_width=4)
@@ -206,7 +216,7 @@ def hit_table(
 
 
 def _beginning(hit: Hit) -> str:
-    """The first line of a text, or more of it where that is short."""
+    """Return the first line of a text, or more of it where that is short."""
     first = hit.text.strip().partition("\n")[0].strip()
     return first if len(first) >= _SHORT else hit.snippet
 

@@ -1,4 +1,4 @@
-"""``labelspan serve``: look at an index in a browser."""
+"""``labelspan serve``: explore an index in a browser."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .failures import one_sentence
-from .index_argument import DEFAULT, IndexArgument, found
+from .failures import plain_errors
+from .index_argument import DEFAULT, IndexArgument, check_index
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -23,19 +23,21 @@ _NEEDED = ("starlette", "uvicorn", "jinja2", "bokeh")
 def serve(
     index: IndexArgument = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8000,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)
+    ] = 8000,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A further name that browsers may call this server by."),
+        typer.Option(help="A further host name of this server; repeat for several."),
     ] = None,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
     ] = False,
 ) -> None:
-    """Explore an index: search, items, map, axes, labels and tags, as pages and as JSON.
+    """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
-    Only this machine can reach it unless --host says otherwise; whoever reaches it can read
-    the whole index. Ctrl-C ends it.
+    Only this machine can connect unless --host says otherwise; whoever connects can read the
+    whole index. Ctrl-C stops it.
 
     For example:
 
@@ -49,14 +51,15 @@ def serve(
             count = len(snapshot.index)
         typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
         if not is_loopback(host):
-            typer.echo("Others on the network can reach and read this index.", err=True)
+            typer.echo("Others on the network can connect and read this index.", err=True)
         if browser:
             typer.launch(address)
 
-    with one_sentence():
+    with plain_errors():
         # Imported here and below, so that --help does not wait for them.
         from ..errors import MissingData  # noqa: PLC0415
 
+        check_index(index)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise MissingData(
@@ -66,6 +69,6 @@ def serve(
         from ..web.server import is_loopback  # noqa: PLC0415
 
         logging.basicConfig(level=logging.INFO, format="%(message)s")
-        # Ctrl-C is how it is meant to end.
-        with suppress(KeyboardInterrupt), found(index):
+        # Ctrl-C is the usual way to stop it.
+        with suppress(KeyboardInterrupt):
             run(index, host=host, port=port, allow_hosts=allow_host or (), started=started)

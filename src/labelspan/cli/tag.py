@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .corpus_argument import AsJson, Format, IdField, TextFields, read
-from .failures import one_sentence
+from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexOption, open_index
 
 if TYPE_CHECKING:
@@ -24,25 +24,30 @@ __all__ = ["tag"]
 def tag(  # noqa: PLR0917 - typer reads options from parameters
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="The text; - for one text a line of standard input."),
+        typer.Argument(
+            metavar="TEXT", help="The text; - reads one text per line from standard input."
+        ),
     ] = None,
     index: IndexOption = DEFAULT,
     corpus: Annotated[
         str | None,
-        typer.Option(metavar="CORPUS", help="Label the items of this file, folder or - instead."),
+        typer.Option(metavar="CORPUS", help="Tag the items of this file, folder or - instead."),
     ] = None,
-    number: Annotated[int, typer.Option("--number", "-n", help="At most so many.", min=1)] = 10,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
+    ] = 10,
     every: Annotated[
-        bool, typer.Option("--all", help="Also labels whose probability is below their threshold.")
+        bool,
+        typer.Option("--all", help="Also show labels with a probability below their threshold."),
     ] = False,
     text: TextFields = None,
     ids: IdField = None,
     format: Format = None,
     as_json: AsJson = False,
 ) -> None:
-    """Suggest labels for a text, or for many, with probabilities.
+    """Suggest labels, with probabilities, for one text or many.
 
-    With several texts, --json prints one object a line.
+    With several texts, --json prints one object per line.
 
     For example:
 
@@ -52,7 +57,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
 
       cat lines.txt | labelspan tag -
     """
-    with one_sentence():
+    with plain_errors():
         names, texts = _texts(words, corpus, text, ids, format)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
@@ -76,7 +81,7 @@ def _texts(
     ids: str | None,
     format: str | None,
 ) -> tuple[list[str], list[str]]:
-    """Texts with names: of a corpus, of lines, or the one on the command line."""
+    """Return ids and texts: of a corpus, of lines, or the one on the command line."""
     from ..errors import InvalidInput, Mismatch  # noqa: PLC0415
 
     if corpus is not None:
@@ -87,13 +92,15 @@ def _texts(
         )
         return list(found.ids), list(found.texts)
     if words == ["-"]:
-        lines = typer.get_text_stream("stdin").read().splitlines()
+        lines = standard_lines()
         texts = [line for line in lines if line.strip()]
         if not texts:
-            raise InvalidInput("Standard input holds no text.")
+            raise InvalidInput("Standard input is empty; give one text per line.")
         return [str(number) for number in range(1, len(texts) + 1)], texts
     if not words:
-        raise InvalidInput("Give a text to label, - for standard input, or --corpus FILE.")
+        raise InvalidInput(
+            "There is no text to tag; give one, - for standard input, or --corpus FILE."
+        )
     return ["text"], [" ".join(words)]
 
 
@@ -110,7 +117,7 @@ def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
     console = Console()
     if len(names) == 1:
         if not found[0]:
-            console.print("No label is probable enough; --all shows the likeliest.")
+            console.print("No label is above its threshold; --all shows the most probable ones.")
             return
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(justify="right")

@@ -12,21 +12,16 @@ __all__ = ["Laplacian", "degrees", "metric_form"]
 
 
 def degrees(graph: Operator) -> Array:
-    """Sum the weights at each vertex.
+    """The sum of the weights at each vertex.
 
     Parameters
     ----------
     graph : Operator
-        The weights, of shape (n, n).
+        Of shape (n, n).
 
     Returns
     -------
-    degrees : array of shape (n,)
-        The row sums, in float64.
-
-    See Also
-    --------
-    Laplacian : The Laplacian of the graph.
+    array of shape (n,)
 
     Examples
     --------
@@ -40,19 +35,14 @@ def degrees(graph: Operator) -> Array:
 
 
 class Laplacian(Operator):
-    """The Laplacian ``L = D - W`` of a graph, or ``I - D^-1/2 W D^-1/2`` where normalised.
+    """``L = D - W``, or ``I - D^-1/2 W D^-1/2`` where normalised.
 
     Parameters
     ----------
     graph : Operator
-        The weights W, for example of :func:`neighbor_graph`.
+        W; see :func:`neighbor_graph` and its like.
     normalized : bool, default=False
-        Whether to normalise; then a vertex without neighbours raises an error.
-
-    See Also
-    --------
-    degrees : The diagonal D.
-    neighbor_graph, gaussian_graph, label_graph : Make a graph.
+        A vertex without neighbours has no place in the normalised one, and is refused.
 
     Examples
     --------
@@ -90,7 +80,7 @@ class Laplacian(Operator):
 
 
 def metric_form(X: Operator, middle: Operator) -> Array:
-    """Compute ``X' M X`` in float64 for a symmetric operator M over the rows, by blocks.
+    """``X' M X`` in float64 for a symmetric operator M over the rows, a block at a time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of regression."""
+"""Measures for real targets."""
 
 from __future__ import annotations
 
@@ -12,28 +12,19 @@ __all__ = ["r_squared"]
 
 
 def r_squared(Y: Any, scores: Any) -> float:
-    r"""Compute the coefficient of determination over all columns.
+    """The share of the targets' variance that the scores explain, over all columns.
 
-    It differs from scikit-learn's ``r2_score(multioutput="variance_weighted")`` only for constant
-    columns of Y: their errors count here.
+    ``1 - |Y - scores|^2 / |Y - mean|^2``, which is scikit-learn's ``r2_score(multioutput=
+    "variance_weighted")`` but for columns of Y that do not vary: their errors count here.
+    0 where no column varies.
 
     Parameters
     ----------
-    Y : array of shape (n, k)
-        The targets.
-    scores : array of shape (n, k)
-        The predictions.
+    Y, scores : arrays of shape (n, k)
 
     Returns
     -------
     float
-        At most 1; 0 if all columns of Y are constant.
-
-    Notes
-    -----
-    With the mean :math:`\bar Y` of each column,
-
-    .. math:: R^2 = 1 - \|Y - \hat Y\|_F^2 / \|Y - \bar Y\|_F^2 .
 
     Examples
     --------

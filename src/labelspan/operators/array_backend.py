@@ -1,8 +1,8 @@
-"""Blocks of numbers on the host or on a device: what numpy and torch do differently.
+"""Blocks of numbers, on the host or on a device: the few things numpy and torch say differently.
 
 A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose
-blocks by the operations that both have, and use these functions for the rest. Small
-matrices, with one row or column per component or label, are always on the host in float64.
+blocks in the words that both know, and come here for the rest. Small matrices, whose
+sides are numbers of components and labels, always live on the host in float64.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ __all__ = [
 
 
 def is_tensor(block: Any) -> bool:
-    """Return whether a block is a torch tensor; never imports torch."""
+    """Whether a block is torch's; never imports torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(block, torch.Tensor)
 
 
 def on_host(block: Any) -> Array:
-    """Convert a block to a numpy array of the same precision."""
+    """The block as a numpy array, in the width it has."""
     return block.detach().cpu().numpy() if is_tensor(block) else np.asarray(block)
 
 
 def host(block: Any) -> Array:
-    """Convert a block to a numpy array in float64."""
+    """The block as a numpy array in float64."""
     return np.asarray(on_host(block), dtype=np.float64)
 
 
 def like(values: Any, block: Any) -> Array:
-    """Move numbers to the device of a block and convert them to its type."""
+    """Numbers moved to where a block is, in its width."""
     if is_tensor(block):
         import torch
 
@@ -60,7 +60,7 @@ def like(values: Any, block: Any) -> Array:
 
 
 def cast(block: Any, dtype: Any) -> Array:
-    """Convert a block to another dtype, on its device."""
+    """The block in another width, where it is."""
     changed: Array = (
         block.to(tensor_dtype(dtype)) if is_tensor(block) else block.astype(dtype, copy=False)
     )
@@ -68,7 +68,7 @@ def cast(block: Any, dtype: Any) -> Array:
 
 
 def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
-    """Join numpy arrays or tensors along an axis."""
+    """Blocks of one kind, joined."""
     if is_tensor(blocks[0]):
         import torch
 
@@ -78,7 +78,7 @@ def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
 
 
 def inner(left: Any, right: Any) -> Array:
-    """Return ``left.T @ right`` on the host, summed in the wider of the two types."""
+    """``left.T @ right`` on the host, summed in the wider of the two widths."""
     if is_tensor(left) != is_tensor(right):
         left, right = on_host(left), on_host(right)
     elif is_tensor(left) and left.dtype != right.dtype:
@@ -87,33 +87,33 @@ def inner(left: Any, right: Any) -> Array:
 
 
 def largest_entries(block: Any) -> Array:
-    """Return the entry of each column that is farthest from zero, on the host."""
+    """The entry of each column that is farthest from zero, on the host."""
     if is_tensor(block):
         return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
     return host(np.take_along_axis(block, np.abs(block).argmax(axis=0)[None], axis=0)[0])
 
 
 def column_norms(block: Any) -> Array:
-    """Return the Euclidean norm of each column, on the host."""
+    """The length of each column, on the host."""
     if is_tensor(block):
         return host(block.norm(dim=0))
     return np.asarray(np.linalg.norm(block, axis=0), dtype=np.float64)
 
 
 def sum_of_squares(block: Any) -> float:
-    """Return the squared Frobenius norm, summed in float64."""
+    """The squared Frobenius norm, summed in float64."""
     if is_tensor(block):
         return float(block.double().square().sum())
     return float(np.square(block, dtype=np.float64).sum())
 
 
 def width_of(block: Any) -> np.dtype[Any]:
-    """Return the dtype of a block as a numpy dtype."""
+    """The block's dtype, in numpy's words."""
     return np.dtype(str(block.dtype).removeprefix("torch."))
 
 
 def tensor_dtype(dtype: Any) -> Any:
-    """Return the torch dtype for a numpy dtype."""
+    """A numpy dtype in torch's words."""
     import torch
 
     return getattr(torch, np.dtype(dtype).name)

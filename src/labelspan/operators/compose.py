@@ -15,16 +15,12 @@ __all__ = ["HStack", "Product", "Scaled", "Sum", "VStack"]
 
 
 class Scaled(Composite):
-    """The scaled operator ``diag(rows) X diag(columns)``; either side may be left out.
+    """``diag(rows) X diag(columns)``; either side may be left out.
 
     Parameters
     ----------
     base : Operator
-        X.
-    rows : array of shape (n,) or None, default=None
-        One factor per row.
-    columns : array of shape (d,) or None, default=None
-        One factor per column.
+    rows, columns : arrays of shape (n,) and (d,), or None
 
     Examples
     --------
@@ -63,12 +59,11 @@ class Scaled(Composite):
 
 
 class HStack(Composite):
-    """Operators over the same rows side by side: ``[X_1, X_2, ...]``.
+    """``[X_1, X_2, ...]``, operators over the same rows side by side.
 
     Parameters
     ----------
     parts : sequence of Operator
-        At least one; all with the same number of rows.
 
     Examples
     --------
@@ -88,7 +83,7 @@ class HStack(Composite):
         self._slices = _consecutive([part.shape[1] for part in parts])
 
     def split(self, block: Array) -> list[Array]:
-        """Split the rows of a block by the part they belong to."""
+        """The rows of a block that belong to each part."""
         return [block[rows] for rows in self._slices]
 
     def _matmat(self, block: Array) -> Array:
@@ -106,12 +101,11 @@ class HStack(Composite):
 
 
 class VStack(Composite):
-    """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``.
+    """``[X_1; X_2; ...]``, operators over the same columns on top of each other.
 
     Parameters
     ----------
     parts : sequence of Operator
-        At least one; all with the same number of columns.
 
     Examples
     --------
@@ -145,14 +139,12 @@ class VStack(Composite):
 
 
 class Product(Composite):
-    """The product ``A X`` of two operators, applied one after the other and never formed.
+    """``A X``, one operator after another, never multiplied out.
 
     Parameters
     ----------
-    left : Operator
-        A, of shape (p, n).
-    right : Operator
-        X, of shape (n, d).
+    left, right : Operator
+        Of shapes (p, n) and (n, d).
 
     Examples
     --------
@@ -178,14 +170,13 @@ class Product(Composite):
 
 
 class Sum(Composite):
-    """The weighted sum ``a_1 X_1 + a_2 X_2 + ...`` of operators of one shape.
+    """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each.
 
     Parameters
     ----------
     parts : sequence of Operator
-        All of the same shape.
     weights : sequence of float
-        One number per part.
+        One a part.
 
     Examples
     --------

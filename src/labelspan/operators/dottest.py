@@ -1,4 +1,4 @@
-"""The dot test: whether the two products of an operator belong to the same matrix."""
+"""The dot-test: whether the two products of an operator belong to the same matrix."""
 
 from __future__ import annotations
 
@@ -11,27 +11,20 @@ __all__ = ["dottest"]
 
 
 def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
-    """Compute the relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
+    """Relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
 
-    It is zero up to rounding for a correct operator. Use it to test an operator of your own.
+    Zero up to rounding for a sound operator. Use it in the tests of one of your own.
 
     Parameters
     ----------
     operator : Operator
-        The operator to test.
     width : int, default=3
-        Number of columns of the blocks.
+        Columns of the blocks.
     seed : int, default=0
-        Seed of the random blocks.
 
     Returns
     -------
-    gap : float
-        Relative to the product of the norms.
-
-    See Also
-    --------
-    labelspan.checks.check_operator : Check all methods of an operator.
+    float
 
     Examples
     --------

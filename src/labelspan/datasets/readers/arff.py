@@ -1,4 +1,4 @@
-"""Multi-label ARFF files of MULAN and MEKA, dense and sparse."""
+"""ARFF files of MULAN and MEKA, dense and sparse, with several labels a row."""
 
 from __future__ import annotations
 

@@ -1,0 +1,191 @@
+"""How a command starts and fails: closed streams, odd terminals, Ctrl-C at any moment."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from _support.commands import one_sentence, run
+from _support.tagged import as_lines, formats, rows
+
+HEAVY = ("numpy", "scipy", "sklearn")
+
+
+def process(code, *args, shell=""):
+    """Run Python code as a process; ``shell`` redirects its streams."""
+    line = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-c", code, *args]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+
+
+COMMAND = "from labelspan.cli import main; main()"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "corpus.jsonl").write_text(as_lines(rows(24)))
+    result = run("fit", folder / "corpus.jsonl", "-o", folder / "index", "--dimensions", 3)
+    assert result.exit_code == 0, result.output
+    return folder / "index"
+
+
+# --- standard input -----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes streams")
+@pytest.mark.parametrize("name", ["fit", "add", "search", "tag", "evaluate"])
+def test_standard_input_that_is_closed(name, saved, here):
+    index = ["-i", str(saved)] if name in ("add", "search", "tag") else []
+    done = process(COMMAND, name, "-", *index, shell="<&-")
+    assert done.returncode == 1
+    assert done.stderr == ("Standard input is closed; give a file, or pipe data to the command.\n")
+    assert list(here.iterdir()) == []
+
+
+# --- the terminal -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", ["0", "00"])
+def test_a_terminal_without_a_width(columns, saved, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", "0")
+    for args, part in ((["search", "-i", saved, "chess"], "item"), (["--help"], "evaluate")):
+        done = process(COMMAND, *map(str, args))
+        assert done.returncode == 0
+        assert part in done.stdout
+
+
+# --- what is imported ---------------------------------------------------------------------
+
+IMPORTED = """
+import sys
+from labelspan.cli.commands import app
+try:
+    app(sys.argv[1:])
+finally:
+    print([name for name in ("numpy", "scipy", "sklearn") if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--version"],
+        ["serch", "chess"],
+        ["search", "chess", "-i", "nowhere"],
+        ["tag", "chess", "-i", "nowhere"],
+        ["tag"],
+        ["info", "nowhere"],
+        ["axes", "nowhere"],
+        ["map", "nowhere"],
+        ["map", "nowhere", "-o", "map.gif"],
+        ["serve", "nowhere"],
+        ["search", "chess", "--where", "year"],
+        ["search", "-n", "0"],
+    ],
+)
+def test_errors_do_not_wait_for_the_numerical_libraries(args, here):
+    done = process(IMPORTED, *args)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+# --- Ctrl-C -------------------------------------------------------------------------------
+
+INTERRUPTED = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+from labelspan.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize(
+    "name", ["typer", "rich.console", "labelspan.cli.fit", "labelspan.index", "sklearn.base"]
+)
+def test_ctrl_c_while_modules_are_imported(name, saved):
+    done = process(INTERRUPTED.format(name=name), "search", "-i", str(saved), "chess")
+    assert done.stderr == "Stopped; nothing half-written is left.\n"
+    assert done.returncode == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_while_the_server_starts(saved, monkeypatch):
+    uvicorn = pytest.importorskip("uvicorn")
+    pytest.importorskip("bokeh")
+    real = uvicorn.Config.get_loop_factory
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupted(self):
+        # After "Serving" is printed, and before the event loop handles signals.
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(self)
+
+    monkeypatch.setattr(uvicorn.Config, "get_loop_factory", interrupted)
+    result = run("serve", saved, "--port", 0)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("Serving 24 items at")
+    assert result.stderr.count("\n") == 1
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+# --- evaluate -----------------------------------------------------------------------------
+
+
+def recommended(result):
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("  labelspan fit")]
+    return line
+
+
+def test_the_recommended_command_reads_the_corpus_the_same_way(here):
+    import shlex
+
+    lines = [{"name": r["body"], "kinds": ", ".join(r["tags"]), "key": r["id"]} for r in rows(40)]
+    (here / "my corpus.jsonl").write_text(as_lines(lines))
+    options = ["--text", "name", "--labels", "kinds", "--separator", ",", "--ids", "key"]
+    options += ["--empty-is-none", "--format", "jsonl"]
+    small = ["--folds", 2, "--dimensions", 2, "--no-tune"]
+    result = run("evaluate", "my corpus.jsonl", *options, *small)
+    line = recommended(result)
+    assert "'my corpus.jsonl' --text name --labels kinds" in line
+    assert run(*shlex.split(line)[1:]).exit_code == 0
+    assert "--labels kinds" in (here / "evaluation" / "report.html").read_text()
+
+
+def test_evaluate_names_no_option_that_it_does_not_have(here, monkeypatch):
+    import warnings
+
+    from labelspan.errors import NotConverged
+    from labelspan.evaluation import comparison
+
+    formats(here)
+    real = comparison.embed
+
+    def warned(method, *args, **options):
+        if method == "CCA":
+            warnings.warn("CCA: it stopped; raise max_iter or tol.", NotConverged, stacklevel=1)
+        return real(method, *args, **options)
+
+    monkeypatch.setattr(comparison, "embed", warned)
+    result = run("evaluate", "a.csv", "--folds", 2, "--dimensions", 3, "--no-tune")
+    assert result.exit_code == 0, result.output
+    assert "max_iter" not in result.output
+    said = "CCA: 2 fit(s) stopped before convergence, so its numbers are approximate."
+    assert said in result.stdout
+    assert said in (here / "evaluation" / "report.html").read_text()
+
+
+# --- too many dimensions ------------------------------------------------------------------
+
+
+def test_more_dimensions_than_the_labels_allow(here):
+    formats(here)
+    said = one_sentence(run("fit", "a.jsonl", "--method", "opls", "--dimensions", 50))
+    assert "n_components=50 is too large" in said
