@@ -1,8 +1,11 @@
 """The explorer under hostile clients, on a socket: what is no HTTP, and those who dawdle."""
 
+import asyncio
+import inspect
 import json
 import logging
 import random
+import re
 import socket
 import time
 
@@ -194,6 +197,43 @@ def test_chunks_without_end_are_not_read_to_the_end(address):
     assert works(address)
 
 
+def test_a_body_may_have_a_limited_number_of_chunks(address, folder):
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
+    most = connections.MOST_CHUNKS
+    text = b"5\r\ntext=\r\n" + b"1\r\na\r\n" * (most - 1) + b"0\r\n\r\n"
+    assert parsed(send(address, head + text))[0] == 200
+    # 200,000 bytes are fewer than a body may have.
+    status, headers, body = parsed(send(address, head + b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n"))
+    assert status == 413
+    check_refusal(status, headers, body, str(folder))
+    assert f"at most {most:,} chunks" in json.loads(body)["error"]["message"]
+    assert headers[b"connection"] == b"close"
+    assert works(address)
+
+
+def test_chunks_of_a_body_that_is_not_read_are_counted_too(address):
+    head = b"GET /index.json HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    chunks = b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n"
+    answer = send(address, head + chunks + b"GET /index.json HTTP/1.1\r\n" + LAST)
+    assert answer.count(b"HTTP/1.1 ") <= 1, "the connection is closed before the second request"
+    assert works(address)
+
+
+def test_a_client_that_closes_its_sending_side_gets_its_answer(address):
+    one = b"GET /search.json?q=chess HTTP/1.1\r\n" + HOST + b"\r\n"
+    posted = b"POST /tag.json HTTP/1.1\r\n" + FORM.replace(b"Connection: close\r\n", b"")
+    posted += b"Content-Length: 10\r\n\r\ntext=chess"
+    for data, count in ((one, 1), (posted, 1), (one * 5 + posted, 6)):
+        with socket.create_connection(address, timeout=10) as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            while part := connection.recv(1 << 16):
+                answer += part
+        assert answer.count(b"HTTP/1.1 200 OK") == count
+        assert answer.endswith(b"]}"), "the last answer is complete"
+
+
 @pytest.mark.parametrize("method", [b"GET /index.json", b"POST /search", b"POST /nowhere"])
 def test_bodies_that_nobody_asked_for_are_thrown_away(address, method):
     body = b"a" * 100_000
@@ -360,3 +400,47 @@ def test_where_all_are_being_answered_the_next_is_told(folder, monkeypatch):
                 one.close()
         time.sleep(0.2)
         assert works(address)
+
+
+# --- uvicorn --------------------------------------------------------------------------------
+
+
+def test_uvicorn_has_what_the_connection_relies_on(folder):
+    """Fails when a new uvicorn renames or drops what ``web/connection.py`` extends or reads."""
+    import h11
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+    from uvicorn.server import ServerState
+
+    from labelspan.web.server import configure
+
+    own = {
+        name
+        for name, value in vars(connections.Connection).items()
+        if callable(value) and hasattr(H11Protocol, name) and not name.startswith("__")
+    }
+    assert own == {
+        *("connection_made", "connection_lost", "data_received", "eof_received"),
+        *("pause_writing", "resume_writing", "on_response_complete"),
+        *("send_400_response", "_unsupported_upgrade_warning"),
+    }
+
+    async def no_app(scope, receive, send):
+        raise AssertionError("nothing is sent")
+
+    async def look():
+        config = configure(no_app)
+        assert isinstance(config, uvicorn.Config)
+        return connections.Connection(config, ServerState(), {})
+
+    made = asyncio.run(look())
+    for name in ("app", "config", "conn", "connections", "cycle", "flow", "loop", "transport"):
+        assert hasattr(made, name), name
+    assert made.limit_concurrency is None
+    # uvicorn parses with the parser that counts chunks.
+    assert isinstance(made.conn, h11.Connection)
+    assert "self.conn.next_event()" in inspect.getsource(H11Protocol.handle_events)
+    for called in ("send_400_response", "on_response_complete", "_unsupported_upgrade_warning"):
+        assert inspect.getsource(H11Protocol).count(f"self.{called}") == 1, called
+    state = set(re.findall(r"self\.(\w+)", inspect.getsource(RequestResponseCycle.__init__)))
+    assert {"disconnected", "message_event", "more_body", "response_complete"} <= state
