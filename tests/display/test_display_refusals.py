@@ -72,7 +72,7 @@ def test_refusals_of_estimators(draw):
 
 def test_refusals_of_estimators_without_labels():
     model = LSI(2).fit(features("tall", 0))
-    with pytest.raises(Mismatch, match="this LSI has no label_loadings_, for it did not learn"):
+    with pytest.raises(Mismatch, match="this LSI has no label_loadings_, because it did not learn"):
         LabelMapDisplay.from_estimator(model)
     with pytest.raises(Mismatch, match="this LSI has no weights on labels"):
         LoadingsDisplay.from_estimator(model, show="labels")
@@ -98,7 +98,7 @@ def test_refusals_of_labels():
         EmbeddingDisplay(X[:, :2], np.eye(60)).plot(labels=range(11), several="rings")
     with pytest.raises(InvalidLabels, match="three columns or more, but Y holds classes with 4"):
         LabelMapDisplay.from_labels(classes(60, 0))
-    with pytest.raises(InvalidLabels, match="label 1 is carried by no row, and has no place"):
+    with pytest.raises(InvalidLabels, match="label 1 has no rows, and so no place"):
         LabelMapDisplay.from_labels(Y * [1, 0, 1, 1])
     model = OPLS(2).fit(X, Y)
     with pytest.raises(InvalidLabels, match="indicator with 4 columns, but holds indicator with 3"):
@@ -123,7 +123,7 @@ def test_other_refusals():
         SpectrumDisplay([]).plot()
     with pytest.raises(InvalidParameter, match="at least the sum of the eigenvalues, 3, but 2 was"):
         SpectrumDisplay([2, 1], total=2).plot()
-    with pytest.raises(Mismatch, match="total=9 has no meaning for eigenvalues that rise"):
+    with pytest.raises(Mismatch, match="total=9 has no meaning for increasing eigenvalues"):
         SpectrumDisplay([1, 2], total=9).plot()
     with pytest.raises(InvalidInput, match="nothing to draw; give features, labels or both"):
         LoadingsDisplay().plot()

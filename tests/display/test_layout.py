@@ -47,6 +47,17 @@ def test_the_same_places_every_time_and_on_any_number_of_threads():
     assert not np.array_equal(first, layout(vectors[::-1]))
 
 
+def test_no_straight_edges(monkeypatch):
+    """Points moved outside the frame used to be clipped to its sides."""
+    vectors, _ = clusters(3000, groups=40)
+    monkeypatch.setattr(module, "_SAMPLE", 200)
+    monkeypatch.setattr(module, "_SPREAD", 0.05)
+    for places in (layout(vectors), layout(np.repeat(vectors[:50], 4, axis=0))):
+        assert np.abs(places).max() == 1.0
+        # Only the outermost points touch a side.
+        assert (np.abs(places) == 1.0).sum() <= 4
+
+
 def test_only_directions_count():
     vectors, _ = clusters(120)
     longer = vectors * 2.0 ** np.arange(-2, 2).repeat(30)[:, None]

@@ -1,4 +1,4 @@
-"""Displays: pictures of computed arrays, in scikit-learn's manner."""
+"""Displays: plots of computed arrays, with the interface of scikit-learn's displays."""
 
 from .corpus_html import corpus_html
 from .corpus_map import CorpusMap, CorpusMapDisplay

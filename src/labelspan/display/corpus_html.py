@@ -1,4 +1,4 @@
-"""A corpus as a map in one HTML file, to be zoomed and searched; needs Bokeh."""
+"""Draw a map of a corpus as one HTML file that can be zoomed and searched; needs Bokeh."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .style import COLOURS, GREY
 
 __all__ = ["corpus_html"]
 
-# The names of the choices in the page that are no labels.
+# A choice of the menu that is not a label.
 _REGIONS = "the largest regions"
 _MOST_LABELS = 500
 _LABELS_SHOWN = 8
@@ -37,7 +37,7 @@ source.change.emit();
 
 
 def corpus_html(corpus_map: CorpusMap, title: str) -> str:
-    """A page with the map that needs no other file, and no network.
+    """Return a page with the map that needs no other file, and no network.
 
     Points can be zoomed and panned, coloured by any label, and searched by their ids and
     titles; the mouse over a point shows what it is.
@@ -45,11 +45,14 @@ def corpus_html(corpus_map: CorpusMap, title: str) -> str:
     Parameters
     ----------
     corpus_map : CorpusMap
+        The items with their places.
     title : str
+        The heading of the page.
 
     Returns
     -------
     str
+        HTML.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def _document(found: CorpusMap, title: str) -> Any:
         name="colour by",
     )
     find = TextInput(title="Find in ids and titles", width=260, name="find")
-    # Without mathematics: a dollar sign in a title is no reason to ask the network for a renderer.
+    # Without mathematics: for a dollar sign Bokeh would load a renderer from the network.
     note = Div(text=f"{count:,} items", align="end", disable_math=True)
     note.styles = {"padding-bottom": "6px"}
     arguments = {

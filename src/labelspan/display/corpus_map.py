@@ -1,4 +1,4 @@
-"""A corpus as a map: every item a point, coloured by label, with names of regions."""
+"""A map of a corpus: every item a point, coloured by label, with names of regions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ __all__ = ["CorpusMap", "CorpusMapDisplay"]
 # Yellow, the last, is too weak for names.
 _COLOURS = COLOURS[:-1]
 _NAME = 8.5
+_ITEMS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, eq=False)
 class CorpusMap:
-    """Places, names, titles and labels of all items, and the regions of the plane.
+    """Places, ids, titles and labels of all items, and the regions of the map.
 
     Attributes
     ----------
     points : array of shape (n, 2)
+        Places of the items, from -1 to 1.
     ids, titles : sequences of str
+        One entry per item.
     labels : sequence of sequences of str
-        Empty for an item whose labels are not known.
+        Labels of each item; empty if they are not known.
     regions : sequence of Region
+        Names for places of the map.
 
     Examples
     --------
@@ -50,21 +54,34 @@ class CorpusMap:
 
     @classmethod
     def from_index(cls, index: SemanticIndex, *, random_state: int = 0) -> Self:
-        """Lay out all items of an index; this takes a while for many."""
-        items = index.items()
-        points = layout(index.vectors([item.id for item in items]), random_state=random_state)
-        lists = [item.labels or () for item in items]
-        return cls(
-            points,
-            [item.id for item in items],
-            [item.title for item in items],
-            lists,
-            regions(points, lists),
-        )
+        """Lay out all items of an index; this takes a while for many.
+
+        Parameters
+        ----------
+        index : SemanticIndex
+            Fitted.
+        random_state : int, default=0
+            As in :func:`labelspan.display.layout.layout`.
+
+        Returns
+        -------
+        CorpusMap
+        """
+        ids = index.ids
+        points = layout(index.vectors(ids), random_state=random_state)
+        titles = dict(zip(ids, ids, strict=True))
+        labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
+        # In parts, so that a server reads items for requests in between. An item that a writer
+        # removes meanwhile keeps its id as title.
+        for start in range(0, len(ids), _ITEMS_AT_ONCE):
+            for item in index.items(ids[start : start + _ITEMS_AT_ONCE]):
+                titles[item.id], labels[item.id] = item.title, item.labels or ()
+        lists = list(labels.values())
+        return cls(points, ids, list(titles.values()), lists, regions(points, lists))
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many items carry each label, the most frequent first."""
+        """Return the number of items of each label, the most frequent first."""
         found: dict[str, int] = {}
         for own in self.labels:
             for label in own:
@@ -72,14 +89,14 @@ class CorpusMap:
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def colours(self) -> dict[str, str]:
-        """A colour for the labels of the largest regions, those of fewer items first."""
+        """Return a colour for the labels of the largest regions, the rarest label first."""
         largest = sorted(self.regions, key=lambda region: -region.count)[: len(_COLOURS)]
         counts = self.counts
         chosen = dict(zip((region.name for region in largest), _COLOURS, strict=False))
         return dict(sorted(chosen.items(), key=lambda entry: counts[entry[0]]))
 
     def point_colours(self) -> list[str]:
-        """For each item the colour of the rarest label that has one; else grey."""
+        """Return for each item the colour of its rarest label that has one, or grey."""
         colours = self.colours()
         return [
             next((colour for label, colour in colours.items() if label in set(own)), GREY)
@@ -93,12 +110,13 @@ class CorpusMapDisplay:
     Parameters
     ----------
     corpus_map : CorpusMap
+        The items with their places.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
     names_ : list of str
-        The regions whose names found room.
+        The regions whose names are shown.
 
     Examples
     --------
@@ -134,16 +152,19 @@ class CorpusMapDisplay:
         return cls(CorpusMap.from_index(index, random_state=random_state)).plot(**plot)
 
     def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
-        """Draw points, and the names of regions where none lies over another.
+        """Draw points, and the names of regions that do not overlap.
 
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
+            None makes a new figure.
         title : str or None, default=None
+            Title of the axes.
 
         Returns
         -------
         self
+            With ``ax_``, ``figure_`` and ``names_``.
         """
         from matplotlib.patheffects import withStroke  # noqa: PLC0415 - an optional dependency
 
@@ -153,7 +174,7 @@ class CorpusMapDisplay:
         ax = make_axes(ax, (10, 10))
         count = len(found.points)
         colours = np.array(found.point_colours())
-        # In a mixed order, so that no label hides another; grey ones below.
+        # In random order, so that no label hides another; grey ones below.
         order = np.random.default_rng(0).permutation(count)
         order = order[np.argsort(colours[order] != GREY, kind="stable")]
         size = float(np.clip(700 / np.sqrt(count), 2.0, 36))
@@ -188,7 +209,7 @@ class CorpusMapDisplay:
 
 
 def _free(ax: Any, texts: Sequence[Any]) -> list[bool]:
-    """Take away names that lie over one before them; gives which are left."""
+    """Remove names that overlap an earlier one; return which are left."""
     ax.figure.canvas.figure.draw_without_rendering()
     taken: list[Any] = []
     kept = []

@@ -1,4 +1,4 @@
-"""Rows in two dimensions of a space, coloured by their labels."""
+"""Draw rows in two dimensions of an embedding, coloured by their labels."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .style import (
 
 __all__ = ["EmbeddingDisplay"]
 
-# Above this many points a vector file that held each would be heavy.
+# Above this many points they are drawn as pixels, to keep vector files small.
 _RASTER = 1_000
 
 
 class EmbeddingDisplay:
     """Rows as points in two dimensions, coloured by class or by label.
 
-    Points become smaller and fainter the more there are, and are drawn in a mixed order, so
+    Points become smaller and fainter the more there are, and are drawn in random order, so
     that no class hides another. Rows without labels are grey.
 
     Parameters
@@ -109,8 +109,8 @@ class EmbeddingDisplay:
         check_fitted(owner, estimator)
         if not hasattr(estimator, "transform"):
             raise InvalidInput(
-                f"{owner}: this {type(estimator).__name__} has no transform, and maps no rows to a "
-                "space; give an estimator that does, or points to the class."
+                f"{owner}: this {type(estimator).__name__} has no transform, so it has no "
+                "embedding; give an estimator that does, or points to the class."
             )
         points, axis_names = plane(owner, np.asarray(estimator.transform(X)), components)
         if names is None and len(getattr(y, "shape", ())) == 2 and column_names(y) is None:
@@ -137,8 +137,8 @@ class EmbeddingDisplay:
             The labels that have a colour. None takes all, or the ten most frequent where
             there are more; of labels in an indicator the rarest is first.
         several : {"first", "rings"}, default="first"
-            How to draw a row that carries several: in the colour of the first in ``labels``
-            alone, or with a ring around it for each of the others.
+            How to draw a row with several labels: only in the colour of the first in
+            ``labels``, or with a ring around it for each of the others.
         size, alpha : float or None, default=None
             Area in square points, and opacity; None goes by the number of points.
         legend : bool, default=True
@@ -189,7 +189,7 @@ def _check_several(owner: str, several: str, groups: Groups | None) -> None:
 
 
 def _draw_rest(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> list[Any]:
-    """Rows without a colour, under the others."""
+    """Draw rows without a colour, under the others."""
     handles = []
     for code, grey, text in ((UNLABELLED, PALE, "unlabelled"), (OTHER, GREY, groups.rest)):
         rows = groups.codes == code
@@ -200,7 +200,7 @@ def _draw_rest(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) ->
 
 
 def _draw_groups(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> list[Any]:
-    """Rows with a colour, in a mixed order; one collection a marker."""
+    """Draw rows with a colour, in random order; one collection per marker."""
     order = np.random.default_rng(0).permutation(len(points))
     codes = groups.codes[order]
     for turn, marker in enumerate(MARKERS):
@@ -217,7 +217,7 @@ def _draw_groups(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) 
 
 
 def _draw_rings(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> None:
-    """Around a row, a ring for each label that it carries beside the first."""
+    """Draw around a row a ring for each of its labels except the first."""
     place = np.cumsum(groups.carried, axis=1) - 1
     width = 0.3 * np.sqrt(style["s"])
     for code in range(groups.names.size):

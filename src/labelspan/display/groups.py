@@ -1,4 +1,4 @@
-"""Which of the labels that have a colour each row carries."""
+"""Group rows by the labels that have a colour."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .style import COLOURS, MARKERS, check_names
 
 __all__ = ["OTHER", "UNLABELLED", "Groups", "group_rows"]
 
-# Codes of rows that carry none of the labels, and of rows of which that is not known.
+# Codes of rows that have none of the labels, and of rows whose labels are not known.
 OTHER, UNLABELLED = -1, -2
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows by the first of the labels that have a colour.
+    """Rows grouped by the first of their labels that has a colour.
 
-    ``codes`` counts into ``names``, or is ``OTHER`` or ``UNLABELLED``; ``carried`` has a
-    column for each name; ``rest`` says in words what the other rows are.
+    ``codes`` are positions in ``names``, or ``OTHER`` or ``UNLABELLED``; ``carried`` is an
+    indicator with one column per name; ``rest`` describes the other rows for the legend.
     """
 
     codes: Array
@@ -33,7 +33,7 @@ class Groups:
 
 
 def group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> Groups:
-    """Read ``y``, and sort the rows by the labels asked for."""
+    """Read ``y``, and group the rows by the requested labels."""
     found = read_labels(y, n_rows, owner, part=True)
     if found.kind == "targets":
         raise InvalidLabels(
@@ -54,10 +54,10 @@ def group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> Grou
 
 
 def _frequent(found: Labels) -> Array:
-    """The columns that have a colour where none were asked for: as many as there are colours."""
+    """Return the columns of the most frequent labels, as many as there are colours."""
     counts = found.values.sum(axis=0)[: found.names.size]
     most = np.sort(np.argsort(-counts, kind="stable")[: len(COLOURS)])
-    # A rare label would be lost under those it comes with.
+    # The rarest first, or it would be hidden by labels it occurs with.
     return most if found.kind == "classes" else most[np.argsort(counts[most], kind="stable")]
 
 

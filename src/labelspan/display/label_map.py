@@ -1,4 +1,4 @@
-"""The labels of a space as a map."""
+"""Draw the labels of an embedding as a map."""
 
 from __future__ import annotations
 
@@ -29,18 +29,21 @@ __all__ = ["LabelMapDisplay"]
 
 
 class LabelMapDisplay:
-    """Labels as points with names, those alike near each other.
+    """Labels as points with names, similar labels near each other.
 
-    Names are pushed outwards until none lies over a point or another name, those of frequent
-    labels first. A name without room is left out, and the title says how many there are.
+    Names are moved outwards until they overlap neither a point nor another name, those of
+    frequent labels first. A name without room is left out, and the title says how many are shown.
 
     Parameters
     ----------
     points : array of shape (k, 2)
+        Places of the labels.
     names : sequence of length k
+        Names of the labels.
     counts : array of shape (k,) or None, default=None
-        How many rows carry each label: the area of its point.
+        Number of rows of each label: the area of its point.
     axis_names : pair of str, default=("component 0", "component 1")
+        Labels of the axes of the plot.
 
     Attributes
     ----------
@@ -89,14 +92,14 @@ class LabelMapDisplay:
         ----------
         estimator : fitted estimator that learned from labels
         y : labels as in ``fit`` or None, default=None
-            To count the rows that carry each label; needed for ``place="means"``.
+            To count the rows of each label; needed for ``place="means"``.
         components : pair of int, "pca" or None, default=(0, 1)
             Two components, counted from 0, or the principal axes of the labels' loadings;
             None takes those where there are more than two components.
         place : {"loadings", "means"}, default="loadings"
             Loadings grow with the number of rows, so that rare labels gather in the middle.
-            "means" divides by that number: up to the scale of each axis, a label is then where
-            the rows that carry it are on average.
+            "means" divides by that number: up to the scale of each axis, a label is then at
+            the mean of its rows.
         names : sequence or None, default=None
             None takes the estimator's ``classes_``.
         **plot
@@ -111,8 +114,8 @@ class LabelMapDisplay:
         loadings = getattr(estimator, "label_loadings_", None)
         if loadings is None:
             raise Mismatch(
-                f"{owner}: this {type(estimator).__name__} has no label_loadings_, for it did not "
-                "learn from labels; use from_labels, or an estimator that did."
+                f"{owner}: this {type(estimator).__name__} has no label_loadings_, because it did "
+                "not learn from labels; use from_labels, or an estimator that did."
             )
         classes = estimator.classes_
         counts = None if y is None else _counts(owner, y, classes)
@@ -123,10 +126,10 @@ class LabelMapDisplay:
 
     @classmethod
     def from_labels(cls, Y: Any, *, names: Any = None, **plot: Any) -> Self:
-        """Place labels by how often they come together, without an estimator.
+        """Place labels by how often they occur together, without an estimator.
 
-        Classical scaling of :func:`labelspan.graph.label_correlation`: the squared distance
-        of two labels is twice what their correlation lacks to 1.
+        Classical multidimensional scaling of :func:`labelspan.graph.label_correlation`: the squared
+        distance of two labels is two times one minus their correlation.
 
         Parameters
         ----------
@@ -151,7 +154,7 @@ class LabelMapDisplay:
         counts = labels.values.sum(axis=0)
         if not counts.all():
             raise InvalidLabels(
-                f"{owner}: label {labels.names[counts.argmin()]} is carried by no row, and has "
+                f"{owner}: label {labels.names[counts.argmin()]} has no rows, and so "
                 "no place; leave out its column."
             )
         points, axis_names = scaling(label_correlation(labels.values))
@@ -159,14 +162,14 @@ class LabelMapDisplay:
         return cls(points, names, counts=counts, axis_names=axis_names).plot(**plot)
 
     def plot(self, ax: Any = None, *, n_names: int = 60, fontsize: float = FONT) -> Self:
-        """Draw.
+        """Draw the map.
 
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
-            Names are placed for the size that it has now: draw what else changes it before.
+            Names are placed for its present size: draw what else changes it before.
         n_names : int, default=60
-            How many labels are named, at most: the most frequent, or without counts those
+            Maximum number of labels that are named: the most frequent, or without counts those
             furthest from the middle.
         fontsize : float, default=9
             In points.
@@ -195,7 +198,7 @@ class LabelMapDisplay:
         ax.margins(0.12)
         if counts is not None:
             size_legend(ax, counts)
-        # The title has its line before names are placed: a new one would move the axes.
+        # The title is set before names are placed, because a new one would move the axes.
         ax.set_title(f"{len(points)} labels", fontsize=FONT)
         chosen = order[:n_names]
         self.texts_ = write_names(
@@ -221,7 +224,7 @@ def _placed(owner: str, table: Array, place: str, counts: Array | None) -> Array
 
 
 def _counts(owner: str, y: Any, classes: Array) -> Array:
-    """How many rows carry each label that an estimator knows."""
+    """Return the number of rows of each label that an estimator knows."""
     labels = read_labels(y, rows_of(y), owner, part=True)
     counts = labels.values.sum(axis=0)
     if labels.kind == "classes":

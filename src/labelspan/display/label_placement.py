@@ -1,4 +1,4 @@
-"""Names beside their points, none over another: each is pushed outwards until it is free."""
+"""Place names next to their points such that none overlaps another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .._typing import Array
 __all__ = ["spread", "write_names"]
 
 _DIRECTIONS = 16
-# A box is pushed by this many pixels before it is tried again, so many times in one go, and
-# by no more than this share of the diagonal: further off a name would belong to anything.
+# A box is moved by steps of this many pixels, this many steps at once, and by no more than this
+# share of the diagonal, because a name further off could belong to any point.
 _STEP, _TIMES, _FURTHEST = 3.0, 12, 0.3
 # In points: the room around a name, and how far it may be from its point without a line.
 _PAD, _NEAR = 1.5, 6.0
@@ -22,16 +22,16 @@ _PAD, _NEAR = 1.5, 6.0
 def spread(
     points: Array, radii: Array, sizes: Array, bounds: tuple[float, float, float, float]
 ) -> Array:
-    """Centres for boxes near points, such that no box meets a point or another box.
+    """Return centres for boxes near points, such that no box overlaps a point or another box.
 
-    Boxes are placed in the order given: each beside its point, if it can be on the side
-    away from the middle of all, and pushed outwards until it is free.
+    Boxes are placed in the given order: each next to its point, if possible on the side away
+    from the middle of all points, and moved outwards until it is free.
 
     Parameters
     ----------
     points : array of shape (n, 2)
     radii : array of shape (n,)
-        How far each point reaches.
+        Radius of each point.
     sizes : array of shape (k, 2)
         Widths and heights of the boxes, which belong to the first k points.
     bounds : tuple of four floats
@@ -60,7 +60,7 @@ def spread(
     centres = np.full((len(sizes), 2), np.nan)
     for i, size in enumerate(sizes):
         ways = circle[np.argsort(-circle @ outwards[i], kind="stable")]
-        # A box turns to its point the side, or the corner, that is nearest.
+        # The side or corner of the box that is nearest to its point touches it.
         beside = points[i] + np.clip(np.sqrt(2) * ways, -1, 1) * size / 2
         for start in range(0, steps.size, _TIMES):
             pushed = radii[i] + steps[start : start + _TIMES, None, None]
@@ -83,7 +83,7 @@ def _on_point(tries: Array, size: Array, points: Array, radii: Array) -> Array:
 
 
 def _on_box(tries: Array, size: Array, centres: Array, sizes: Array) -> Array:
-    # A box without room has NaN for its centre, and meets nothing.
+    # A box without room has NaN for its centre, and overlaps nothing.
     across, along = (
         np.abs(tries[:, None, axis] - centres[:, axis]) < (size[axis] + sizes[:, axis]) / 2
         for axis in range(2)
@@ -94,13 +94,13 @@ def _on_box(tries: Array, size: Array, centres: Array, sizes: Array) -> Array:
 def write_names(
     ax: Any, points: Array, radii: Array, names: Mapping[int, str], fontsize: float
 ) -> dict[int, Any]:
-    """Write names beside points; gives back the texts that found room.
+    """Write names next to points; return the texts that found room.
 
     ``radii`` are in typographic points; ``names`` are by the number of their point, in the
     order in which they are placed. Those far from their point have a line to it.
     """
     root = ax.figure.canvas.figure
-    # The places of things in pixels are known once the layout is done.
+    # Positions in pixels are known after the layout.
     root.draw_without_rendering()
     scale = root.dpi / 72
     rest = [number for number in range(len(points)) if number not in names]
@@ -128,7 +128,7 @@ def write_names(
             zorder=3,
             arrowprops=line if gap > _NEAR * scale else None,
         )
-        # Names fit themselves to the axes, not the axes to the names.
+        # Names must not change the size of the axes.
         texts[number].set_in_layout(False)
     return texts
 

@@ -1,4 +1,4 @@
-"""Items in the plane: where each lies, and names for the places where labels gather."""
+"""Lay out items in the plane, and name the places where labels are frequent."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from ..errors import InvalidInput, InvalidParameter
 
 __all__ = ["Region", "layout", "regions"]
 
-# So many points are laid out by t-SNE; more are placed among them.
+# Number of points laid out by t-SNE; further points are placed among them.
 _SAMPLE = 3000
 _PERPLEXITY = 30.0
-# Twice as many rounds, and a finer angle, cost twice the time and gain 0.0004 in trustworthiness.
+# Twice as many iterations, and a finer angle, double the time and gain 0.0004 in trustworthiness.
 _ROUNDS = 500
 _ANGLE = 0.7
-# A point that is placed goes by this many neighbours, and is spread by this much.
+# A further point is placed by this many neighbours, with noise of this standard deviation.
 _NEIGHBOURS = 5
 _SPREAD = 0.012
 _ROWS_AT_ONCE = 4096
 
-# Places are looked for on a grid of so many cells a side, in squares of these widths.
+# Regions are searched on a grid of _CELLS x _CELLS cells, in squares of these widths.
 _CELLS = 80
 _WIDTHS = (5, 9, 15)
 _LEAST_ITEMS = 4
-# A label must be that much more frequent in its place than anywhere; from the second on, no
-# more is asked for. What half of all items carry is a poor name for a place.
+# How much more frequent a label must be in its region than in all items; from the second value
+# on, more does not count. A label of half of all items is a poor name for a region.
 _LEAST_LIFT, _FULL_LIFT = 2.0, 8.0
-# Two places are one within the first; names have a height, and a width for each character.
+# Regions nearer than the first are one; names have a height, and a width per character.
 _APART, _HEIGHT, _WIDTH = 0.12, 0.05, 0.018
 
 
 @dataclass(frozen=True)
 class Region:
-    """A place where a label gathers, and how many of its items are there."""
+    """A place where a label is frequent, and the number of its items there."""
 
     name: str
     x: float
@@ -51,16 +51,17 @@ class Region:
 
 
 def layout(vectors: Any, *, random_state: int = 0) -> Array:
-    """Places in the plane for items, those alike near each other.
+    """Lay out items in the plane, similar items near each other.
 
-    Up to 3,000 items are laid out by t-SNE, which starts from their principal axes. Of more,
-    3,000 are drawn at random and laid out; each of the others goes to the weighted mean of
-    its five nearest among these, and a little aside, so that points stay apart.
+    Up to 3,000 items are laid out by t-SNE, which starts from their principal axes. Of more
+    items, a random sample of 3,000 is laid out; each of the others is placed at the weighted
+    mean of its five nearest in the sample, with a little noise to keep points apart.
 
     Parameters
     ----------
     vectors : array of shape (n, m)
-        Vectors of the items, say :meth:`SemanticIndex.vectors`; their directions count.
+        Vectors of the items, for example :meth:`SemanticIndex.vectors`; only their directions
+        matter.
     random_state : int, default=0
         The same number gives the same places.
 
@@ -91,11 +92,12 @@ def layout(vectors: Any, *, random_state: int = 0) -> Array:
     places[chosen] = laid
     places[others] = _placed(table[others], table[chosen], laid)
     places[others] += rng.normal(scale=_SPREAD, size=(others.size, 2))
-    return np.clip(places, -1.0, 1.0)
+    # Clipping would put all points outside on one straight line.
+    return _framed(places)
 
 
 def _read(vectors: Any) -> Array:
-    """Rows of length 1."""
+    """Return the rows scaled to length 1."""
     try:
         table = check_array(vectors, dtype=np.float32, ensure_min_samples=0, ensure_min_features=0)
     except (TypeError, ValueError) as error:
@@ -106,13 +108,13 @@ def _read(vectors: Any) -> Array:
 
 def _tsne(table: Array, rng: np.random.RandomState) -> Array:
     if len(table) < 4:
-        # Too few to tell neighbours from others: on a line, in the order they came.
+        # Too few for t-SNE: on a line, in their order.
         line = np.linspace(-1.0, 1.0, len(table)) if len(table) > 1 else np.zeros(len(table))
         return np.stack([line, np.zeros(len(table))], axis=1)
     centred = table - table.mean(axis=0, dtype=np.float64)
     gram = centred.T @ centred if len(table) >= table.shape[1] else centred @ centred.T
     if not np.any(np.abs(gram) > 1e-12):
-        # All the same: anywhere, but apart.
+        # All are the same: anywhere, but apart.
         return rng.normal(size=(len(table), 2))
     tsne = TSNE(
         perplexity=min(_PERPLEXITY, (len(table) - 1) / 3),
@@ -122,13 +124,13 @@ def _tsne(table: Array, rng: np.random.RandomState) -> Array:
         angle=_ANGLE,
         random_state=rng,
     )
-    # Sums over threads come in any order, and t-SNE makes much of the last digit.
+    # Sums over threads are not reproducible, and t-SNE amplifies the last digit.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(table), dtype=np.float64)
 
 
 def _principal_plane(centred: Array) -> Array:
-    """The two principal axes, as small as t-SNE wants its start."""
+    """Return the coordinates on two principal axes, scaled down to start t-SNE."""
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     plane = np.zeros((len(centred), 2))
     axes = min(2, sizes.size)
@@ -138,7 +140,7 @@ def _principal_plane(centred: Array) -> Array:
 
 
 def _framed(places: Array) -> Array:
-    """Centred, and scaled to lie from -1 to 1."""
+    """Centre places, and scale them to lie from -1 to 1."""
     if not len(places):
         return np.zeros((0, 2), dtype=np.float32)
     low, high = places.min(axis=0), places.max(axis=0)
@@ -147,22 +149,22 @@ def _framed(places: Array) -> Array:
 
 
 def _apart(places: Array, rng: np.random.RandomState) -> Array:
-    """Points that lie on an earlier one moved a little: items that are the same stay together."""
+    """Move points that coincide with an earlier one a little."""
     _, first = np.unique(places, axis=0, return_index=True)
     again = np.setdiff1d(np.arange(len(places)), first)
     moved = places.copy()
     moved[again] += rng.normal(scale=_SPREAD, size=(again.size, 2))
-    return np.clip(moved, -1.0, 1.0)
+    return _framed(moved) if again.size else moved
 
 
 def _placed(table: Array, known: Array, laid: Array) -> Array:
-    """Weighted means of the places of the nearest."""
+    """Return the weighted means of the places of the nearest."""
     parts = []
     for start in range(0, len(table), _ROWS_AT_ONCE):
-        likeness = table[start : start + _ROWS_AT_ONCE] @ known.T
-        near = np.argpartition(-likeness, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
-        values = np.take_along_axis(likeness, near, axis=1)
-        # A steep weight: the mean of two places far apart would be no place of its own.
+        similarity = table[start : start + _ROWS_AT_ONCE] @ known.T
+        near = np.argpartition(-similarity, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
+        values = np.take_along_axis(similarity, near, axis=1)
+        # A steep weight, because the mean of two places far apart is far from both.
         weights = np.exp(30.0 * (values - values.max(axis=1, keepdims=True)))
         weights /= weights.sum(axis=1, keepdims=True)
         parts.append((laid[near] * weights[..., None]).sum(axis=1))
@@ -172,25 +174,25 @@ def _placed(table: Array, known: Array, laid: Array) -> Array:
 def regions(
     positions: Any, label_lists: Sequence[Sequence[str] | None], *, most: int = 30
 ) -> list[Region]:
-    """Names for places of a layout, from the labels that gather there.
+    """Name places of a layout by the labels that are frequent there.
 
-    For every label the square is looked for that holds as many of its items and as few others
-    as can be had. Labels whose square is rich in them are kept, the best first; of labels in
-    one place, the one that fits it best.
+    For every label the square with many of its items and few others is searched. Labels that
+    are frequent in their square are kept, the best first; of labels in one place, the one that
+    fits best.
 
     Parameters
     ----------
     positions : array of shape (n, 2)
-        What :func:`layout` gave.
+        The result of :func:`layout`.
     label_lists : sequence of n sequences of str
         The labels of each item; None where they are not known.
     most : int, default=30
-        At most so many.
+        Maximum number of regions.
 
     Returns
     -------
     list of Region
-        The best first. ``count`` is the number of the label's items in its place.
+        The best first. ``count`` is the number of items of the label in its place.
 
     Examples
     --------
@@ -231,14 +233,14 @@ def regions(
 
 
 def _meet(one: Region, other: Region) -> bool:
-    """Whether two regions are in one place, or the name of one over that of the other."""
+    """Return whether two regions are in one place, or their names overlap."""
     x, y = abs(one.x - other.x), abs(one.y - other.y)
     width = _WIDTH * (len(one.name) + len(other.name)) / 2
     return bool(np.hypot(x, y) < _APART or (x < width and y < _HEIGHT))
 
 
 class _Grid:
-    """Counts of points in squares, around every cell of a grid."""
+    """Counts of points in squares around every cell of a grid."""
 
     def __init__(self, places: Array) -> None:
         self._places = places
@@ -255,7 +257,7 @@ class _Grid:
         return np.asarray(uniform_filter(counts, width, mode="constant") * width**2).round()
 
     def best(self, name: str, rows: Array) -> tuple[float, Region] | None:
-        """The square where a label gathers, with its worth; None where it is everywhere."""
+        """Return the best square for a label, with its score; None if there is none."""
         found: tuple[float, int, Any] | None = None
         for width, everything in zip(_WIDTHS, self._all, strict=True):
             own = self._sums(rows, width)

@@ -1,4 +1,4 @@
-"""The features and labels at both ends of an axis, as bars."""
+"""Draw the features and labels at both ends of an axis as bars."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _BAR_INCHES = 0.21
 class LoadingsDisplay:
     """Weights of the features and of the labels at both ends of an axis.
 
-    Features and labels have a panel each. The high end stands above, the low end below, with
-    the strongest entries outside.
+    Features and labels have a panel each. The high end is at the top, the low end at the
+    bottom, with the largest weights outside.
 
     Parameters
     ----------
     features, labels : Ends or None
-        What ``top_features`` and ``top_labels`` of an estimator gave; at least one of them.
+        Results of ``top_features`` and ``top_labels`` of an estimator; at least one of them.
     component : int, default=0
         The axis, for the title.
 
     Attributes
     ----------
     axes_ : list of matplotlib's axes, after :meth:`plot`
-        One a panel.
+        One per panel.
     ax_, figure_ : the first of them, and the figure
 
     Examples
@@ -76,9 +76,9 @@ class LoadingsDisplay:
         component : int, default=0
             The axis, counted from 0.
         n : int, default=10
-            How many entries at each end, at most.
+            Maximum number of entries at each end.
         show : {"features", "labels"} or None, default=None
-            One of the panels alone. None draws what the estimator has: no labels for LSI
+            Only one of the panels. None draws what the estimator has: no labels for LSI
             and LPP, no features with a kernel.
         feature_names, label_names : sequence or None, default=None
             None takes the names of ``fit``, or numbers.
@@ -116,7 +116,7 @@ class LoadingsDisplay:
         return cls(features, labels, component=component).plot(**plot)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the bars.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ def _bars(ax: Any, ends: Ends, tallest: int) -> None:
     places = np.arange(len(entries))
     colours = [_HIGH] * len(ends.high) + [_LOW] * len(ends.low)
     ax.barh(places, [entry.weight for entry in entries], color=colours, height=0.75)
-    # Bars are as thick in one panel as in the other.
+    # Bars have the same width in both panels.
     ax.set_ylim(tallest - 0.4, -0.6)
     inches = ax.get_window_extent().height / ax.figure.dpi
     font = float(np.clip(0.8 * 72 * inches / tallest, 4, FONT))

@@ -1,4 +1,4 @@
-"""The path of sparse loadings."""
+"""Draw the regularization path of sparse loadings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from .._typing import Array
 from ..estimators.path import LoadingsPath, TargetPath, loadings_path
 from ..estimators.thin import ThinEstimator
+from .style import make_axes
 
 __all__ = ["LoadingsPathDisplay"]
 
 
 class LoadingsPathDisplay:
-    """Weights of the features that enter first, against the penalty.
+    """Weights of the features that enter first, against the regularization strength.
 
     Parameters
     ----------
@@ -42,22 +43,63 @@ class LoadingsPathDisplay:
 
     @classmethod
     def from_path(cls, path: LoadingsPath, target: int = 0, **plot: Any) -> Self:
-        """Draw one target of a path."""
+        """Draw one target of a path.
+
+        Parameters
+        ----------
+        path : LoadingsPath
+            Result of :func:`labelspan.loadings_path`.
+        target : int, default=0
+            Number of the target.
+        **plot
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        LoadingsPathDisplay
+        """
         return cls(path.targets[target], path.names).plot(**plot)
 
     @classmethod
     def from_estimator(
         cls, estimator: ThinEstimator, X: Any, y: Any, *, target: int = 0, **plot: Any
     ) -> Self:
-        """Compute the path of a method, and draw one target of it."""
+        """Compute the path of an estimator, and draw one target of it.
+
+        Parameters
+        ----------
+        estimator : estimator that supports sparse loadings
+            It is not fitted or changed.
+        X : array or sparse matrix of shape (n, d)
+            Features.
+        y : array of shape (n,) or (n, k)
+            Labels.
+        target : int, default=0
+            Number of the target.
+        **plot
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        LoadingsPathDisplay
+        """
         return cls.from_path(loadings_path(X, y, estimator), target, **plot)
 
     def plot(self, ax: Any = None, *, n_features: int = 8) -> Self:
-        """Draw; features that enter first have a colour and a name."""
-        import matplotlib.pyplot as plt  # noqa: PLC0415
+        """Draw the path; features that enter first have a colour and a name.
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            None makes a new figure.
+        n_features : int, default=8
+            Number of features with a colour.
+
+        Returns
+        -------
+        self
+        """
+        ax = make_axes(ax, (7, 4.2))
         weights, alphas = self.path.weights, self.path.alphas
         shown = alphas > 0
         entered = np.where((weights != 0).any(axis=1), (weights != 0).argmax(axis=1), len(alphas))
@@ -68,7 +110,7 @@ class LoadingsPathDisplay:
         for feature in alive[:n_features]:
             ax.plot(alphas[shown], weights[feature, shown], lw=1.8, label=str(self.names[feature]))
         ax.axhline(0.0, color="0.6", lw=0.8)
-        ax.set(xscale="log", xlabel="penalty alpha", ylabel="weight")
+        ax.set(xscale="log", xlabel="regularization strength alpha", ylabel="weight")
         ax.invert_xaxis()
         if alive.size:
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

@@ -1,4 +1,4 @@
-"""Two dimensions of a space: two of its components, or its widest plane."""
+"""Choose two dimensions of an embedding: two components, or the two principal axes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["Components", "Plane", "plane", "read_points", "scaling"]
 
 Components = Sequence[int] | Literal["pca"] | None
 
-# The variances of a space in which no direction scatters twice as wide as another: there,
-# principal axes are chance, and the space's own order of components says more.
+# Largest ratio of variances of a white embedding, in which no standard deviation is more than
+# twice another: there principal axes are arbitrary, and the order of the components means more.
 _WHITE = 4.0
 
 
 class Plane(NamedTuple):
-    """Points in two dimensions, and what their axes are."""
+    """Points in two dimensions, and the names of their axes."""
 
     points: Array
     axes: tuple[str, str]
 
 
 def read_points(owner: str, points: Any) -> Array:
-    """Points to draw, in two dimensions."""
+    """Check points to draw, and return them as an array with two columns."""
     array = read_numbers(points, "points", owner)
     if array.shape[1] != 2:
         raise InvalidInput(f"{owner}: points must have two columns, but has shape {array.shape}.")
@@ -39,10 +39,10 @@ def read_points(owner: str, points: Any) -> Array:
 
 
 def plane(owner: str, table: Array, components: Components) -> Plane:
-    """Two dimensions of a table with a row a point and a column a component.
+    """Return two dimensions of a table with one row per point and one column per component.
 
-    None takes both components of a space with two, and the principal axes of a larger one;
-    of a larger one that is white, the first two components.
+    None takes both components if there are two, and otherwise the principal axes, or the first
+    two components if the embedding is white.
     """
     count = table.shape[1]
     if count < 2:
@@ -62,9 +62,9 @@ def plane(owner: str, table: Array, components: Components) -> Plane:
     return Plane(table[:, [first, second]], names)
 
 
-def scaling(likeness: Array) -> Plane:
-    """Classical scaling: squared distances are twice what the likeness lacks to 1."""
-    centred = likeness - likeness.mean(axis=0)
+def scaling(similarity: Array) -> Plane:
+    """Return classical scaling of similarities; squared distances are 2 (1 - similarity)."""
+    centred = similarity - similarity.mean(axis=0)
     centred -= centred.mean(axis=1)[:, None]
     values, vectors = leading(centred, 2)
     lengths = np.sqrt(np.maximum(values, 0.0))
@@ -73,7 +73,7 @@ def scaling(likeness: Array) -> Plane:
 
 
 def _shares(what: str, values: Array, total: float) -> tuple[str, str]:
-    first, second = (f"{value / (total or 1.0):.0%} of the scatter" for value in values[:2])
+    first, second = (f"{value / (total or 1.0):.0%} of the variance" for value in values[:2])
     return f"{what} 1 ({first})", f"{what} 2 ({second})"
 
 

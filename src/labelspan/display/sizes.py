@@ -1,4 +1,4 @@
-"""Points whose areas say how many rows they stand for."""
+"""Areas of points that show numbers of rows, and their legend."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MANY = 50
 
 
 def areas_of(size: int, counts: Array | None) -> Array:
-    """Areas of points, in square points: in proportion to counts, where there are any."""
+    """Return areas of points, in square points, in proportion to counts if there are any."""
     if counts is None:
         return np.full(size, _PLAIN)
     return np.maximum(_SMALLEST, _unit(counts) * counts)
 
 
 def size_legend(ax: Any, counts: Array) -> None:
-    """What a few areas stand for, in round numbers."""
+    """Add a legend of a few areas, for round numbers."""
     most = float(counts.max())
     rounds = {_round_down(most / part) for part in (1, 4, 16) if most >= part}
     handles = [
@@ -39,11 +39,11 @@ def size_legend(ax: Any, counts: Array) -> None:
 
 
 def _unit(counts: Array) -> float:
-    """The area of one row."""
+    """Return the area of one row."""
     return _LARGEST * min(1.0, float(np.sqrt(_MANY / counts.size))) / float(counts.max() or 1.0)
 
 
 def _round_down(number: float) -> int:
-    """The largest of 1, 2, 5, 10, 20, 50 and so on that is not above a number."""
+    """Return the largest of 1, 2, 5, 10, 20, 50 and so on that is not above a number."""
     ten = 10 ** int(np.log10(number))
     return max(int(step * ten) for step in (1, 2, 5) if step * ten <= number)

@@ -1,4 +1,4 @@
-"""The eigenvalues of a space, and the share that it keeps."""
+"""Draw eigenvalues and their cumulative share."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .style import COLOURS, check_fitted, make_axes
 
 __all__ = ["SpectrumDisplay"]
 
-# How much of the sum is looked for where the total is not known.
+# The share that the title mentions if the total is not known.
 _MOST = 0.9
-# Above this many components the points of the line would run together.
+# Above this many components the line has no markers.
 _POINTS = 40
 
 
 class SpectrumDisplay:
-    """Eigenvalues as bars, and their running sum as a share, on the right.
+    """Eigenvalues as bars, and their cumulative share as a line, with its axis on the right.
 
     The share is that of ``total``, or of the eigenvalues' own sum where no total is given.
-    Eigenvalues that rise, as LPP's, measure roughness: they have no share.
+    Increasing eigenvalues, as those of LPP, measure roughness and have no share.
 
     Parameters
     ----------
     eigenvalues : array of shape (m,)
     total : float or None, default=None
-        What all components there could be would sum to: for LSI the sum of X's squares, for
+        The sum over all possible components: for LSI the sum of X's squares, for
         a balanced MLSI 1, for CCA and LDA the number of directions that the labels span.
 
     Attributes
@@ -78,7 +78,7 @@ class SpectrumDisplay:
         return cls(values, total=total).plot(**plot)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the bars and the line.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class SpectrumDisplay:
             right = ax.twinx()
             marker = "o" if values.size <= _POINTS else None
             right.plot(places, share, color=COLOURS[3], marker=marker, ms=4, lw=1.5)
-            right.set(ylim=(0.0, 1.05), ylabel=f"share of {whole}, summed up")
+            right.set(ylim=(0.0, 1.05), ylabel=f"cumulative share of {whole}")
             right.yaxis.label.set_color(COLOURS[3])
             right.yaxis.set_major_formatter(PercentFormatter(1.0))
             ax.set_title(_sentence(share, self.total))
@@ -129,8 +129,8 @@ def _share(owner: str, values: Array, total: float | None) -> Array | None:
     rising = bool((np.diff(values) > slack).any())
     if total is not None and rising:
         raise Mismatch(
-            f"{owner}: total={total!r} has no meaning for eigenvalues that rise, which have no "
-            "share of anything; leave it out."
+            f"{owner}: total={total!r} has no meaning for increasing eigenvalues, which have no "
+            "share; leave it out."
         )
     if total is not None and not (Real(0.0).accepts(total) and total >= sums[-1] * (1 - 1e-6) > 0):
         raise InvalidParameter(

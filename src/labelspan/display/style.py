@@ -1,4 +1,4 @@
-"""What the pictures share: colours, markers, names that fit, and axes to draw on."""
+"""Colours, markers, axes and checks that all displays share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LEGEND_ROWS = 18
 
 
 def shorten(name: Any) -> str:
-    """A name as text on one line; the middle of a long one is left out."""
+    """Return a name on one line, without the middle if it is long."""
     text = " ".join(str(name).split())
     if len(text) <= _LONGEST:
         return text
@@ -59,7 +59,7 @@ def shorten(name: Any) -> str:
 
 
 def make_axes(ax: Any, size: tuple[float, float]) -> Any:
-    """The axes that were given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     if ax is None:
@@ -68,13 +68,13 @@ def make_axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def short_ticks(ax: Any) -> None:
-    """Few numbers on both axes, and short: a power of ten stands at the end of the axis."""
+    """Set few and short tick labels, with a power of ten at the end of the axis."""
     ax.locator_params(nbins=6)
     ax.ticklabel_format(scilimits=(-2, 4))
 
 
 def legend_point(text: str, colour: str, marker: str = "o", size: float = 6.0) -> Any:
-    """A line of a legend: a point, of a diameter in points, and what it stands for."""
+    """Return a legend entry: a point, with its diameter in points, and a text."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     return Line2D(
@@ -90,7 +90,7 @@ def legend_point(text: str, colour: str, marker: str = "o", size: float = 6.0) -
 
 
 def side_legend(ax: Any, handles: list[Any], **options: Any) -> None:
-    """A legend to the right of the axes, where it hides nothing."""
+    """Draw a legend to the right of the axes, where it hides nothing."""
     ax.legend(
         handles=handles,
         loc="center left",
@@ -103,12 +103,12 @@ def side_legend(ax: Any, handles: list[Any], **options: Any) -> None:
 
 
 def check_fitted(owner: str, estimator: Any) -> None:
-    """Refuse an estimator that has learned nothing yet."""
+    """Raise an error if an estimator is not fitted."""
     check_is_fitted(estimator, msg=f"{owner}: this %(name)s is not fitted; call its fit first.")
 
 
 def check_names(owner: str, what: str, names: Any, count: int) -> Array:
-    """Names of labels or features, one for each."""
+    """Check that there is one name per label or feature."""
     array = np.asarray(names)
     if array.shape != (count,):
         raise InvalidParameter(
@@ -118,5 +118,5 @@ def check_names(owner: str, what: str, names: Any, count: int) -> Array:
 
 
 def rows_of(y: Any) -> int:
-    """How many rows labels have, in whatever they came."""
+    """Return the number of rows of labels in any container."""
     return int(y.shape[0]) if len(getattr(y, "shape", ())) else len(y)

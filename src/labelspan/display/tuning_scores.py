@@ -1,23 +1,24 @@
-"""Scores along the parameters that were tried."""
+"""Draw the scores of hyperparameter tuning."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 from ..estimators.tuning import Candidate, Tuning
+from .style import make_axes
 
 __all__ = ["TuningDisplay"]
 
 
 class TuningDisplay:
-    """Mean score against ``alpha``, a line for each ``beta``, with one deviation.
+    """Mean score against ``alpha``, one line per ``beta``, with standard deviations.
 
-    Shown for the number of components that was chosen.
+    Only candidates with the chosen number of components are shown.
 
     Parameters
     ----------
     tuning : Tuning
-        What :func:`labelspan.tune` gave.
+        Result of :func:`labelspan.tune`.
 
     Attributes
     ----------
@@ -38,15 +39,34 @@ class TuningDisplay:
 
     @classmethod
     def from_tuning(cls, tuning: Tuning, **plot: Any) -> Self:
-        """Draw a tuning."""
+        """Draw the scores of a tuning.
+
+        Parameters
+        ----------
+        tuning : Tuning
+            Result of :func:`labelspan.tune`.
+        **plot
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        TuningDisplay
+        """
         return cls(tuning).plot(**plot)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw."""
-        import matplotlib.pyplot as plt  # noqa: PLC0415
+        """Draw the scores.
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            None makes a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = make_axes(ax, (7, 4.2))
         best = self.tuning.best_params
         lines: dict[Any, list[Candidate]] = {}
         for candidate in self.tuning.candidates:
@@ -66,8 +86,8 @@ class TuningDisplay:
         positive = all(c.params["alpha"] > 0 for c in self.tuning.candidates)
         ax.set(
             xscale="log" if positive else "symlog",
-            xlabel="penalty alpha",
-            ylabel="score on rows left out",
+            xlabel="regularization strength alpha",
+            ylabel="cross-validated score",
             title=f"n_components = {best['n_components']}",
         )
         ax.legend(frameon=False)
