@@ -28,7 +28,7 @@ from labelspan.web.pages import PAGES
 from labelspan.web.parameters import LONGEST_BODY
 from labelspan.web.render import as_json
 
-PATHS = [page.path for page in PAGES] + [page.twin for page in PAGES]
+PATHS = [page.path for page in PAGES] + [page.json_path for page in PAGES]
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 
 
@@ -233,10 +233,10 @@ def test_a_hostile_corpus_puts_nothing_into_pages_or_headers(attacked):
                         assert re.match(r"/(?!/)|#", where), where
                 sources = [a["src"] for a in read.all("script")]
                 assert all(source.startswith("/static/") for source in sources)
-                twin = client.get(f"{path}.json", params=parameters)
-                assert twin.headers["content-type"] == "application/json"
-                assert twin.headers["x-content-type-options"] == "nosniff"
-                json.loads(twin.text)
+                endpoint = client.get(f"{path}.json", params=parameters)
+                assert endpoint.headers["content-type"] == "application/json"
+                assert endpoint.headers["x-content-type-options"] == "nosniff"
+                json.loads(endpoint.text)
 
 
 def test_long_names_make_no_long_refusals(attacked):
@@ -283,8 +283,11 @@ def test_the_docs_have_the_limits_that_hold():
         rows["headers"] == f"{middleware.MOST_HEADERS}, of {middleware.LONGEST_HEADER:,} bytes each"
     )
     assert rows["body"].startswith(f"{parameters.LONGEST_BODY:,} bytes")
-    assert f"{parameters.LONGEST_QUERY:,}; {parameters.LONGEST_TEXT:,} characters" in text
-    assert parameters.LONGEST_NAME == parameters.LONGEST_QUERY
+    assert rows["a search; an id or a label; a text to tag"] == (
+        f"{parameters.LONGEST_QUERY:,}; {parameters.LONGEST_NAME:,}; "
+        f"{parameters.LONGEST_TEXT:,} characters"
+    )
+    assert rows["body"].endswith(f" {parameters.MOST_CHUNKS:,} chunks")
     left = [row for row in rows.values() if re.match(r"\d+ s\b", row)]
     assert [int(row.split()[0]) for row in left] == [
         connection.SECONDS_FOR_HEADERS,

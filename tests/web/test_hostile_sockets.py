@@ -1,4 +1,4 @@
-"""The explorer under hostile clients, on a socket: what is no HTTP, and those who dawdle."""
+"""The explorer under hostile clients, on a socket: malformed requests and slow clients."""
 
 import asyncio
 import inspect
@@ -17,7 +17,7 @@ pytest.importorskip("starlette", reason="install labelspan[app]")
 
 from labelspan.web import connection as connections
 from labelspan.web import middleware
-from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY
+from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY, MOST_CHUNKS
 
 HOST = b"Host: localhost\r\n"
 FORM = HOST + b"Connection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -64,9 +64,9 @@ def left(connection, seconds=10):
     return True
 
 
-# --- what is no HTTP ------------------------------------------------------------------------
+# --- malformed requests ---------------------------------------------------------------------
 
-NO_HTTP = [
+MALFORMED = [
     b"\r\n\r\n\x00\x00\r\n\r\n",
     b"GET\r\n\r\n",
     b"GET /\r\n\r\n",
@@ -107,8 +107,8 @@ NO_HTTP = [
 ]
 
 
-@pytest.mark.parametrize("data", NO_HTTP, ids=lambda data: repr(data[:30]))
-def test_what_is_no_http_is_refused_in_a_sentence(address, folder, data):
+@pytest.mark.parametrize("data", MALFORMED, ids=lambda data: repr(data[:30]))
+def test_malformed_requests_get_an_error(address, folder, data):
     answer = send(address, data)
     status, headers, body = parsed(answer)
     assert status in {400, 413, 414, 431, 505}
@@ -142,7 +142,7 @@ def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(head)
         assert connection.recv(100).startswith(b"HTTP/1.1 405")
-        connection.sendall(b"this is no chunk\r\n")
+        connection.sendall(b"not a chunk\r\n")
         assert left(connection)
     assert works(address)
     assert "Traceback" not in caplog.text
@@ -199,7 +199,7 @@ def test_chunks_without_end_are_not_read_to_the_end(address):
 
 def test_a_body_may_have_a_limited_number_of_chunks(address, folder):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
-    most = connections.MOST_CHUNKS
+    most = MOST_CHUNKS
     text = b"5\r\ntext=\r\n" + b"1\r\na\r\n" * (most - 1) + b"0\r\n\r\n"
     assert parsed(send(address, head + text))[0] == 200
     # 200,000 bytes are fewer than a body may have.
@@ -251,11 +251,11 @@ def test_a_length_that_lies(address):
         assert left(connection), "who ends before the body does is not waited for"
     answer = send(address, head + b"Content-Length: 6\r\n\r\ntext=a\x00junk\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200")
-    assert b"HTTP/1.1 400" in answer, "what follows is no request"
+    assert b"HTTP/1.1 400" in answer, "what follows is not a request"
     assert works(address)
 
 
-# --- those who dawdle -----------------------------------------------------------------------
+# --- slow clients ---------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -96,8 +96,8 @@ def test_a_second_host_is_refused_and_further_names_can_be_allowed(client, folde
     ("address", "status", "message"),
     [
         ("/search?q=" + "a" * (LONGEST_QUERY + 1), 400, "q: at most 1,000 characters"),
-        ("/search?q=" + "a" * LONGEST_ADDRESS, 414, "16,384 bytes"),
-        ("/" + "a" * LONGEST_ADDRESS, 414, "16,384 bytes"),
+        ("/search?q=" + "a" * LONGEST_ADDRESS, 414, "61,440 bytes"),
+        ("/" + "a" * LONGEST_ADDRESS, 414, "61,440 bytes"),
         ("/search?q=%ff", 400, "percent-encoded UTF-8"),
         ("/search?q=%ed%a0%80", 400, "percent-encoded UTF-8"),
         ("/search?q=a&q=b", 400, "q: give it once, not 2 times"),
@@ -141,8 +141,11 @@ def test_a_refusal_is_a_page_and_json(client, address, status, message):
     assert message in error["message"]
     path, mark, query = address.partition("?")
     if mark:
-        twin = client.get(f"{path}.json?{query}")
-        assert (twin.status_code, twin.headers["content-type"]) == (status, "application/json")
+        endpoint = client.get(f"{path}.json?{query}")
+        assert (endpoint.status_code, endpoint.headers["content-type"]) == (
+            status,
+            "application/json",
+        )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_texts_and_bodies_have_limits(client):
     kind = {"content-type": "application/x-www-form-urlencoded"}
     told = client.post("/tag", content=body, headers=kind)
     assert told.status_code == 413
-    assert "A body may have 262,144 bytes" in told.text
+    assert "A body may have at most 262,144 bytes" in told.text
     assert told.headers["connection"] == "close"
     # Without its length being told, as many are read as may come, and no more.
     parts = (body[start : start + 4096] for start in range(0, len(body), 4096))

@@ -1,4 +1,4 @@
-"""The explorer's pages and their twins: they agree, are documented, and can be used by all."""
+"""Pages of the explorer and their JSON endpoints: same content, documented, accessible."""
 
 import json
 import re
@@ -7,14 +7,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, make_index
+from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index
 
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
-from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web import Served, make_app, parameters  # noqa: E402
 from labelspan.web.openapi import POINTS, describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 
@@ -79,18 +79,18 @@ def leaves(content, skip=()):
     return [content] if isinstance(content, str) and content.strip() else []
 
 
-# --- pages and twins ------------------------------------------------------------------------
+# --- pages and JSON endpoints ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("path", "asked"), ASKED)
-def test_a_page_shows_what_its_twin_says(client, path, asked):
+def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     page = next(page for page in PAGES if page.path == path)
     shown = client.get(path, params=asked)
-    twin = client.get(page.twin, params=asked)
-    assert (shown.status_code, twin.status_code) == (200, 200), shown.text + twin.text
+    endpoint = client.get(page.json_path, params=asked)
+    assert (shown.status_code, endpoint.status_code) == (200, 200), shown.text + endpoint.text
     assert shown.headers["content-type"] == "text/html; charset=utf-8"
-    assert twin.headers["content-type"] == "application/json"
-    content, read = twin.json(), Page(shown.text)
+    assert endpoint.headers["content-type"] == "application/json"
+    content, read = endpoint.json(), Page(shown.text)
     for leaf in leaves(content):
         text = " ".join(leaf.split())
         assert text in read.text or leaf in read.values, text
@@ -103,9 +103,8 @@ def test_a_page_shows_what_its_twin_says(client, path, asked):
     assert [a["data-id"] for a in read.all("li") if "data-id" in a] == [hit["id"] for hit in hits]
     for hit in hits:
         assert f"{hit['score']:.2f}" in read.text
-    named = set(", ".join(page.fields).split(", "))
-    assert named == content.keys(), "the fields that OpenAPI names"
-    # The page leads to its twin, with what was asked.
+    assert page.answer_type.__annotations__.keys() == content.keys(), "the fields of OpenAPI"
+    # The page links to its JSON endpoint, with the same parameters.
     link = next(a["href"] for a in read.all("link") if a.get("rel") == "alternate")
     assert client.get(link).json() == content
 
@@ -150,6 +149,33 @@ def test_search_says_what_the_index_says(client, index):
     assert not any(IMAGE in (hit["labels"] or ()) for hit in rest["hits"])
 
 
+def test_items_with_long_ids_have_pages(tmp_path):
+    most = parameters.LONGEST_NAME
+    # A percent-encoded character of the second name has 12 bytes, the most there can be.
+    long, wide, longer = "x" * 1001, "🙂" * most, "y" * (most + 1)
+    texts = ["chess board", "chess player", "chess game", "photo camera", "photo crop"]
+    index = SemanticIndex(estimator=LSI(2))
+    index.fit(texts, ids=[long, wide, longer, "a", "b"]).save(tmp_path / "index")
+    with explore(tmp_path / "index", drawn=True) as client:
+        for name in (long, wide):
+            for path in ("/item", "/item.json"):
+                assert client.get(path, params={"id": name}).status_code == 200
+            asked = {"id": name, "q": "chess" + "🙂" * 995}
+            assert client.get("/why", params=asked).status_code == 200
+            assert client.get("/map", params={"item": name}).status_code == 200
+        found = Page(client.get("/search", params={"q": "chess"}).text)
+        assert {a["data-id"] for a in found.all("li") if "data-id" in a} == {long, wide, longer}
+        items = [a["href"] for a in found.all("a") if a["href"].startswith(("/item", "/why"))]
+        assert len(items) == 4, "no link leads to a page that cannot be requested"
+        assert all(client.get(address).status_code == 200 for address in items)
+        shown = Page(client.get("/item", params={"id": wide}).text)
+        address = next(a["href"] for a in shown.all("link") if a.get("rel") == "alternate")
+        assert client.get(address).json()["id"] == wide
+        refused = client.get("/item", params={"id": longer})
+        assert refused.status_code == 400
+        assert f"id: at most {most:,} characters" in refused.text
+
+
 def test_an_item_is_not_its_own_neighbour_and_unknown_labels_are_null(client):
     given = client.get("/item.json", params={"id": "item10", "k": 100}).json()
     assert given["labels"] is None
@@ -180,7 +206,7 @@ def test_tag_by_address_by_form_and_by_json(client, index):
     page = Page(client.post("/tag", data={"text": text}).text)
     assert all(tag.label in page.text for tag in tags)
     assert text in page.text, "the text stays in its box"
-    # A long text does not make the twin's address too long.
+    # A long text does not make the address of the JSON endpoint too long.
     long = Page(client.post("/tag", data={"text": "chess " * 2000}).text)
     assert all(len(value) < 3000 for value in long.values)
 
@@ -227,10 +253,10 @@ def test_the_map_is_said_to_be_drawn_and_to_have_failed(folder, monkeypatch, cap
         waiting = client.get(POINTS)
         assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
 
-        def fail(vectors):
+        def fail(vectors, **settings):
             raise ZeroDivisionError("a secret")
 
-        monkeypatch.setattr("labelspan.web.points.layout", fail)
+        monkeypatch.setattr("labelspan.display.corpus_map.layout", fail)
         with served.lease() as snapshot:
             snapshot.draw_map()
         assert "a secret" in caplog.text
@@ -301,7 +327,7 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
 def test_openapi_describes_all_json_and_nothing_else(client):
     described = client.get("/openapi.json").json()
     assert described == json.loads(json.dumps(describe()))
-    assert described["paths"].keys() == {p.twin for p in PAGES} | {POINTS, "/openapi.json"}
+    assert described["paths"].keys() == {p.json_path for p in PAGES} | {POINTS, "/openapi.json"}
     operations = [one for path in described["paths"].values() for one in path.values()]
     names = [one["operationId"] for one in operations]
     assert len(names) == len(set(names))
@@ -318,13 +344,12 @@ def test_openapi_describes_all_json_and_nothing_else(client):
 def test_the_docs_name_every_address_and_parameter():
     text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
     for page in PAGES:
-        assert f"| `{page.path}` | `{page.twin}` |" in text, page.path
+        assert f"| `{page.path}` | `{page.json_path}` |" in text, page.path
         section = text.split(f"### {page.title}\n")[1].split("\n### ")[0]
         for parameter in page.parameters:
             assert f"`{parameter.name}`" in section, (page.path, parameter.name)
-        for names in page.fields:
-            for name in names.split(", "):
-                assert f"`{name}`" in section, (page.path, name)
+        for name in page.answer_type.__annotations__:
+            assert f"`{name}`" in section, (page.path, name)
     for other in (POINTS, "/openapi.json", "--allow-host"):
         assert f"`{other}`" in text
 

@@ -14,7 +14,7 @@ from labelspan.errors import InvalidFile
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.batching import Together  # noqa: E402
+from labelspan.web.batching import Batcher  # noqa: E402
 from labelspan.web.openapi import POINTS  # noqa: E402
 from labelspan.web.snapshot import Snapshot  # noqa: E402
 
@@ -54,7 +54,7 @@ def test_a_failure_says_nothing_of_the_inside(client, monkeypatch, caplog, path)
     monkeypatch.setattr(SemanticIndex, "search", fail)
     answer = client.get(path)
     assert answer.status_code == 500
-    assert "The server failed at this" in answer.text
+    assert "An error occurred in the server" in answer.text
     for word in ("secret", "/some/path", "Traceback", "ZeroDivision", "labelspan/"):
         assert word not in answer.text
     assert "a secret in /some/path" in caplog.text
@@ -86,7 +86,7 @@ def test_those_who_wait_are_answered_together():
             raise ValueError("thirteen")
         return [question * 2 for question in questions]
 
-    together = Together(answer)
+    together = Batcher(answer)
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(together.ask, 1)
         while not calls:
@@ -108,7 +108,7 @@ def test_one_that_cannot_be_answered_does_not_spoil_the_others():
             raise ValueError("thirteen")
         return [question * 2 for question in questions]
 
-    together = Together(answer)
+    together = Batcher(answer)
     with ThreadPoolExecutor(4) as pool, together._busy:
         asked = [pool.submit(together.ask, number) for number in (1, 13, 3)]
         while len(together._waiting) < 3:
@@ -246,7 +246,7 @@ def test_one_map_is_drawn_at_a_time(own, monkeypatch):
     assert len(most) == 2, "the first, and the last that there was by then"
 
 
-def test_answers_that_are_kept_are_those_of_their_snapshot(own, monkeypatch):
+def test_cached_answers_are_those_of_their_snapshot(own, monkeypatch):
     served, client = exploring(own)
     with client:
         first = client.get("/label.json?name=game")
@@ -257,10 +257,10 @@ def test_answers_that_are_kept_are_those_of_their_snapshot(own, monkeypatch):
             writer.add(["chess"], [["game"]], ["new"])
         assert served.look_again() is True
         assert client.get("/label.json?name=game").json()["count"] == first.json()["count"] + 1
-        monkeypatch.setattr("labelspan.web.snapshot._MOST_KEPT", 2)
+        monkeypatch.setattr("labelspan.web.snapshot._MOST_CACHED", 2)
         with served.lease() as snapshot:
             for number in range(5):
-                assert snapshot.keep(number, lambda number=number: number) == number
-            assert len(snapshot._kept) <= 4
-            assert snapshot.keep(4, lambda: "again") == 4
-            assert snapshot.keep(0, lambda: "again") == "again"
+                assert snapshot.cached(number, lambda number=number: number) == number
+            assert len(snapshot._cache) <= 4
+            assert snapshot.cached(4, lambda: "again") == 4
+            assert snapshot.cached(0, lambda: "again") == "again"

@@ -1,4 +1,4 @@
-"""The explorer: search, items, map, axes, labels and tags of an index, as pages and as JSON.
+"""The explorer: a web server with pages and JSON endpoints for search, items, map and labels.
 
 It needs the packages of ``pip install 'labelspan[app]'``.
 """

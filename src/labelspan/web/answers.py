@@ -1,225 +1,83 @@
-"""What each page says, as plain data: its twin sends that as JSON, its template shows it."""
+"""Compute the answer of each page: a typed dict, sent as JSON or shown by a template.
+
+The types below are the only description of the answers: the OpenAPI schema is derived from them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from ..index import AxisShare, Hit, Item, Tag
 from .http_errors import Refused
+from .points import RegionData
+from .schema import Count, Unit
 from .snapshot import Snapshot
 
-__all__ = [
-    "axes",
-    "find_item",
-    "find_label",
-    "home",
-    "item",
-    "label",
-    "labels",
-    "map_page",
-    "search",
-    "tag",
-    "why",
-]
+__all__ = ["axes", "home", "item", "label", "labels", "map_page", "search", "tag", "why"]
 
-Answer = dict[str, Any]
 Asked = Mapping[str, Any]
 
-LABELS_A_PAGE = 200
-AXES_A_PAGE = 20
+_LABELS_PER_PAGE = 200
+_AXES_PER_PAGE = 20
 _PREDICTED = 5
 _COMMON = 40
+_FACETS = 8
 _MOST_COLOURS = 400
 _LONGEST_SHOWN = 20_000
 
-
-def home(snapshot: Snapshot, asked: Asked) -> Answer:
-    """What is in the index."""
-    index = snapshot.index
-    return {
-        "items": len(index),
-        "labels": len(snapshot.labels),
-        "dimensions": index.n_dimensions,
-        "tags": snapshot.tags,
-        "common": _counted(_by_count(snapshot)[:_COMMON]),
-    }
-
-
-def search(snapshot: Snapshot, asked: Asked) -> Answer:
-    """Items for a text, among those with some labels and without others."""
-    q, k, wanted, unwanted = asked["q"], asked["k"], asked["label"], asked["without"]
-    for name in (*wanted, *unwanted):
-        find_label(snapshot, name)
-    hits: list[Hit] = []
-    if q.strip() and not wanted and not unwanted:
-        hits = snapshot.search(q, k)
-    elif q.strip() or wanted:
-        allowed = {"labels": wanted, "without": unwanted}
-        # Labels alone say what is looked for, and what may be found.
-        near = () if q.strip() else wanted
-        hits = snapshot.index.search(q if q.strip() else None, k, allowed, labels=near)
-    among = Counter(name for hit in hits for name in hit.labels or ())
-    facets = [(name, count) for name, count in among.most_common() if name not in wanted]
-    return {
-        "q": q,
-        "label": list(wanted),
-        "without": list(unwanted),
-        "k": k,
-        "hits": _hits(snapshot, hits),
-        "facets": _counted(facets[:8]),
-    }
-
-
-def item(snapshot: Snapshot, asked: Asked) -> Answer:
-    """An item with its text, labels, predicted labels and neighbours."""
-    found = find_item(snapshot, asked["id"])
-    return {
-        "id": found.id,
-        "title": found.title,
-        "text": found.text[:_LONGEST_SHOWN],
-        "cut": len(found.text) > _LONGEST_SHOWN,
-        "labels": None if found.labels is None else list(found.labels),
-        "metadata": found.metadata,
-        "predicted": _tags(_predicted(snapshot, [found.id], 10)[0]),
-        "neighbours": _hits(snapshot, snapshot.index.search(None, asked["k"], items=found.id)),
-    }
-
-
-def why(snapshot: Snapshot, asked: Asked) -> Answer:
-    """Why an item was found: the axes, words and labels it shares with a search."""
-    found, q, near = find_item(snapshot, asked["id"]), asked["q"], asked["label"]
-    for name in near:
-        find_label(snapshot, name)
-    if not q.strip() and not near:
-        raise Refused(400, "q: it is empty; give the text that was searched for.")
-    text = q if q.strip() else None
-    told = snapshot.index.explain(text, found.id, labels=() if text else near)
-    return {
-        "q": q,
-        "label": list(near),
-        "id": found.id,
-        "title": found.title,
-        "score": _round(told.score),
-        "words": [
-            {"word": one.word, "share": _round(one.share), "shared": one.shared}
-            for one in told.words
-        ],
-        "axes": [_share(one) for one in told.axes],
-        "labels": [
-            {"label": one.label, "probability": _round(one.probability)} for one in told.labels
-        ],
-    }
-
-
-def labels(snapshot: Snapshot, asked: Asked) -> Answer:
-    """All labels with how many items carry them, the commonest first."""
-    part = asked["q"].strip().casefold()
-    matching = [(name, n) for name, n in _by_count(snapshot) if part in name.casefold()]
-    page, pages = _page(asked["page"], len(matching), LABELS_A_PAGE)
-    start = (page - 1) * LABELS_A_PAGE
-    return {
-        "q": asked["q"],
-        "count": len(matching),
-        "page": page,
-        "pages": pages,
-        "labels": _counted(matching[start : start + LABELS_A_PAGE]),
-    }
-
-
-def label(snapshot: Snapshot, asked: Asked) -> Answer:
-    """A label with its neighbours, its items, and items that may lack it."""
-    name = asked["name"]
-    count = find_label(snapshot, name)
-    index = snapshot.index
-    own = index.search(None, 10, {"labels": [name]}, labels=name)
-    others = index.search(None, 5, {"without": [name]}, labels=name)
-    return {
-        "label": name,
-        "count": count,
-        "neighbours": [
-            {"label": other, "score": _round(score), "count": snapshot.labels[other]}
-            for other, score in index.similar_labels(name, 12)
-        ],
-        "items": _hits(snapshot, own),
-        "others": _hits(snapshot, others),
-    }
-
-
-def axes(snapshot: Snapshot, asked: Asked) -> Answer:
-    """The dimensions of the space, with words and labels at both ends."""
-    count = snapshot.index.n_dimensions
-    page, pages = _page(asked["page"], count, AXES_A_PAGE)
-    numbers = range((page - 1) * AXES_A_PAGE, min(count, page * AXES_A_PAGE))
-    return {
-        "count": count,
-        "page": page,
-        "pages": pages,
-        "axes": [
-            {
-                "number": axis.number,
-                "eigenvalue": float(f"{axis.eigenvalue:.4g}"),
-                "high": {"words": _names(axis.words.high), "labels": _names(axis.labels.high)},
-                "low": {"words": _names(axis.words.low), "labels": _names(axis.labels.low)},
-            }
-            for axis in snapshot.index.axes(6, numbers)
-        ],
-    }
-
-
-def tag(snapshot: Snapshot, asked: Asked) -> Answer:
-    """Labels for a text, the most probable first."""
-    text = asked["text"]
-    found = snapshot.index.tag(text, asked["k"]) if text.strip() else []
-    return {"text": text, "k": asked["k"], "tags": _tags(found)}
-
-
-def map_page(snapshot: Snapshot, asked: Asked) -> Answer:
-    """What the map shows, and whether it is drawn yet; the points come on their own."""
-    if asked["item"]:
-        find_item(snapshot, asked["item"])
-    if asked["label"]:
-        find_label(snapshot, asked["label"])
-    drawn = snapshot.map
-    return {
-        "state": snapshot.map_state,
-        "items": len(snapshot.index),
-        "item": asked["item"],
-        "label": asked["label"],
-        "regions": [] if drawn is None else list(drawn.regions),
-        "labels": _counted(_colours(snapshot, asked["label"])),
-    }
+AskedText = Annotated[str, "as requested"]
+AskedTexts = Annotated[list[str], "as requested"]
+AskedCount = Annotated[Count, "as requested"]
 
 
 # --- parts of answers -----------------------------------------------------------------------
 
 
-def find_item(snapshot: Snapshot, name: str) -> Item:
-    """An item, or a refusal that does not search the whole index for names alike."""
-    gone = Refused(404, f"There is no item {_brief(name)} in this index.")
-    if name not in snapshot.index:
-        raise gone
-    found = snapshot.index.items([name])
-    if not found:
-        # A writer has removed it since the index was read.
-        raise gone
-    return found[0]
+class CountedData(TypedDict):
+    """A label and the number of items that have it."""
+
+    label: str
+    count: Count
 
 
-def find_label(snapshot: Snapshot, name: str) -> int:
-    """How many items carry a label, or a refusal."""
-    if name not in snapshot.labels:
-        raise Refused(404, f"No item of this index has the label {_brief(name)}.")
-    return snapshot.labels[name]
+class TagData(TypedDict):
+    """A predicted label; ``chosen`` if its probability reaches its threshold."""
+
+    label: str
+    probability: Unit
+    threshold: Unit
+    chosen: bool
 
 
-def _brief(name: str) -> str:
-    """A name in a sentence, which is not to be as long as a name may be."""
-    return repr(name if len(name) <= 60 else f"{name[:60]}…")
+class HitData(TypedDict):
+    """An item in a list."""
+
+    id: str
+    score: Annotated[Unit, "cosine similarity"]
+    snippet: str
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    predicted: Annotated[list[TagData], "the most probable labels"]
 
 
-def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[Answer]:
+def _counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:
+    return [{"label": name, "count": count} for name, count in pairs]
+
+
+def _tags(tags: Sequence[Tag]) -> list[TagData]:
+    return [
+        {
+            "label": one.label,
+            "probability": _round(one.probability),
+            "threshold": _round(one.threshold),
+            "chosen": one.chosen,
+        }
+        for one in tags
+    ]
+
+
+def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[HitData]:
     predicted = _predicted(snapshot, [hit.id for hit in hits], _PREDICTED)
     return [
         {
@@ -240,19 +98,170 @@ def _predicted(snapshot: Snapshot, ids: list[str], k: int) -> list[list[Tag]]:
     return found
 
 
-def _tags(tags: Sequence[Tag]) -> list[Answer]:
-    return [
-        {
-            "label": one.label,
-            "probability": _round(one.probability),
-            "threshold": _round(one.threshold),
-            "chosen": one.chosen,
-        }
-        for one in tags
-    ]
+def _find_item(snapshot: Snapshot, name: str) -> Item:
+    """Return an item by its id; unlike ``index.item``, do not look for similar ids."""
+    missing = Refused(404, f"There is no item {_shortened(name)} in this index.")
+    if name not in snapshot.index:
+        raise missing
+    found = snapshot.index.items([name])
+    if not found:
+        # A writer has removed it since the index was loaded.
+        raise missing
+    return found[0]
 
 
-def _share(one: AxisShare) -> Answer:
+def _find_label(snapshot: Snapshot, name: str) -> int:
+    """Return the number of items that have a label."""
+    if name not in snapshot.labels:
+        raise Refused(404, f"No item of this index has the label {_shortened(name)}.")
+    return snapshot.labels[name]
+
+
+def _shortened(name: str) -> str:
+    return repr(name if len(name) <= 60 else f"{name[:60]}…")
+
+
+def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
+    return sorted(snapshot.labels.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _page(asked: int, count: int, each: int) -> tuple[int, int]:
+    pages = max(1, -(-count // each))
+    if asked > pages:
+        raise Refused(404, f"page: there are pages 1 to {pages}.")
+    return asked, pages
+
+
+def _round(value: float) -> float:
+    return round(float(value), 4)
+
+
+# --- pages ----------------------------------------------------------------------------------
+
+
+class HomeData(TypedDict):
+    """The answer of ``/``."""
+
+    items: Annotated[Count, "number of items"]
+    labels: Annotated[Count, "number of labels"]
+    dimensions: Annotated[Count, "number of dimensions"]
+    tags: Annotated[bool, "whether labels can be predicted"]
+    common: Annotated[list[CountedData], "the most frequent labels"]
+
+
+def home(snapshot: Snapshot, asked: Asked) -> HomeData:
+    """Summarize the index."""
+    index = snapshot.index
+    return {
+        "items": len(index),
+        "labels": len(snapshot.labels),
+        "dimensions": index.n_dimensions,
+        "tags": snapshot.tags,
+        "common": _counted(_by_count(snapshot)[:_COMMON]),
+    }
+
+
+class SearchData(TypedDict):
+    """The answer of ``/search``."""
+
+    q: AskedText
+    label: AskedTexts
+    without: AskedTexts
+    k: AskedCount
+    hits: Annotated[list[HitData], "items, the most similar first"]
+    facets: Annotated[list[CountedData], "the most frequent labels of these items"]
+
+
+def search(snapshot: Snapshot, asked: Asked) -> SearchData:
+    """Find items for a text, among those with some labels and without others."""
+    q, k, wanted, unwanted = asked["q"], asked["k"], asked["label"], asked["without"]
+    for name in (*wanted, *unwanted):
+        _find_label(snapshot, name)
+    hits: list[Hit] = []
+    if q.strip() and not wanted and not unwanted:
+        hits = snapshot.search(q, k)
+    elif q.strip() or wanted:
+        allowed = {"labels": wanted, "without": unwanted}
+        # Without a text, the labels are both the query and the filter.
+        near = () if q.strip() else wanted
+        hits = snapshot.index.search(q if q.strip() else None, k, allowed, labels=near)
+    among = Counter(name for hit in hits for name in hit.labels or ())
+    facets = [(name, count) for name, count in among.most_common() if name not in wanted]
+    return {
+        "q": q,
+        "label": list(wanted),
+        "without": list(unwanted),
+        "k": k,
+        "hits": _hits(snapshot, hits),
+        "facets": _counted(facets[:_FACETS]),
+    }
+
+
+class WordData(TypedDict):
+    """A word of the query."""
+
+    word: str
+    share: Annotated[float, "what it adds to the score"]
+    shared: Annotated[bool, "whether the item has it too"]
+
+
+class AxisShareData(TypedDict):
+    """What one axis adds to the score."""
+
+    axis: Count
+    share: float
+    end: Annotated[Literal["high", "low"], "where both query and item lie"]
+    words: list[str]
+    labels: list[str]
+
+
+class ExpectedData(TypedDict):
+    """A label of the item, with its probability for the query."""
+
+    label: str
+    probability: Unit
+
+
+class WhyData(TypedDict):
+    """The answer of ``/why``."""
+
+    q: AskedText
+    label: AskedTexts
+    id: AskedText
+    title: Annotated[str, "first line of the item"]
+    score: Annotated[float, "cosine similarity of query and item"]
+    words: Annotated[list[WordData], "words of the query"]
+    axes: Annotated[list[AxisShareData], "the axes that add most to the score"]
+    labels: Annotated[list[ExpectedData], "labels of the item"]
+
+
+def why(snapshot: Snapshot, asked: Asked) -> WhyData:
+    """Explain why an item was found: the axes, words and labels it shares with a query."""
+    found, q, near = _find_item(snapshot, asked["id"]), asked["q"], asked["label"]
+    for name in near:
+        _find_label(snapshot, name)
+    if not q.strip() and not near:
+        raise Refused(400, "q: it is empty; give the text that was searched for.")
+    text = q if q.strip() else None
+    told = snapshot.index.explain(text, found.id, labels=() if text else near)
+    return {
+        "q": q,
+        "label": list(near),
+        "id": found.id,
+        "title": found.title,
+        "score": _round(told.score),
+        "words": [
+            {"word": one.word, "share": _round(one.share), "shared": one.shared}
+            for one in told.words
+        ],
+        "axes": [_axis_share(one) for one in told.axes],
+        "labels": [
+            {"label": one.label, "probability": _round(one.probability)} for one in told.labels
+        ],
+    }
+
+
+def _axis_share(one: AxisShare) -> AxisShareData:
     return {
         "axis": one.axis.number,
         "share": _round(one.share),
@@ -266,27 +275,182 @@ def _names(entries: Sequence[tuple[Any, float]]) -> list[str]:
     return [str(name) for name, _ in entries]
 
 
-def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
-    return sorted(snapshot.labels.items(), key=lambda pair: (-pair[1], pair[0]))
+class ItemData(TypedDict):
+    """The answer of ``/item``."""
+
+    id: str
+    title: Annotated[str, "first line of the text"]
+    text: Annotated[str, f"at most {_LONGEST_SHOWN:,} characters of it"]
+    cut: Annotated[bool, "whether the text is longer"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    metadata: dict[str, Any]
+    predicted: Annotated[list[TagData], "the most probable labels"]
+    neighbours: Annotated[list[HitData], "other items, the most similar first"]
 
 
-def _colours(snapshot: Snapshot, asked: str) -> list[tuple[str, int]]:
-    """The labels to colour a map by: the commonest, and the one that was asked for."""
+def item(snapshot: Snapshot, asked: Asked) -> ItemData:
+    """Return an item with its text, labels, predicted labels and neighbours."""
+    found = _find_item(snapshot, asked["id"])
+    return {
+        "id": found.id,
+        "title": found.title,
+        "text": found.text[:_LONGEST_SHOWN],
+        "cut": len(found.text) > _LONGEST_SHOWN,
+        "labels": None if found.labels is None else list(found.labels),
+        "metadata": found.metadata,
+        "predicted": _tags(_predicted(snapshot, [found.id], 10)[0]),
+        "neighbours": _hits(snapshot, snapshot.index.search(None, asked["k"], items=found.id)),
+    }
+
+
+class MapData(TypedDict):
+    """The answer of ``/map``."""
+
+    state: Annotated[Literal["drawing", "ready", "failed"], "of the map"]
+    items: Annotated[Count, "number of points"]
+    item: AskedText
+    label: AskedText
+    regions: Annotated[list[RegionData], "names for places"]
+    labels: Annotated[list[CountedData], "labels to colour by"]
+
+
+def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
+    """Return the state of the map and its names; the points have an address of their own."""
+    if asked["item"]:
+        _find_item(snapshot, asked["item"])
+    if asked["label"]:
+        _find_label(snapshot, asked["label"])
     found = _by_count(snapshot)
-    common = found[:_MOST_COLOURS]
-    return common + [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked]
+    colours = found[:_MOST_COLOURS]
+    colours += [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked["label"]]
+    return {
+        "state": snapshot.map_state,
+        "items": len(snapshot.index),
+        "item": asked["item"],
+        "label": asked["label"],
+        "regions": [] if snapshot.map is None else snapshot.map.regions,
+        "labels": _counted(colours),
+    }
 
 
-def _counted(pairs: Sequence[tuple[str, int]]) -> list[Answer]:
-    return [{"label": name, "count": count} for name, count in pairs]
+class LabelsData(TypedDict):
+    """The answer of ``/labels``."""
+
+    q: AskedText
+    count: Annotated[Count, "number of labels that match"]
+    page: Annotated[Count, "number of this page"]
+    pages: Annotated[Count, "number of pages"]
+    labels: Annotated[list[CountedData], "the most frequent first"]
 
 
-def _page(asked: int, count: int, each: int) -> tuple[int, int]:
-    pages = max(1, -(-count // each))
-    if asked > pages:
-        raise Refused(404, f"page: there are pages 1 to {pages}.")
-    return asked, pages
+def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
+    """List all labels with the number of their items, the most frequent first."""
+    part = asked["q"].strip().casefold()
+    matching = [(name, n) for name, n in _by_count(snapshot) if part in name.casefold()]
+    page, pages = _page(asked["page"], len(matching), _LABELS_PER_PAGE)
+    start = (page - 1) * _LABELS_PER_PAGE
+    return {
+        "q": asked["q"],
+        "count": len(matching),
+        "page": page,
+        "pages": pages,
+        "labels": _counted(matching[start : start + _LABELS_PER_PAGE]),
+    }
 
 
-def _round(value: float) -> float:
-    return round(float(value), 4)
+class NearData(TypedDict):
+    """A label whose items are similar to those of another."""
+
+    label: str
+    score: Annotated[Unit, "cosine similarity"]
+    count: Count
+
+
+class LabelData(TypedDict):
+    """The answer of ``/label``."""
+
+    label: str
+    count: Annotated[Count, "number of items that have it"]
+    neighbours: Annotated[list[NearData], "labels with similar items"]
+    items: Annotated[list[HitData], "items that have it, the most typical first"]
+    others: Annotated[list[HitData], "similar items that do not have it"]
+
+
+def label(snapshot: Snapshot, asked: Asked) -> LabelData:
+    """Return a label with its neighbours, its items, and items that may lack it."""
+    name = asked["name"]
+    count = _find_label(snapshot, name)
+    index = snapshot.index
+    own = index.search(None, 10, {"labels": [name]}, labels=name)
+    others = index.search(None, 5, {"without": [name]}, labels=name)
+    return {
+        "label": name,
+        "count": count,
+        "neighbours": [
+            {"label": other, "score": _round(score), "count": snapshot.labels[other]}
+            for other, score in index.similar_labels(name, 12)
+        ],
+        "items": _hits(snapshot, own),
+        "others": _hits(snapshot, others),
+    }
+
+
+class EndData(TypedDict):
+    """One end of an axis, the strongest entries first."""
+
+    words: list[str]
+    labels: list[str]
+
+
+class AxisData(TypedDict):
+    """A dimension of the embedding."""
+
+    number: Count
+    eigenvalue: float
+    high: EndData
+    low: EndData
+
+
+class AxesData(TypedDict):
+    """The answer of ``/axes``."""
+
+    count: Annotated[Count, "number of axes"]
+    page: Annotated[Count, "number of this page"]
+    pages: Annotated[Count, "number of pages"]
+    axes: list[AxisData]
+
+
+def axes(snapshot: Snapshot, asked: Asked) -> AxesData:
+    """List the dimensions of the embedding, with the words and labels at both ends."""
+    count = snapshot.index.n_dimensions
+    page, pages = _page(asked["page"], count, _AXES_PER_PAGE)
+    numbers = range((page - 1) * _AXES_PER_PAGE, min(count, page * _AXES_PER_PAGE))
+    return {
+        "count": count,
+        "page": page,
+        "pages": pages,
+        "axes": [
+            {
+                "number": axis.number,
+                "eigenvalue": float(f"{axis.eigenvalue:.4g}"),
+                "high": {"words": _names(axis.words.high), "labels": _names(axis.labels.high)},
+                "low": {"words": _names(axis.words.low), "labels": _names(axis.labels.low)},
+            }
+            for axis in snapshot.index.axes(6, numbers)
+        ],
+    }
+
+
+class TaggedData(TypedDict):
+    """The answer of ``/tag``."""
+
+    text: AskedText
+    k: AskedCount
+    tags: Annotated[list[TagData], "labels, the most probable first"]
+
+
+def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
+    """Predict labels for a text, the most probable first."""
+    text = asked["text"]
+    found = snapshot.index.tag(text, asked["k"]) if text.strip() else []
+    return {"text": text, "k": asked["k"], "tags": _tags(found)}

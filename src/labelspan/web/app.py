@@ -29,28 +29,28 @@ __all__ = ["make_app"]
 
 _log = logging.getLogger("labelspan.web")
 
-# As many searches as there are threads can be answered by one product.
+# One matrix product answers the searches of all threads that wait at the same time.
 _THREADS = 16
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = True) -> Guard:
-    """The explorer of an index.
+    """Make the explorer of an index.
 
     Parameters
     ----------
     served : Served
-        The index; it is closed when the application ends.
+        The index. It is closed when the application ends.
     hosts : iterable of str, default=LOOPBACK
-        Names that a Host header may have.
+        Allowed names in the Host header.
     watch : bool, default=True
         Whether to draw the map and to look for changes of the index in the background.
 
     Returns
     -------
     Guard
-        An application for any ASGI server.
+        The ASGI application.
 
     Examples
     --------
@@ -83,8 +83,8 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
     routes: list[Route] = []
     for page in PAGES:
         methods = ["GET", "POST"] if page.posts else ["GET"]
-        for path, shown in ((page.path, as_page), (page.twin, _twin)):
-            routes.append(Route(path, _answering(served, pool, page, shown), methods=methods))
+        for path, render in ((page.path, as_page), (page.json_path, _page_as_json)):
+            routes.append(Route(path, _answering(served, pool, page, render), methods=methods))
     routes.append(Route(POINTS, _points(served)))
     description = describe()
 
@@ -104,7 +104,7 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
             Exception: _refused,
         },
     )
-    # Addresses are what they are: none is sent on to another one.
+    # No redirects: /search/ does not exist.
     inside.router.redirect_slashes = False
     return Guard(inside, hosts)
 
@@ -113,17 +113,17 @@ def _answering(
     served: Served,
     pool: ThreadPoolExecutor,
     page: Page,
-    shown: Callable[[Page, Any, Any], Response],
+    render: Callable[[Page, Any, Any], Response],
 ) -> Handler:
     def work(asked: dict[str, Any]) -> Response:
         with served.lease() as snapshot:
 
             def make() -> Response:
-                return shown(page, page.answer(snapshot, asked), asked)
+                return render(page, page.answer(snapshot, asked), asked)
 
-            if not page.kept:
+            if not page.cached:
                 return make()
-            response: Response = snapshot.keep((page.name, shown, *asked.values()), make)
+            response: Response = snapshot.cached((page.name, render, *asked.values()), make)
             return response
 
     async def answer(request: Request) -> Response:
@@ -137,7 +137,7 @@ def _answering(
     return answer
 
 
-def _twin(page: Page, content: Any, asked: Any) -> Response:
+def _page_as_json(page: Page, content: Any, asked: Any) -> Response:
     return as_json(content)
 
 
@@ -146,7 +146,7 @@ def _points(served: Served) -> Handler:
         with served.lease() as snapshot:
             drawn, state = snapshot.map, snapshot.map_state
         if drawn is None and state == "failed":
-            raise Refused(500, "The map could not be drawn; see what the server printed.")
+            raise Refused(500, "The map could not be drawn; see the output of the server.")
         if drawn is None:
             raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
         return _sent(request, drawn.points, "application/json", drawn.etag)
@@ -162,7 +162,7 @@ def _fixed(body: bytes, kind: str, etag: str) -> Handler:
 
 
 def _sent(request: Request, body: bytes, kind: str, etag: str) -> Response:
-    """A body, or the word that the client has it."""
+    """Return a body, or 304 if the client has it already."""
     known = request.headers.get("if-none-match", "").replace("W/", "").split(",")
     if etag in {one.strip() for one in known}:
         return Response(status_code=304, headers={"etag": etag})
@@ -171,7 +171,7 @@ def _sent(request: Request, body: bytes, kind: str, etag: str) -> Response:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    words = {404: "There is no such page.", 405: "This address does not take that method."}
+    words = {404: "There is no such page.", 405: "This address does not support that method."}
     message = words.get(error.status_code, str(error.detail))
     headers = dict(error.headers or {})
     return _as_response(request, Refused(error.status_code, message, headers))

@@ -1,4 +1,12 @@
-"""Files that pages need: ours, and Bokeh's from its installed package, held in memory."""
+"""Static files: ours, and three of Bokeh's from its installed package, held in memory.
+
+Starlette's ``StaticFiles`` is not used, because three things would be lost. It serves every file of
+a folder, and Bokeh's has many more than the three that pages need. It takes the media type from
+the tables of the machine (``/etc/mime.types``, the registry of Windows); with the header
+``nosniff``, scripts of a wrong type do not run. It reads from disk during requests, so a client
+that reads slowly holds an open file, and an upgrade of a package changes files under a running
+server.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +29,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Asset:
-    """A file as it is sent, with a name of its content."""
+    """A file with its media type and ETag."""
 
     body: bytes
     kind: str
@@ -29,7 +37,7 @@ class Asset:
 
 
 def load_assets() -> dict[str, Asset]:
-    """All files by their addresses. No other file can be asked for."""
+    """Return all files by their addresses; no other file is served."""
     own = Path(__file__).with_name("static")
     files = {f"/static/{path.name}": path for path in own.iterdir() if path.suffix in _KINDS}
     files |= {f"/static/bokeh/{name}": _bokeh() / name for name in BOKEH}

@@ -1,4 +1,4 @@
-"""Questions that come while another is being answered, answered by one call."""
+"""Answer calls that come at the same time by one call with all of them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["Together"]
+__all__ = ["Batcher"]
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-class _Asked(Generic[Q, A]):
-    """A question, and later its answer or why there is none."""
+class _Pending(Generic[Q, A]):
+    """A question, and later its answer or its error."""
 
     def __init__(self, question: Q) -> None:
         self.question = question
@@ -22,32 +22,33 @@ class _Asked(Generic[Q, A]):
         self.done = False
 
 
-class Together(Generic[Q, A]):
-    """Threads that ask one by one, and are answered as many at once as are waiting.
+class Batcher(Generic[Q, A]):
+    """Collect the questions of several threads and answer all that wait by one call.
 
-    A product of one query with all items reads all items; one of twenty reads them once.
+    A product of one query with all items reads all items; a product of twenty queries reads
+    them once, too.
 
     Parameters
     ----------
     answer : callable
-        Takes a list of questions; gives as many answers.
+        Takes a list of questions and returns a list of as many answers.
 
     Examples
     --------
-    >>> from labelspan.web.batching import Together
-    >>> Together(lambda numbers: [2 * number for number in numbers]).ask(21)
+    >>> from labelspan.web.batching import Batcher
+    >>> Batcher(lambda numbers: [2 * number for number in numbers]).ask(21)
     42
     """
 
     def __init__(self, answer: Callable[[list[Q]], Sequence[A]]) -> None:
         self._answer = answer
-        self._waiting: list[_Asked[Q, A]] = []
+        self._waiting: list[_Pending[Q, A]] = []
         self._lock = threading.Lock()
         self._busy = threading.Lock()
 
     def ask(self, question: Q) -> A:
-        """The answer to one question."""
-        own: _Asked[Q, A] = _Asked(question)
+        """Return the answer to one question."""
+        own: _Pending[Q, A] = _Pending(question)
         with self._lock:
             self._waiting.append(own)
         with self._busy:
@@ -62,12 +63,12 @@ class Together(Generic[Q, A]):
         with self._lock:
             taken, self._waiting = self._waiting, []
         if not self._answer_some(taken):
-            # One of them cannot be answered, which is no reason to refuse the others.
+            # An error in one of them must not reach the others.
             for one in taken:
                 self._answer_some([one])
 
-    def _answer_some(self, asked: list[_Asked[Q, A]]) -> bool:
-        """Answer questions by one call; gives whether that can be the last word on them."""
+    def _answer_some(self, asked: list[_Pending[Q, A]]) -> bool:
+        """Answer questions by one call; return False if they must be answered one by one."""
         try:
             answers = self._answer([one.question for one in asked])
             for one, answer in zip(asked, answers, strict=True):

@@ -21,10 +21,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .http_errors import Refused
 from .middleware import refusing, with_headers
+from .parameters import MOST_CHUNKS
 from .render import refused_response
 
 __all__ = [
-    "MOST_CHUNKS",
     "MOST_CONNECTIONS",
     "SECONDS_FOR_HEADERS",
     "SECONDS_TO_TAKE",
@@ -34,9 +34,6 @@ __all__ = [
 MOST_CONNECTIONS = 1024
 SECONDS_FOR_HEADERS = 10.0
 SECONDS_TO_TAKE = 20.0  # for each part of an answer
-# Parsing a chunk costs about the same whatever its size: 200,000 chunks of one byte would keep
-# the server busy for seconds.
-MOST_CHUNKS = 1024
 
 
 class _Parser(h11.Connection):

@@ -1,17 +1,17 @@
-"""How a request is refused: a status and a sentence, as a page or as JSON."""
+"""Errors that are sent to a client: a status and a sentence, as a page or as JSON."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import TypedDict
 
 from ..errors import InvalidFile, LabelspanError, MissingData
 
-__all__ = ["Refused", "as_refused", "refusal"]
+__all__ = ["ErrorData", "RefusalData", "Refused", "as_refused", "refusal"]
 
 
 class Refused(Exception):
-    """A request that gets no answer: the HTTP status, why, and further headers."""
+    """A request that is refused: the HTTP status, the reason, and further headers."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -20,20 +20,34 @@ class Refused(Exception):
         self.headers = headers or {}
 
 
+class ErrorData(TypedDict):
+    """Status, name of the status, and a sentence."""
+
+    status: int
+    name: str
+    message: str
+
+
+class RefusalData(TypedDict):
+    """The JSON of every error."""
+
+    error: ErrorData
+
+
 def as_refused(error: Exception) -> Refused:
-    """What a client may know of an error: all of ours, nothing of the others."""
+    """Convert an error to what a client may know: our messages, but none of other packages."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, InvalidFile | MissingData):
-        # Their sentences name files of this machine.
-        return Refused(503, "The index cannot be read now; see what the server printed.")
+        # Their messages name files of this machine.
+        return Refused(503, "The index cannot be read now; see the output of the server.")
     if isinstance(error, LabelspanError):
         return Refused(400, str(error))
-    return Refused(500, "The server failed at this; see what it printed.")
+    return Refused(500, "An error occurred in the server; see its output.")
 
 
-def refusal(refused: Refused) -> dict[str, Any]:
-    """A refusal as JSON, and as what its page shows."""
+def refusal(refused: Refused) -> RefusalData:
+    """Return the content of an error, for JSON and for the page."""
     try:
         name = HTTPStatus(refused.status).phrase
     except ValueError:

@@ -1,4 +1,9 @@
-"""What every request passes first: hosts, sizes, numbers, and headers of every answer."""
+"""Checks of every request, and headers of every answer.
+
+Starlette's ``TrustedHostMiddleware`` is not used, because it would accept a second Host header
+(it looks at the first), refuse ``localhost.`` with its valid trailing dot, and answer in plain text
+instead of a page or JSON that names ``--allow-host``; the Origin header needs the same check.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ MOST_AT_ONCE = 256
 MOST_HEADERS = 100
 LONGEST_HEADER = 1 << 13  # bytes
 SECONDS_FOR_A_BODY = 10.0
-# Of an answer: more is not handed on before the client has taken that.
+# An answer is sent in parts of this size, each after the client has read the one before.
 _SENT_AT_ONCE = 1 << 16
 
 _HEADERS = [
@@ -43,11 +48,10 @@ _HEADERS = [
 
 
 class Guard:
-    """An application that refuses what should not reach the one inside it.
+    """An ASGI application that checks requests before it calls another.
 
-    Names of hosts other than ``hosts`` are refused: a page elsewhere whose name was made to
-    point to this machine must not read what is served here. Requests that wait for their
-    client, to send or to take, are not among the ``most`` that are worked on at once.
+    Host names other than ``hosts`` are refused, as a protection against DNS rebinding. At most
+    ``most`` requests are processed at once, without those that wait for their client.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], most: int = MOST_AT_ONCE) -> None:
@@ -96,11 +100,11 @@ class Guard:
         if self._now > self._most:
             raise Refused(503, "Too many requests at once; try again.", {"retry-after": "1"})
         if scope["http_version"] not in {"1.0", "1.1"}:
-            raise Refused(505, "This server speaks HTTP 1.0 and 1.1.", {"connection": "close"})
+            raise Refused(505, "This server supports HTTP 1.0 and 1.1.", {"connection": "close"})
         if len(scope["headers"]) > MOST_HEADERS:
-            raise Refused(431, f"A request may have {MOST_HEADERS} headers.")
+            raise Refused(431, f"A request may have at most {MOST_HEADERS} headers.")
         if any(len(value) > LONGEST_HEADER for _, value in scope["headers"]):
-            raise Refused(431, f"A header may have {LONGEST_HEADER:,} bytes.")
+            raise Refused(431, f"A header may have at most {LONGEST_HEADER:,} bytes.")
         given = _values(scope, b"host")
         if len(given) != 1 or _host_name(given[0]) not in self._hosts:
             raise Refused(
@@ -111,12 +115,13 @@ class Guard:
             raise Refused(403, "This server does not answer to pages of another origin.")
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > LONGEST_ADDRESS:
-            raise Refused(414, f"An address may have {LONGEST_ADDRESS:,} bytes, not {length:,}.")
+            most = f"at most {LONGEST_ADDRESS:,} bytes"
+            raise Refused(414, f"An address may have {most}, but this one has {length:,}.")
         _check_length(scope)
 
 
 def refusing(refused: Refused) -> ASGIApp:
-    """An application that refuses every request alike."""
+    """Return an application that refuses every request."""
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_on(message: Message) -> None:
@@ -129,7 +134,7 @@ def refusing(refused: Refused) -> ASGIApp:
 
 
 async def _send(message: Message, send: Send) -> None:
-    """Send headers with ours, and a body in parts, each when there is room for it."""
+    """Send headers with ours, and a body in parts."""
     if message["type"] == "http.response.start":
         message["headers"] = with_headers(message["headers"])
     body = message.get("body", b"")
@@ -147,8 +152,8 @@ def _values(scope: Scope, header: bytes) -> list[bytes]:
 def _check_length(scope: Scope) -> None:
     told = _values(scope, b"content-length")
     if told and _values(scope, b"transfer-encoding"):
-        # A proxy before us may go by the other one, and see other requests than we do.
-        words = "A body is sent by its length or in chunks, not both."
+        # A proxy may use the other one, and see other requests than this server (smuggling).
+        words = "A body has a Content-Length or comes in chunks, not both."
         raise Refused(400, words, {"connection": "close"})
     for value in told:
         if not value.isdigit() or len(value) > 18 or int(value) > LONGEST_BODY:
@@ -156,12 +161,12 @@ def _check_length(scope: Scope) -> None:
 
 
 def _too_large() -> Refused:
-    # What follows on this connection would be the rest of the body.
-    return Refused(413, f"A body may have {LONGEST_BODY:,} bytes.", {"connection": "close"})
+    # What follows on this connection is the rest of the body.
+    return Refused(413, f"A body may have at most {LONGEST_BODY:,} bytes.", {"connection": "close"})
 
 
 def _host_name(header: bytes) -> str:
-    """The name in a Host header, without its port and the brackets of IPv6."""
+    """Return the name in a Host header, without port and the brackets of IPv6."""
     text = header.decode("latin-1").strip().lower()
     if text.startswith("["):
         name, closed, port = text[1:].partition("]")
@@ -173,7 +178,7 @@ def _host_name(header: bytes) -> str:
 
 
 def _origin_name(header: bytes) -> str:
-    """The host in an Origin header; nothing where there is none, as in ``null``."""
+    """Return the host in an Origin header, or an empty text for ``null``."""
     try:
         return (urlsplit(header.decode("latin-1")).hostname or "").removesuffix(".")
     except ValueError:
@@ -181,7 +186,7 @@ def _origin_name(header: bytes) -> str:
 
 
 def wants_json(scope: Scope) -> bool:
-    """Whether a refusal should be JSON: at a twin's address, or where JSON alone is accepted."""
+    """Return whether errors are JSON: at a JSON endpoint, or if only JSON is accepted."""
     if scope["path"].endswith(".json"):
         return True
     accepted = b",".join(_values(scope, b"accept"))
@@ -189,14 +194,14 @@ def wants_json(scope: Scope) -> bool:
 
 
 def with_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Headers of an answer, with those of every answer that are not among them."""
+    """Add the headers of every answer to those of one, unless it has them."""
     own = list(given)
     there = {name for name, _ in own}
     return own + [pair for pair in _HEADERS if pair[0] not in there]
 
 
 async def read_all(receive: Callable[[], object], seconds: float = SECONDS_FOR_A_BODY) -> bytes:
-    """The body of a request, if it is not too large and not too slow."""
+    """Read the body of a request, unless it is too large or too slow."""
     parts: list[bytes] = []
     size = 0
     try:

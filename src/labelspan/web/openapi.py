@@ -1,13 +1,15 @@
-"""The description of all addresses that give JSON, in the words of OpenAPI."""
+"""The OpenAPI description of all JSON endpoints."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import __version__
+from .http_errors import RefusalData
 from .pages import PAGES, Page
-from .parameters import LONGEST_BODY, Parameter
-from .shapes import NUMBER, SCHEMAS, TEXT, WHOLE, list_of, named, table
+from .parameters import LONGEST_BODY, MOST_CHUNKS, Parameter
+from .points import PointsData
+from .schema import Schema, json_schema
 
 __all__ = ["POINTS", "describe"]
 
@@ -15,16 +17,16 @@ POINTS = "/map/points.json"
 
 _ERROR = {"$ref": "#/components/responses/Refused"}
 _REFUSALS = {
-    "400": "input that is unknown, missing or out of its range, or a Host that is not allowed",
-    "403": "a request that a page of another origin made",
-    "404": "an item, label or page that is not there",
-    "405": "a method that the address does not take",
-    "413": f"a body of more than {LONGEST_BODY:,} bytes",
+    "400": "a parameter that is unknown, missing or out of range, or a Host that is not allowed",
+    "403": "a request from a page of another origin",
+    "404": "an item, label or page that does not exist",
+    "405": "a method that the address does not support",
+    "413": f"a body of more than {LONGEST_BODY:,} bytes or {MOST_CHUNKS:,} chunks",
     "414": "an address that is too long",
-    "431": "headers that are too many or too long",
-    "500": "a failure of the server",
+    "431": "too many headers, or headers that are too long",
+    "500": "an error in the server",
     "503": "an index that cannot be read now, or too many requests at once",
-    "505": "HTTP of another version than 1.0 and 1.1",
+    "505": "an HTTP version other than 1.0 and 1.1",
 }
 _BODY_REFUSALS = {
     "408": "a body that comes too slowly",
@@ -33,15 +35,21 @@ _BODY_REFUSALS = {
 
 
 def describe() -> dict[str, Any]:
-    """The content of ``/openapi.json``."""
-    paths: dict[str, Any] = {page.twin: _page(page) for page in PAGES}
-    paths[POINTS] = {"get": _points()}
+    """Return the content of ``/openapi.json``."""
+    components: dict[str, Schema] = {}
+    paths: dict[str, Any] = {page.json_path: _page(page, components) for page in PAGES}
+    paths[POINTS] = {
+        "get": {
+            "operationId": "points",
+            "summary": "All points of the map; 503 while it is being drawn.",
+            "responses": _responses("The points.", json_schema(PointsData, components)),
+        }
+    }
     paths["/openapi.json"] = {
         "get": {
             "operationId": "openapi",
             "summary": "This description.",
-            "responses": {"200": _json("OpenAPI 3.1", {"type": "object"})}
-            | dict.fromkeys(_REFUSALS, _ERROR),
+            "responses": _responses("OpenAPI 3.1", {"type": "object"}),
         }
     }
     return {
@@ -52,12 +60,12 @@ def describe() -> dict[str, Any]:
             "description": "Every page of the explorer as JSON. Nothing here changes the index.",
         },
         "paths": paths,
-        "components": {"schemas": SCHEMAS, "responses": {"Refused": _refused()}},
+        "components": {"schemas": components, "responses": {"Refused": _refused()}},
     }
 
 
-def _page(page: Page) -> dict[str, Any]:
-    answers = {"200": _json(page.about, _object(page))} | dict.fromkeys(_REFUSALS, _ERROR)
+def _page(page: Page, components: dict[str, Schema]) -> dict[str, Any]:
+    answers = _responses(page.about, json_schema(page.answer_type, components))
     get = {
         "operationId": page.name,
         "summary": page.about,
@@ -110,42 +118,15 @@ def _schema(one: Parameter) -> dict[str, Any]:
     return schema if one.default is None else schema | {"default": one.default}
 
 
-def _object(page: Page) -> dict[str, Any]:
-    return table(
-        **{
-            name: {**schema, "description": about}
-            for names, (schema, about) in page.fields.items()
-            for name in names.split(", ")
-        }
-    )
+def _responses(about: str, schema: Schema) -> dict[str, Any]:
+    return {"200": _json(about, schema)} | dict.fromkeys(_REFUSALS, _ERROR)
 
 
 def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
-def _points() -> dict[str, Any]:
-    schema = table(
-        ids=list_of(TEXT) | {"description": "of all items"},
-        titles=list_of(TEXT) | {"description": "their first lines"},
-        x=list_of(NUMBER) | {"description": "across"},
-        y=list_of(NUMBER) | {"description": "upwards"},
-        labels={
-            "type": "object",
-            "additionalProperties": list_of(WHOLE),
-            "description": "for each label the numbers of its items in these lists",
-        },
-        regions=list_of(named("Region")) | {"description": "names for places"},
-    )
-    return {
-        "operationId": "points",
-        "summary": "All points of the map; 503 while it is being drawn.",
-        "responses": {"200": _json("The points.", schema)} | dict.fromkeys(_REFUSALS, _ERROR),
-    }
-
-
 def _refused() -> dict[str, Any]:
     every = {**_REFUSALS, **_BODY_REFUSALS}
     about = "; ".join(f"{status}: {reason}" for status, reason in sorted(every.items()))
-    error = table(status=WHOLE, name=TEXT, message=TEXT)
-    return _json(about, table(error=error))
+    return _json(about, json_schema(RefusalData))

@@ -1,4 +1,4 @@
-"""What a client asks for: the one place where input is read, checked and limited."""
+"""Parameters of a request: the one place where input is read, checked and limited."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ __all__ = [
     "LONGEST_NAME",
     "LONGEST_QUERY",
     "LONGEST_TEXT",
+    "MOST_CHUNKS",
     "Parameter",
     "read_address",
     "read_body",
     "read_parameters",
 ]
 
-LONGEST_ADDRESS = 1 << 14  # bytes of path and query string: a search of any script fits
-LONGEST_BODY = 1 << 18  # bytes
 LONGEST_QUERY = 1000  # characters of a search
-LONGEST_NAME = 1000  # characters of an id or a label
+LONGEST_NAME = 4000  # characters of an id or a label
+# Bytes of path and query string: enough for a name and a search in any script, because a
+# percent-encoded character has at most 12 bytes.
+LONGEST_ADDRESS = 60 << 10
+LONGEST_BODY = 1 << 18  # bytes
+# Parsing a chunk costs about the same whatever its size: 200,000 chunks of one byte would keep
+# the server busy for seconds.
+MOST_CHUNKS = 1024
 LONGEST_TEXT = 50_000  # characters of a text to tag
 _MOST_FIELDS = 64
 
@@ -35,10 +41,10 @@ Pairs = Sequence[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named input of a page: its kind, its limits, and what it is for.
+    """A named input of a page: its kind, its limits, and its description.
 
-    ``largest`` counts the characters of a text, those of each of several texts, or is the
-    largest whole number; ``most`` is how many texts there may be.
+    ``largest`` is the maximum number of characters of a text, or of each of several texts, or
+    the largest integer; ``most`` is the maximum number of texts.
     """
 
     name: str
@@ -51,11 +57,11 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Whether a request without it is refused."""
+        """Return whether a request without it is refused."""
         return self.default is None
 
     def read(self, given: list[Any]) -> Value:
-        """The value of all that came under this name."""
+        """Convert and check the values that came under this name."""
         if self.kind == "texts":
             if len(given) > self.most:
                 raise Refused(400, f"{self.name}: at most {self.most} can be given at once.")
@@ -78,18 +84,18 @@ class Parameter:
         try:
             given.encode()
         except UnicodeEncodeError:
-            raise Refused(400, f"{self.name}: half of a pair of surrogates is no text.") from None
+            raise Refused(400, f"{self.name}: unpaired surrogates are not valid text.") from None
         return given
 
     def _whole(self, given: Any) -> int:
         wanted = f"{self.name}: a whole number from {self.smallest} to {self.largest} is needed."
         if isinstance(given, str):
-            # Other digits than ours, signs and underscores are numbers to int() alone.
+            # int() also accepts other digits, signs and underscores.
             if not (given.isascii() and given.isdigit() and len(given) < 10):
                 raise Refused(400, wanted)
             given = int(given)
         if isinstance(given, float) and given.is_integer():
-            # JSON knows numbers alone, and 3.0 is the same one as 3.
+            # JSON has one type of number, and 3.0 is the same as 3.
             given = int(given)
         if type(given) is not int or not self.smallest <= given <= self.largest:
             raise Refused(400, wanted)
@@ -97,12 +103,12 @@ class Parameter:
 
 
 def read_parameters(known: Sequence[Parameter], pairs: Pairs) -> dict[str, Any]:
-    """The values of a page's parameters; what is unknown, missing or too large is refused.
+    """Return the values of a page's parameters; unknown, missing or too large ones are refused.
 
     Examples
     --------
     >>> from labelspan.web.parameters import Parameter, read_parameters
-    >>> known = [Parameter("q", "text", "The text."), Parameter("k", "whole", "How many.", 10)]
+    >>> known = [Parameter("q", "text", "The text."), Parameter("k", "whole", "Number.", 10)]
     >>> read_parameters(known, [("q", "chess")])
     {'q': 'chess', 'k': 10}
     """
@@ -125,12 +131,12 @@ def read_parameters(known: Sequence[Parameter], pairs: Pairs) -> dict[str, Any]:
 
 
 def read_address(query: bytes) -> Pairs:
-    """The pairs in the query string of an address."""
+    """Return the pairs in the query string of an address."""
     return _pairs(query, "The address")
 
 
 def read_body(kind: str, body: bytes) -> Pairs:
-    """The pairs in the body of a request: a form, or a JSON object."""
+    """Return the pairs in the body of a request: a form, or a JSON object."""
     media, _, rest = kind.partition(";")
     media = media.strip().lower()
     if media not in {"application/json", "application/x-www-form-urlencoded"}:
@@ -145,7 +151,7 @@ def read_body(kind: str, body: bytes) -> Pairs:
     except (ValueError, RecursionError):
         raise Refused(400, "The body cannot be read as JSON in UTF-8.") from None
     if not isinstance(content, dict):
-        raise Refused(400, 'The body must be a JSON object, say {"text": "..."}.')
+        raise Refused(400, 'The body must be a JSON object, for example {"text": "..."}.')
     return list(content.items())
 
 

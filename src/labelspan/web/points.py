@@ -1,57 +1,72 @@
-"""The map of an index: every item a point, and names for the places where labels gather."""
+"""The map of an index as JSON, encoded once."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypedDict
 
-from ..display.layout import layout, regions
+from ..display import CorpusMap
 from ..index import SemanticIndex
+from .schema import Count
 
-__all__ = ["Map", "draw"]
+__all__ = ["MapPoints", "PointsData", "RegionData", "draw"]
 
-# Other requests may read the items in between.
-_ITEMS_AT_ONCE = 500
 _DIGITS = 4
 
 
+class RegionData(TypedDict):
+    """A name for a place of the map; ``count`` items with that label are there."""
+
+    name: str
+    x: float
+    y: float
+    count: Count
+
+
+class PointsData(TypedDict):
+    """The answer of ``/map/points.json``."""
+
+    ids: Annotated[list[str], "of all items"]
+    titles: Annotated[list[str], "their first lines"]
+    x: list[float]
+    y: list[float]
+    labels: Annotated[dict[str, list[Count]], "for each label the positions of its items"]
+    regions: Annotated[list[RegionData], "names for places"]
+
+
 @dataclass(frozen=True)
-class Map:
-    """Points as JSON, ready to be sent, with a name of that content, and the regions."""
+class MapPoints:
+    """A map ready to be sent: ``PointsData`` as JSON, its ETag, and the regions."""
 
     points: bytes
     etag: str
-    regions: tuple[dict[str, Any], ...]
+    regions: list[RegionData]
 
 
-def draw(index: SemanticIndex) -> Map:
+def draw(index: SemanticIndex) -> MapPoints:
     """Lay out all items of an index; this takes a while for many."""
-    ids = index.ids
-    positions = layout(index.vectors(ids))
-    titles: dict[str, str] = {}
-    own: dict[str, tuple[str, ...]] = {}
-    for start in range(0, len(ids), _ITEMS_AT_ONCE):
-        for item in index.items(ids[start : start + _ITEMS_AT_ONCE]):
-            titles[item.id], own[item.id] = item.title, item.labels or ()
-    lists = [own.get(name, ()) for name in ids]
+    found = CorpusMap.from_index(index)
     rows: dict[str, list[int]] = {}
-    for row, labels in enumerate(lists):
+    for row, labels in enumerate(found.labels):
         for label in labels:
             rows.setdefault(label, []).append(row)
-    found = tuple(
-        {"name": r.name, "x": round(float(r.x), _DIGITS), "y": round(float(r.y), _DIGITS)}
-        | {"count": int(r.count)}
-        for r in regions(positions, lists)
-    )
-    content = {
-        "ids": ids,
-        "titles": [titles.get(name, name) for name in ids],
-        "x": [round(x, _DIGITS) for x in positions[:, 0].tolist()],
-        "y": [round(y, _DIGITS) for y in positions[:, 1].tolist()],
+    regions: list[RegionData] = [
+        {"name": one.name, "x": _round(one.x), "y": _round(one.y), "count": one.count}
+        for one in found.regions
+    ]
+    content: PointsData = {
+        "ids": list(found.ids),
+        "titles": list(found.titles),
+        "x": [_round(x) for x in found.points[:, 0].tolist()],
+        "y": [_round(y) for y in found.points[:, 1].tolist()],
         "labels": dict(sorted(rows.items())),
-        "regions": found,
+        "regions": regions,
     }
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    return Map(data, f'"{hashlib.sha256(data).hexdigest()[:32]}"', found)
+    return MapPoints(data, f'"{hashlib.sha256(data).hexdigest()[:32]}"', regions)
+
+
+def _round(value: float) -> float:
+    return round(value, _DIGITS)

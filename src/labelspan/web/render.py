@@ -1,4 +1,4 @@
-"""Answers as bytes: pages from templates, and JSON."""
+"""Render answers as pages, by templates, or as JSON."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from starlette.responses import Response
 from .. import __version__
 from .http_errors import Refused, refusal
 from .pages import PAGES, Page
+from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "link", "refused_response", "templates"]
 
@@ -36,7 +37,7 @@ CONTENT_POLICY = {
 
 
 def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
-    """An answer for programs; what is no number in JSON, as infinity, is null."""
+    """Return an answer as JSON; numbers that JSON lacks, such as infinity, become null."""
     try:
         text = _dumped(content)
     except ValueError:
@@ -56,14 +57,15 @@ def _finite(content: Any) -> Any:
 
 
 def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) -> Response:
-    """An answer for people; its twin is named in a header and in a link."""
-    twin = link(page.twin, **asked)
-    # A text to tag may be longer than an address.
-    twin = twin if len(twin) < 2000 else page.twin
+    """Return an answer as a page with a link to its JSON endpoint."""
+    json_link = link(page.json_path, **asked)
+    if page.posts and len(json_link) > 2000:
+        # The text came in a body, and may be longer than an address.
+        json_link = page.json_path
     policy = CONTENT_POLICY
     nonce = ""
     if page.name == "map":
-        # Bokeh writes style elements, which get this word, and its WebGL compiles functions.
+        # Bokeh adds style elements, which get this nonce, and its WebGL compiles functions.
         nonce = secrets.token_urlsafe(16)
         policy = policy | {
             "script-src": "'self' 'unsafe-eval'",
@@ -71,31 +73,31 @@ def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) ->
             "img-src": "'self' data: blob:",
         }
     body = _template(f"{page.name}.html").render(
-        page=page, twin=twin, nonce=nonce, asked=asked, data=content
+        page=page, json_link=json_link, nonce=nonce, asked=asked, data=content
     )
     headers = {"content-security-policy": policy_line(policy)}
     return Response(body, headers=headers, media_type=_HTML)
 
 
 def refused_response(refused: Refused, *, json_wanted: bool) -> Response:
-    """A refusal as a page or as JSON."""
+    """Return an error as a page or as JSON."""
     content = refusal(refused)
     if json_wanted:
         response = as_json(content, refused.status)
     else:
-        body = _template("error.html").render(page=None, twin=None, nonce="", **content)
+        body = _template("error.html").render(page=None, json_link=None, nonce="", **content)
         response = Response(body, refused.status, media_type=_HTML)
     response.headers.update(refused.headers)
     return response
 
 
 def policy_line(policy: Mapping[str, str]) -> str:
-    """A content security policy as a header has it."""
+    """Return the header value of a content security policy."""
     return "; ".join(f"{name} {value}" for name, value in policy.items())
 
 
 def link(path: str, **parameters: Any) -> str:
-    """An address with parameters; those that are empty are left out.
+    """Return an address with parameters, without the empty ones.
 
     Examples
     --------
@@ -112,21 +114,20 @@ def link(path: str, **parameters: Any) -> str:
 
 @lru_cache(maxsize=10_000)
 def label(name: str) -> Markup:
-    """A label that leads to its page."""
+    """Return a label as a link to its page."""
     return Markup('<a class="label" href="{}">{}</a>').format(link("/label", name=name), name)
 
 
-# There are a hundred labels on some pages, and fifty guesses: too many for a template to
-# spell out each.
+# These are not template macros, because macros are slow for the hundreds of labels of a page.
 
 
 def chips(names: Sequence[str]) -> Markup:
-    """Labels as items of a list."""
+    """Return labels as list items."""
     return Markup("".join([f"<li>{label(name)}</li>" for name in names]))
 
 
 def guesses(tags: Sequence[Mapping[str, Any]], own: Sequence[str] | None) -> Markup:
-    """Predicted labels with their probabilities, and whether the item has them."""
+    """Return predicted labels with their probabilities; mark those that the item has."""
     parts = []
     for tag in tags:
         right = " right" if own and tag["label"] in own else ""
@@ -141,7 +142,7 @@ _escaped = lru_cache(maxsize=10_000)(escape)
 
 @cache
 def templates() -> Environment:
-    """All templates, compiled, with what they may call."""
+    """Return the environment with all templates compiled."""
     environment = Environment(
         loader=PackageLoader("labelspan.web"),
         autoescape=True,
@@ -153,6 +154,9 @@ def templates() -> Environment:
         "link": link,
         "menu": [page for page in PAGES if page.name in _IN_MENU],
         "version": __version__,
+        "longest_name": LONGEST_NAME,
+        "longest_query": LONGEST_QUERY,
+        "longest_text": LONGEST_TEXT,
     }
     environment.filters |= {
         "chips": chips,
@@ -162,7 +166,7 @@ def templates() -> Environment:
         "thousands": lambda value: f"{value:,}",
     }
     for name in environment.list_templates():
-        # Now, so that no request waits for its template to be compiled.
+        # Compile it now, so that no request waits for that.
         environment.get_template(name)
     return environment
 

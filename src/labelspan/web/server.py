@@ -1,4 +1,4 @@
-"""Running the explorer with uvicorn, on one socket of this machine."""
+"""Run the explorer with uvicorn on one socket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["serve"]
 _SECONDS_BETWEEN_REQUESTS = 5
 _SECONDS_TO_END = 3
 _WAITING = 1024
-# Two for each connection: as many as are waiting may be accepted before one is let go.
+# Two for each connection, because new ones are accepted before old ones are closed.
 _MOST_FILES = 4 * MOST_CONNECTIONS
 
 
@@ -44,13 +44,13 @@ def serve(
     folder : path
         The index.
     host : str, default="127.0.0.1"
-        The address to listen on; others than those of this machine reach the network.
+        The address to listen on. Any other than the default can be reached from the network.
     port : int, default=8000
-        0 takes one that is free.
+        0 takes a free one.
     allow_hosts : iterable of str, default=()
-        Further names that a Host header may have.
+        Further names that are allowed in the Host header.
     started : callable or None, default=None
-        Told the explorer's address, and the index, before the first request.
+        Called with the address of the explorer and the index before the first request.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def serve(
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
     config = configure(make_app(served, hosts=hosts), most=_room())
     server = uvicorn.Server(config)
-    # Threads answer requests in parallel; further ones inside a product would only compete.
-    # Signals go to the server before anybody is told of it: Ctrl-C while the event loop starts
-    # would otherwise leave its coroutine unawaited, with a warning of Python.
+    # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
+    # the address is announced: Ctrl-C while the event loop starts would otherwise leave its
+    # coroutine unawaited, with a warning of Python.
     with listening, threadpool_limits(1), server.capture_signals():
         if started is not None:
             started(address, served)
@@ -77,7 +77,7 @@ def serve(
 
 
 def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
-    """How uvicorn runs the explorer, with at most so many connections."""
+    """Return the configuration of uvicorn, with at most ``most`` connections."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -97,7 +97,7 @@ def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
 
 
 def _room() -> int:
-    """How many connections there may be, and as many open files as they need, if allowed."""
+    """Return the limit of connections; raise the limit of open files if it is too small."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -114,7 +114,7 @@ def _room() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether an address can only be reached from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -131,7 +131,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(where)
-            # From now on a browser waits rather than being turned away.
+            # From now on a browser waits for an answer.
             listening.listen(_WAITING)
         except OSError:
             listening.close()

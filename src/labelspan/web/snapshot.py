@@ -1,4 +1,4 @@
-"""The index that is served, and the next one when a writer has put it on disk."""
+"""The index that is served, loaded again when it changes on disk."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Hit, SemanticIndex
 from ..index.ann import installed
-from .batching import Together
-from .points import Map, draw
+from .batching import Batcher
+from .points import MapPoints, draw
 
 __all__ = ["Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_BETWEEN_LOOKS = 1.0
-# To read an index is to read all its files, which is too much to do in vain every second.
+# Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-_MOST_KEPT = 500
+_MOST_CACHED = 500
 
 
 class Snapshot:
-    """One state of an index: it does not change while a request looks at it."""
+    """One state of an index, which does not change during a request."""
 
     def __init__(self, index: SemanticIndex) -> None:
         self.index = index
         self.labels = index.labels
         self.tags = index.can_tag
-        self._searches = Together(self._search_all)
-        # What the index works out once and keeps, so that no request waits for it.
+        self._searches = Batcher(self._search_all)
+        # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
-        self.map: Map | None = None
+        self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.users = 0
         self.retired = False
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cache_lock = threading.Lock()
 
-    def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What was made for a key, made where it is not known; those long unused are forgotten."""
-        with self._keeping:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the cached value of a key, or make it; the least recently used are dropped."""
+        with self._cache_lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
         made = make()
-        with self._keeping:
-            self._kept[key] = made
-            if len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
+        with self._cache_lock:
+            self._cache[key] = made
+            if len(self._cache) > _MOST_CACHED:
+                self._cache.popitem(last=False)
         return made
 
     def search(self, text: str, k: int) -> list[Hit]:
-        """Search all items for a text, together with those who search at the same time."""
+        """Search all items for a text, in one batch with searches of other threads."""
         return self._searches.ask((text, k))
 
     def _search_all(self, asked: list[tuple[str, int]]) -> list[list[Hit]]:
@@ -66,7 +66,7 @@ class Snapshot:
         return [hits[:k] for hits, (_, k) in zip(found, asked, strict=True)]
 
     def draw_map(self) -> None:
-        """Lay the items out; where that fails, the rest of the explorer goes on."""
+        """Lay out the items; if that fails, only the map is missing."""
         try:
             self.map, self.map_state = draw(self.index), "ready"
         except Exception:
@@ -74,7 +74,7 @@ class Snapshot:
             self.map_state = "failed"
 
     def prepare_search(self) -> None:
-        """Build what approximate search in a large index needs; searches are exact meanwhile."""
+        """Build the cache of approximate search for a large index; until then, search is exact."""
         try:
             if self.index.large and installed():
                 self.index.prepare_search()
@@ -85,13 +85,13 @@ class Snapshot:
 class Served:
     """The current snapshot of an index in a folder.
 
-    A request holds the snapshot that was current when it came; one that a newer took the
-    place of is closed when the last of its requests is done.
+    A request keeps the snapshot that was current when it came. A replaced snapshot is closed
+    when the last of its requests is done.
 
     Parameters
     ----------
     folder : path
-        Of a saved index.
+        The folder of a saved index.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Served:
 
     @contextmanager
     def lease(self) -> Iterator[Snapshot]:
-        """The current snapshot, which stays open as long as this lasts."""
+        """Hold the current snapshot, which stays open inside the ``with`` block."""
         with self._lock:
             held = self._current
             held.users += 1
@@ -123,9 +123,9 @@ class Served:
             self._let_go(held)
 
     def look_again(self) -> bool:
-        """Take over what a writer has put on disk; gives whether there was anything.
+        """Load the index again if it has changed on disk, and return whether it has.
 
-        An index that cannot be read is no reason to stop: the one that is held goes on.
+        If the new one cannot be read, the old one is still served.
         """
         try:
             with self.lease() as held:
@@ -134,7 +134,7 @@ class Served:
                     return False
             newer = self._load()
         except Exception as error:
-            # Whatever it is, who looks must look again later.
+            # Whatever the error is, the thread must go on looking for changes.
             if repr(error) != self._problem:
                 self._problem = repr(error)
                 known = isinstance(error, LabelspanError | OSError)
@@ -151,7 +151,7 @@ class Served:
         return True
 
     def _load(self) -> Snapshot:
-        # In memory: a file that someone cuts short must not end the server.
+        # Not memory-mapped: a truncated file would kill the process.
         index = SemanticIndex.load(self.folder, mapped=False)
         try:
             return Snapshot(index)
@@ -169,10 +169,10 @@ class Served:
     # --- watching -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Draw the map and look for changes, in the background, until ``close``."""
+        """Draw the map and look for changes in the background until ``close``."""
         self._undrawn.set()
-        # A thread of its own, so that changes are seen while a map is drawn; one, so that an
-        # index that changes often has not many of its states drawn at once.
+        # In its own thread, so that changes are seen while a map is drawn; only one, so that an
+        # index that changes often is not drawn several times at once.
         threading.Thread(target=self._draw, name="draw", daemon=True).start()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._watcher.start()
@@ -196,7 +196,7 @@ class Served:
                 held.prepare_search()
 
     def close(self) -> None:
-        """Stop looking, and let go of the index."""
+        """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
         if self._watcher is not None:

@@ -1,0 +1,99 @@
+"""JSON Schema derived from Python types: the types of the answers are their only description."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+__all__ = ["Count", "Schema", "Unit", "json_schema"]
+
+Schema: TypeAlias = dict[str, Any]
+
+
+class Bounds(NamedTuple):
+    """The range of a number."""
+
+    minimum: int
+    maximum: int | None = None
+
+
+Count = Annotated[int, Bounds(0)]
+Unit = Annotated[float, Bounds(0, 1)]
+
+_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schema:
+    """Return the JSON Schema of a type.
+
+    Parameters
+    ----------
+    kind : type
+        ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a ``Literal``, or a list, a dict
+        with str keys or an optional value of these. In ``Annotated``, a str is the description
+        and ``Bounds`` are the range.
+    components : dict or None, default=None
+        Receives the schemas of nested TypedDicts, which are then referred to by name. None
+        writes them where they are used.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from typing import Annotated, TypedDict
+    >>> from labelspan.web.schema import Count, json_schema
+    >>> class Counted(TypedDict):
+    ...     label: str
+    ...     count: Annotated[Count, "number of items"]
+    >>> json_schema(Counted)["properties"]["count"]
+    {'type': 'integer', 'minimum': 0, 'description': 'number of items'}
+    """
+    if is_typeddict(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        return {
+            "type": "object",
+            "properties": {name: _nested(one, components) for name, one in hints.items()},
+            "required": list(hints),
+            "additionalProperties": False,
+        }
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        schema = _nested(arguments[0], components)
+        for extra in arguments[1:]:
+            found = {"description": extra} if isinstance(extra, str) else extra._asdict()
+            schema |= {name: value for name, value in found.items() if value is not None}
+        return schema
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is list:
+        return {"type": "array", "items": _nested(arguments[0], components)}
+    if origin is dict and arguments == (str, Any):
+        return {"type": "object"}
+    if origin is dict and arguments[0] is str:
+        return {"type": "object", "additionalProperties": _nested(arguments[1], components)}
+    if origin in (Union, UnionType) and len(arguments) == 2 and arguments[1] is NoneType:
+        return {"anyOf": [_nested(arguments[0], components), {"type": "null"}]}
+    raise TypeError(f"json_schema: {kind!r} has no JSON Schema here; use the types listed above.")
+
+
+def _nested(kind: Any, components: dict[str, Schema] | None) -> Schema:
+    if components is None or not is_typeddict(kind):
+        return json_schema(kind, components)
+    name = kind.__name__.removesuffix("Data")
+    components[name] = json_schema(kind, components)
+    return {"$ref": f"#/components/schemas/{name}"}
