@@ -217,8 +217,8 @@ def travel(costs: Costs, at: Setting, K: int) -> float:
 def client(costs: Costs, at: Setting, K: int) -> float:
     """Orthogonalising d x b against the basis and itself, on one machine's cores."""
     b = at.width(K)
-    alone = at.d * b**2 * costs.orth * 1e-9 * (1 + at.blocks / 2)
-    return alone / (at.cores * at.share)
+    single = at.d * b**2 * costs.orth * 1e-9 * (1 + at.blocks / 2)
+    return single / (at.cores * at.share)
 
 
 def tasks(costs: Costs, at: Setting) -> float:

@@ -9,7 +9,7 @@ float32 and in float16. A unit cost is that of the fastest run: others had compa
 
 ``--billion`` measures nothing: it prints what docs/billion.md states, worked out from the
 unit costs on that page. ``--page RESULT.json`` puts the costs of a run into the page, and
-works all of it out anew.
+works all of it out again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, ...]:
 
 
 def draw(rows: int, columns: int, each: int, rng: np.random.Generator) -> sparse.csr_array:
-    """Rows of about so many words each, frequent ones by Zipf's law, at numbers drawn by lot."""
+    """Make rows of about ``each`` words, with frequencies by Zipf's law, at random columns."""
     words = rng.permutation(columns)
     rank = np.minimum((columns ** rng.random((rows, each))).astype(np.int64), columns - 1)
     pointers = np.arange(rows + 1) * each

@@ -3,7 +3,7 @@
 The rows lie near a space of 20 dimensions among d features; labels say on which side of a
 random direction of it a row lies, so that each goes to about a tenth of the rows. A tenth
 of the rows, or ``--labelled`` of them, have labels. ``graph`` is the time of the
-neighbours alone, exact up to 20,000 rows and by random trees beyond; ``fit`` is that of
+only the neighbours, exact up to 20,000 rows and by random trees beyond; ``fit`` is that of
 everything else, given the graph. ``found`` is the share of the true neighbours that 500
 rows have in it. The exponents are those of a straight line through the logarithms.
 """

@@ -10,7 +10,7 @@ class is that of the nearest class mean, or of the nearest labelled row, in the 
 ``emotions`` by ``label_scores``, for F1 cut so that each label is given to as large a share
 of the rows as among the labelled ones (a penalty shrinks scores, and a cut at one half
 would measure that). alpha, for each mu, and the mu of the last line are chosen on the
-labelled rows alone: thirds of them, drawn at random, lose their labels for it.
+only the labelled rows: random thirds of them lose their labels for it.
 
 CCA is LDA on classes, and with all components all methods give the same space but for a
 rotation: on ``cora`` OPLS therefore stands here with fewer.

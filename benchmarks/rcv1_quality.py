@@ -9,7 +9,7 @@ they are. Rows of every embedding are scaled to length one, so that C means the 
 all.
 
 To stay quick, choices are made with SVMs stopped early (tol 0.05), and beta and alpha
-with C=10 alone; the final SVMs use scikit-learn's default tolerance.
+only with C=10; the final SVMs use scikit-learn's default tolerance.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def main(args: argparse.Namespace) -> None:
     """One table for each split, and one over all of them."""
     report = Report("rcv1_quality", args)
     data = load("rcv1", args.data)
-    title = "linear SVM; times are of learning the embedding alone"
+    title = "linear SVM; times are of learning the embedding only"
     splits = []
     for seed in range(args.seed, args.seed + args.splits):
         splits.append(run_split(data, seed, args))

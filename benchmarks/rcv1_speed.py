@@ -1,8 +1,8 @@
 """LSI and MLSI against scikit-learn's TruncatedSVD on rcv1: time beside quality.
 
 Every case is timed to the same end, the fitted model and the training rows mapped
-(``--fit-only`` times the fit alone; scikit-learn's ``fit`` maps the rows in any case).
-Quality is computed anew from the components, in float64: the energy of X that their span
+(``--fit-only`` times only the fit; scikit-learn's ``fit`` maps the rows in any case).
+Quality is computed again from the components, in float64: the energy of X that their span
 keeps, relative to ARPACK's (not for MLSI, whose components are not orthonormal and serve
 another end), and MLSI's objective of the mapped rows, relative to the converged one.
 """

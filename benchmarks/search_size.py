@@ -94,12 +94,12 @@ def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str,
     batches = [queries[start : start + 100] for start in range(0, len(queries), 100)]
     found = [rows for batch in batches for rows in search(batch)]
     same = [len(set(own) & set(other)) for own, other in zip(found, exact, strict=True)]
-    alone, seconds = [], []
+    single, seconds = [], []
     for _ in range(repeats):
         for query in queries[:200]:
             start = time.perf_counter()
             search(query[None])
-            alone.append(time.perf_counter() - start)
+            single.append(time.perf_counter() - start)
         start = time.perf_counter()
         for batch in batches:
             search(batch)
@@ -108,7 +108,7 @@ def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str,
     search(batches[0])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    half, most = 1000 * np.quantile(alone, [0.5, 0.95])
+    half, most = 1000 * np.quantile(single, [0.5, 0.95])
     return {
         "recall": f"{np.mean(same) / ANSWERS:.4f}",
         "p50 ms": f"{half:.2f}",

@@ -2,8 +2,8 @@
 
 ``OPLS(penalty="l1")`` is sun2009's least squares form: it minimises
 ``|X w - t|^2 + alpha |w|_1`` for each target t, which has length one and is made from the
-labels alone, as are rows of X. The texts are yu2005's part of Reuters-21578 (two topics or
-more, topics with 14 such texts); features are TF-IDF of the words (letters alone, without
+labels only, as are rows of X. The texts are yu2005's part of Reuters-21578 (two topics or
+more, topics with 14 such texts); features are TF-IDF of the words (only letters, without
 scikit-learn's stop words) that five texts or more contain.
 
 The first table shows five axes learned from all texts, by their heaviest words. The second

@@ -42,7 +42,7 @@ html_math_renderer = "mathml"
 # --- reference -----------------------------------------------------------------------------
 
 autosummary_generate = True
-# Two names that differ by case alone would be one file on some systems.
+# Two names that differ only by case would be one file on some systems.
 autosummary_filename_map = {"labelspan.datasets.card": "labelspan.datasets.card-function"}
 autodoc_typehints = "none"  # numpydoc's sections say more
 numpydoc_show_class_members = False  # the template lists them

@@ -2,7 +2,7 @@
 A map of programs: LSI beside MLSI
 ==================================
 
-Programs of Debian that neither method has seen, placed by their descriptions alone. LSI learned
+Programs of Debian that neither method has seen, placed only by their descriptions. LSI learned
 its space from words, MLSI from words and from the tags that people gave to *other* programs.
 """
 
@@ -27,7 +27,7 @@ words = TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=0.5)
 X, X_new = words.fit_transform(train.texts), words.transform(test.texts)
 print(f"{X.shape[0]} programs to learn from, {X_new.shape[0]} to place, {X.shape[1]} words")
 
-spaces = {"LSI: words alone": LSI(50).fit(X), "MLSI: words and tags": MLSI(50).fit(X, train.Y)}
+spaces = {"LSI: words only": LSI(50).fit(X), "MLSI: words and tags": MLSI(50).fit(X, train.Y)}
 
 # %%
 # Six tags get a colour; a program with several of them has the colour of the rarest.

@@ -38,7 +38,7 @@ print(f"{(~hidden).sum()} tags seen, {hidden.sum()} hidden")
 
 # %%
 # Four spaces, the last with a penalty chosen by cross-validation on training programs and seen
-# tags. The labels' share stays at 0.5: seen tags alone would ask for more, at the cost of the
+# tags. The weight of the labels stays at 0.5: seen tags would ask for more, at the cost of the
 # hidden ones, as the example on choosing parameters shows.
 SIZE = 64
 seen = Y[:, ~hidden]

@@ -58,7 +58,7 @@ for number, ax in enumerate(axes):
 plt.show()
 
 # %%
-# The price: how well the tags of unseen programs are ranked from eight such axes alone, against
+# The price: how well the tags of unseen programs are ranked from only eight such axes, against
 # the number of words that are used at all.
 strengths = [1.0, 0.3, 0.1, 0.03]
 points = []
@@ -81,5 +81,5 @@ plt.show()
 
 # %%
 # With a fifth of the words, 328 of 1,820, the sparse axes keep 86% of what the dense ones rank,
-# with 57 words three quarters. They are for reading; where scores alone count, take dense ones.
+# with 57 words three quarters. They are for reading; where only scores count, take dense ones.
 print(f"dense: {dense:.3f}; sparse over dense:", [round(score / dense, 2) for _, score in points])

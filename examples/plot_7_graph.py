@@ -2,7 +2,7 @@
 Few labels, many rows: graphs
 =============================
 
-Digits of which very few are labelled. LDA learns from those alone; DLE and LPP also look at a graph
+Digits of which very few are labelled. LDA learns only from those; DLE and LPP also look at a graph
 of neighbours over all of them.
 """
 

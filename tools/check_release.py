@@ -263,7 +263,7 @@ def main() -> None:
     """Check a release of the working tree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="keep the wheel and the sdist here")
-    parser.add_argument("--only", choices=["newest", "oldest"], help="one environment alone")
+    parser.add_argument("--only", choices=["newest", "oldest"], help="only one environment")
     args = parser.parse_args()
     say = _Steps()
     with tempfile.TemporaryDirectory() as name:

@@ -1,10 +1,10 @@
 """labelspan beside its peers: one command, tables and plots.
 
 Every contender has a process of its own, forked from one that has loaded the data: its peak
-memory is what it needs above the data, and a crash or a time limit ends it alone. Ours and
+memory is what it needs above the data, and a crash or a time limit ends only that process. Ours and
 the peers of a case run in turn, a round of all and then the next, after a warm-up each, to
 the same end: the fitted model and the training rows mapped. A contender whose warm-up takes
-a sixth of the limit or more is timed by it alone.
+a sixth of the limit or more is timed only by it.
 
 ``--resume`` goes on with what lies in ``--out``: cases that are there are not run again.
 """

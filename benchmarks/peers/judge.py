@@ -1,4 +1,4 @@
-"""What the mapped rows and weights are worth, computed anew in float64.
+"""What the mapped rows and weights are worth, computed again in float64.
 
 Never from what a solver says of itself. Each measure is a sum that the method maximises,
 in percent of its maximum; beside it, for the methods of labels, the sine of the largest

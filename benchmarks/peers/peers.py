@@ -33,7 +33,7 @@ def _gensim(task: Task) -> Fitted:
     from gensim.models import LsiModel  # noqa: PLC0415 - slow to import, and optional
 
     names = {column: str(column) for column in range(task.X.shape[1])}
-    # It multiplies by *, which is a product for matrices alone.
+    # It multiplies by *, which is a product only for matrices.
     columns = sparse.csc_matrix(task.X.T)
     model = LsiModel(columns, num_topics=task.count, id2word=names, random_seed=task.seed)
     weights = model.projection.u

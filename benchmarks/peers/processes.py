@@ -23,7 +23,7 @@ from .tasks import Contender, Fitted, Task, is_sparse
 __all__ = ["Player", "Score", "in_child", "refusal"]
 
 # A forked child shares the data that its parent has loaded, and starts with its own count of
-# peak memory: what it shows above the start is the contender's alone.
+# peak memory: what it shows above the start is that of the contender.
 _FORK = multiprocessing.get_context("fork")
 # Of the machine's memory, what one contender may ask for.
 _SHARE = 0.7

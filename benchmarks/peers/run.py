@@ -15,7 +15,7 @@ from .tasks import Contender, Task, is_sparse
 
 __all__ = ["Settings", "contenders", "play", "run_case"]
 
-# A contender that takes a longer share of the limit is timed by its first run alone.
+# A contender that takes a longer share of the limit is timed only by its first run.
 _SLOW = 1 / 6
 
 

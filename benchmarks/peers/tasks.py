@@ -73,7 +73,7 @@ class Contender:
     ``same`` is False where it does other work than the rest, and ``remark`` says which;
     ratios to the best peer leave it out. ``square`` names the side, "n" or "d", of the
     square arrays that it forms; ``penalty`` says whether it takes one, and
-    ``sparse_only`` that it is meant for sparse data alone.
+    ``sparse_only`` that it is meant only for sparse data.
     """
 
     name: str
