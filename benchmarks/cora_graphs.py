@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from labelspan import LDA, LPP, DLEClassifier
-from labelspan.datasets import load_cora
+from labelspan.datasets import load
 from labelspan.graph import combine, neighbor_graph
 from labelspan.operators.row_graph import read_graph
 
@@ -53,7 +53,7 @@ def draw(data, graphs, known: np.ndarray) -> dict[tuple[str, str, float], float]
 def main(args: argparse.Namespace) -> None:
     """One table: methods and graphs down, alpha across."""
     report = Report("cora_graphs", args)
-    data = load_cora(args.data)
+    data = load("cora", args.data)
     rows = data.X.shape[0]
     links = read_graph(data.links, rows)
     words = neighbor_graph(data.X.astype(np.float64), 10, weight="cosine")

@@ -52,6 +52,7 @@ REFERENCES = (
 # Besides modules.
 DATA = {
     "labelspan/py.typed",
+    "labelspan/datasets/cards.toml",
     "labelspan/datasets/debtags_corpus.jsonl.gz",
     "labelspan/papers/claims/sun2009.toml",
     "labelspan/papers/claims/wang2010.toml",

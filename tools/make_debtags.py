@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from labelspan.datasets.files import write_whole
+from labelspan._files import write_whole
 
 SAME_SOURCE, OTHER_SOURCE, SAME_SIDE = 0.5, 0.8, 0.4
 LEAST_ITEMS, LEAST_TAGS = 25, 3

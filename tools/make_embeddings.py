@@ -27,8 +27,8 @@ from pathlib import Path
 
 import numpy as np
 
+from labelspan._files import write_whole
 from labelspan.datasets import card, load_debtags
-from labelspan.datasets.files import write_whole
 
 STEP = 2
 

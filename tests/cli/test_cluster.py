@@ -251,9 +251,9 @@ def test_nobody_answers(here, monkeypatch):
 
 def test_somebody_else_answers(cluster, client, here):
     with server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as web:
-        assert f"What answers at {web} is no Dask scheduler" in refused(web, here)
+        assert f"The server at {web} is not a Dask scheduler" in refused(web, here)
     worker = sorted(client.nthreads())[0]
-    assert f"What answers at {worker} is a Worker, and no scheduler" in refused(worker, here)
+    assert f"The server at {worker} is a Worker, not a scheduler" in refused(worker, here)
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "a b:1", "h:port"])
@@ -265,7 +265,10 @@ def test_a_scheduler_without_workers(here, monkeypatch):
     monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with started(0) as empty:
         said = refused(empty.scheduler_address, here)
-    assert f"has no workers; start some, say with 'dask worker {empty.scheduler_address}'" in said
+    assert (
+        f"has no workers; start some, for example with 'dask worker {empty.scheduler_address}'"
+        in said
+    )
 
 
 def test_without_the_extra(here, monkeypatch):

@@ -118,7 +118,7 @@ def test_how_labels_are_read_can_be_said():
         ('{"text": "x"}\n{"text"', {}, InvalidFile, "line 2: this is not JSON"),
         ('{"text": "x", "tags": {"a": 1}}', {}, InvalidFile, "line 1: 'tags' must be a list of"),
         ('{"text": "x", "tags": "[a"}\n', {"labels": "tags"}, None, ""),
-        ('{"text": "x", "tags": "[a]"}\n', {}, InvalidFile, "is no list of labels"),
+        ('{"text": "x", "tags": "[a]"}\n', {}, InvalidFile, "is not a list of labels"),
         ("text,tags\na,b,c\n", {}, InvalidFile, "line 2: 3 cells for 2 columns"),
         ("text,text\na,b\n", {"format": "csv"}, InvalidFile, "two columns have the same name"),
         ('[{"text": "x"}, 3]', {}, InvalidFile, "item 2: an object is needed"),
@@ -191,5 +191,5 @@ def test_many_fields_are_not_all_listed(tmp_path):
 
 def test_a_damaged_stream_is_one_sentence():
     damaged = gzip.compress(b"a text")[:10] + b"\xff" * 20
-    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it anew"):
+    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read_corpus(io.BytesIO(damaged))

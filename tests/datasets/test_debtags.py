@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelspan.datasets import debtags
+from labelspan.datasets import cards
 from labelspan.datasets.debtags import load_debtags
 from labelspan.errors import InvalidFile
 
@@ -36,7 +36,7 @@ def corpus():
 
 
 def test_the_corpus_is_small_and_whole(corpus):
-    path = Path(debtags.__file__).with_name("debtags_corpus.jsonl.gz")
+    path = Path(cards.__file__).with_name("debtags_corpus.jsonl.gz")
     assert path.stat().st_size < 2_000_000
     assert 1_000 < len(corpus) == len(set(corpus.ids)) == len(corpus.texts) == len(corpus.metadata)
     assert all(text.strip() for text in corpus.texts)
@@ -82,9 +82,9 @@ def test_parts_share_no_source_and_no_text(corpus, tool):
 
 
 def test_the_card_and_the_file_agree(corpus, monkeypatch):
-    card = debtags.CARD
+    card = cards.card("debtags")
     assert (len(corpus), corpus.n_labels) == (card.n, card.k)
-    monkeypatch.setattr(debtags, "CARD", replace(card, sha256="0" * 64))
+    monkeypatch.setitem(cards._cards(), "debtags", replace(card, sha256="0" * 64))
     with pytest.raises(InvalidFile, match="damaged or another version"):
         load_debtags()
 
@@ -205,5 +205,5 @@ def test_a_list_without_programs_is_refused(tool, tmp_path):
 )
 def test_the_bundled_file_is_what_the_script_makes(tool, tmp_path):
     tool.main([str(FULL), "--out", str(tmp_path / "made.gz")])
-    bundled = Path(debtags.__file__).with_name("debtags_corpus.jsonl.gz")
+    bundled = Path(cards.__file__).with_name("debtags_corpus.jsonl.gz")
     assert lines(tmp_path / "made.gz") == lines(bundled)

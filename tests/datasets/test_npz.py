@@ -7,9 +7,9 @@ import pytest
 from _support.support import scattered
 from scipy import sparse
 
+from labelspan._files import write_whole
 from labelspan.datasets import DataSet, read_npz, write_npz
 from labelspan.datasets.dataset import TEST, TRAIN
-from labelspan.datasets.files import write_whole
 from labelspan.errors import InvalidFile, InvalidInput, MissingData
 
 # --- .npz -------------------------------------------------------------------------------
@@ -67,11 +67,11 @@ def broken_files():
     np.savez(less, **{key: parts[key] for key in ("X_data", "X_indptr", "X_shape")})
     np.savez(uneven, X=np.eye(3), y=np.zeros(2))
     return {
-        "empty": (b"", "damaged or no .npz file"),
-        "text": (b"hello", "damaged or no .npz file"),
-        "truncated": (good.getvalue()[:-40], "damaged or no .npz file"),
-        "pickled": (pickled.getvalue(), "damaged or no .npz file.*allow_pickle"),
-        "single": (single.getvalue(), "damaged or no .npz file: a single array"),
+        "empty": (b"", "damaged or not an .npz file"),
+        "text": (b"hello", "damaged or not an .npz file"),
+        "truncated": (good.getvalue()[:-40], "damaged or not an .npz file"),
+        "pickled": (pickled.getvalue(), "damaged or not an .npz file.*allow_pickle"),
+        "single": (single.getvalue(), "damaged or not an .npz file: a single array"),
         "beyond": (beyond.getvalue(), "not a data set of labelspan"),
         "less": (less.getvalue(), "it has no array 'X_indices'"),
         "uneven": (uneven.getvalue(), "must have the same rows, but have X 3, y 2"),
@@ -88,7 +88,7 @@ def test_a_broken_npz_is_one_sentence(name, tmp_path):
 
 
 def test_texts_and_objects_are_not_written_as_npz(tmp_path):
-    with pytest.raises(InvalidInput, match="holds no texts"):
+    with pytest.raises(InvalidInput, match="cannot hold texts"):
         write_npz(DataSet("a", texts=["b"]), tmp_path / "a.npz")
     with pytest.raises(InvalidInput, match="what holds objects, which are never pickled"):
         write_npz(DataSet("a", np.eye(1), extra={"what": [None]}), tmp_path / "a.npz")

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelspan import datasets
-from labelspan.datasets import rcv1_full
+from labelspan.datasets import cards, public
 from labelspan.errors import InvalidFile, MissingData
 
 SOURCES = {"balance": 11, "emotions": 40589, "housing": 531, "soybean": 42, "usps": 41082}
@@ -32,7 +32,7 @@ def no_network(monkeypatch):
 
 
 def answer(card, seed=0):
-    """What OpenML would say, in form; the numbers are drawn."""
+    """Return random numbers in the form of an answer of OpenML."""
     rng = np.random.default_rng(seed)
     n = 683 if card.name == "soybean" else card.n
     names = [f"a{column}" for column in range(card.d)]
@@ -131,19 +131,19 @@ def test_a_public_copy_of_another_size_is_refused(tmp_path, monkeypatch):
     small = answer(replace(datasets.card("yeast"), n=13))
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: small)
     with pytest.raises(InvalidFile, match="OpenML 40597 has 13 rows, 103 features and 14 labels"):
-        datasets.load_yeast(tmp_path)
+        datasets.load("yeast", tmp_path)
     strange = answer(datasets.card("balance"))
     strange.target[3] = "X"
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: strange)
     with pytest.raises(InvalidFile, match="a class 'X' that is not known"):
-        datasets.load_balance(tmp_path)
+        datasets.load("balance", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_whole_of_rcv1(tmp_path, monkeypatch):
-    card = replace(rcv1_full.CARD, n=40, d=9, k=3)
-    monkeypatch.setattr(rcv1_full, "CARD", card)
-    monkeypatch.setattr(rcv1_full, "TRAINING", 10)
+    card = replace(datasets.card("rcv1_full"), n=40, d=9, k=3)
+    monkeypatch.setitem(cards._cards(), "rcv1_full", card)
+    monkeypatch.setattr(public, "RCV1_TRAINING", 10)
     rng = np.random.default_rng(0)
 
     def fetch(data_home):
@@ -157,10 +157,10 @@ def test_the_whole_of_rcv1(tmp_path, monkeypatch):
         )
 
     monkeypatch.setattr(sklearn.datasets, "fetch_rcv1", fetch)
-    first = datasets.load_rcv1_full(tmp_path)
+    first = datasets.load("rcv1_full", tmp_path)
     assert first.X.dtype == np.float32
     assert np.bincount(first.split).tolist() == [10, 30]
     assert [path.name for path in tmp_path.iterdir()] == ["rcv1_full.unpinned.npz"]
-    again = datasets.load_rcv1_full(tmp_path, download=False)
+    again = datasets.load("rcv1_full", tmp_path, download=False)
     assert (again.X != first.X).nnz == 0
     assert again.label_names == ("C11", "C12", "C13")

@@ -136,19 +136,19 @@ SPARSE_HEAD = "@relation x\n@attribute l {0,1}\n@attribute a numeric\n@attribute
     [
         ("", "has no @data; it is no ARFF file"),
         ("@relation x\n@data\n1", "line 2: @data comes before any @attribute"),
-        ("@relation x\nhello\n", "line 2: 'hello' is no part of an ARFF header"),
+        ("@relation x\nhello\n", "line 2: 'hello' does not belong in an ARFF header"),
         ("@attribute a\n", "line 1: this @attribute has no name or no type"),
         ("@attribute a string\n", "line 1: attribute 'a' is of type 'string'"),
         ("@attribute 'a numeric\n", "line 1: a quotation mark is not closed"),
         ("@attribute a real\n@attribute a real\n", "line 2: 'a' is declared twice"),
         (f"{SPARSE_HEAD}1,2\n", "line 6: 2 values in a file of 3 attributes"),
-        (f"{SPARSE_HEAD}\n1,2,x\n1,q,x\n", "line 8: 'q' is no value of 'a'"),
-        (f"{SPARSE_HEAD}1,2,z\n", "line 6: 'z' is no value of 'b'"),
-        (f"{SPARSE_HEAD}2,2,x\n", "line 6: '2' is no value of 'l'"),
+        (f"{SPARSE_HEAD}\n1,2,x\n1,q,x\n", "line 8: 'q' is not a value of 'a'"),
+        (f"{SPARSE_HEAD}1,2,z\n", "line 6: 'z' is not a value of 'b'"),
+        (f"{SPARSE_HEAD}2,2,x\n", "line 6: '2' is not a value of 'l'"),
         (f"{SPARSE_HEAD}1,2,'x\n", "line 6: a quotation mark is not closed"),
         (f"{SPARSE_HEAD}{{0 1\n", "line 6: this row does not end with a brace"),
-        (f"{SPARSE_HEAD}{{0 1,,1 2}}\n", "line 6: '' is no place and value"),
-        (f"{SPARSE_HEAD}{{-1 1}}\n", "line 6: '-1 1' is no place and value"),
+        (f"{SPARSE_HEAD}{{0 1,,1 2}}\n", "line 6: '' is not an index and a value"),
+        (f"{SPARSE_HEAD}{{-1 1}}\n", "line 6: '-1 1' is not an index and a value"),
         (f"{SPARSE_HEAD}{{0 1,0 1}}\n", "line 6: place 0 is named twice"),
         (f"{SPARSE_HEAD}{{3 1}}\n", "line 6: place 3 in a file of 3 attributes"),
         (f"{SPARSE_HEAD}{{0 1}}\n1,2,x\n", "line 7: dense and sparse rows do not go together"),
@@ -224,9 +224,9 @@ def test_libsvm_with_a_line_of_counts(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("1 1:2\n\n1,x 1:2\n", {}, "line 3: '1,x' is no list of labels"),
-        ("1 1:2\n1 2\n", {}, "line 2: '2' is no feature:value"),
-        ("1 1:two\n", {}, "line 1: '1:two' is no feature:value"),
+        ("1 1:2\n\n1,x 1:2\n", {}, "line 3: '1,x' is not a list of labels"),
+        ("1 1:2\n1 2\n", {}, "line 2: '2' is not feature:value"),
+        ("1 1:two\n", {}, "line 1: '1:two' is not feature:value"),
         ("1 2:1 1:1\n", {}, "line 1: feature 1 follows 2; sort them"),
         ("1 1:1 1:1\n", {}, "line 1: feature 1 follows 1; sort them"),
         ("1 9:1\n", {"n_features": 8}, "line 1: feature 9 is beyond the 8 features"),
@@ -278,8 +278,8 @@ def test_csv_in_its_four_forms(tmp_path):
     [
         ("", {"labels": "y"}, InvalidFile, "line 1: a header with the columns' names is needed"),
         ("x,y\n1,a\n\n1\n", {"labels": "y"}, InvalidFile, "line 4: 1 cells for 2 columns"),
-        ("x,y\n1,a\nz,a\n", {"labels": "y"}, InvalidFile, "line 3: 'x' is 'z', no number"),
-        ("x,y\n1,2\n", {"labels": ["y"]}, InvalidFile, "line 2: 'y' is '2', no 0 or 1"),
+        ("x,y\n1,a\nz,a\n", {"labels": "y"}, InvalidFile, "line 3: 'x' is 'z', not a number"),
+        ("x,y\n1,2\n", {"labels": ["y"]}, InvalidFile, "line 2: 'y' is '2', not 0 or 1"),
         ('x,y\n1,"a\n', {"labels": "y"}, InvalidFile, "line 2: this is not csv"),
         ("x,x\n1,2\n", {"labels": "x"}, InvalidFile, "two columns have the same name"),
         ("x,y\n", {"labels": "z"}, InvalidParameter, "no column 'z'; there are x, y"),
@@ -315,7 +315,7 @@ def test_jsonl_with_parts_and_ids(tmp_path):
     [
         ("{", "line 2: this is not JSON"),
         ("[" * 100_000, "line 2: this is not JSON"),
-        ("[1]", "line 2: an object is needed, but [1] stands here"),
+        ("[1]", "line 2: an object is needed, but this is [1]"),
         ('{"text": "a"}', "line 2: the object has no key 'labels'"),
         ('{"text": 1, "labels": []}', "line 2: 'text' must be a text, but is 1"),
         ('{"text": "a", "labels": "b"}', "line 2: 'labels' must be a list of texts, not 'b'"),
@@ -333,7 +333,7 @@ def test_damaged_bytes_are_one_sentence(tmp_path):
     lines = b"".join(b'{"text": "%d", "labels": []}\n' % number for number in range(5000))
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(lines)[:-2000])
-    with pytest.raises(InvalidFile, match=r"is damaged after line \d+: .*; get it anew"):
+    with pytest.raises(InvalidFile, match=r"is damaged after line \d+: .*; get it again"):
         read_jsonl(path)
     path.write_bytes(lines)
     with pytest.raises(InvalidFile, match="is damaged after line 0: Not a gzipped file"):
@@ -380,10 +380,10 @@ def test_parquet_tables(tmp_path):
     assert read_parquet(path, labels="listed", text="kind").label_names == ("p", "q")
     with pytest.raises(InvalidFile, match="column 'listed' is of type string, not numbers"):
         read_parquet(path, classes="kind")
-    with pytest.raises(InvalidFile, match=r"row 1: 'x' is 1.5, no 0 or 1"):
+    with pytest.raises(InvalidFile, match=r"row 1: 'x' is 1.5, not 0 or 1"):
         read_parquet(path, labels=["x"], text="kind")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(InvalidFile, match="is damaged or no parquet file"):
+    with pytest.raises(InvalidFile, match="is damaged or not a parquet file"):
         read_parquet(path, labels="tags")
 
 

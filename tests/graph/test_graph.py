@@ -28,7 +28,7 @@ def rows(seed, count=40, columns=5):
 
 
 def dense_neighbors(X, k, near):
-    """The plain twin: a 0/1 matrix, symmetric by union."""
+    """Make the same graph as a dense 0/1 matrix, symmetric by union."""
     order = np.argsort(near + np.diag(np.full(len(X), np.inf)), axis=1)[:, :k]
     W = np.zeros((len(X), len(X)))
     np.put_along_axis(W, order, 1.0, axis=1)
@@ -47,8 +47,8 @@ def test_weights_of_neighbours(kind, seed):
     np.testing.assert_allclose(heat.toarray(), links * np.exp(-0.3 * squares), atol=1e-12)
     cosines = cosine_similarity(X)
     cosine = neighbor_graph(kind(X), 4, weight="cosine")
-    twin = dense_neighbors(X, 4, -cosines) * np.maximum(cosines, 0)
-    np.testing.assert_allclose(cosine.toarray(), twin, atol=1e-12)
+    reference = dense_neighbors(X, 4, -cosines) * np.maximum(cosines, 0)
+    np.testing.assert_allclose(cosine.toarray(), reference, atol=1e-12)
 
 
 def test_median_width_and_mutual_neighbours():

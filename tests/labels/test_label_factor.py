@@ -62,7 +62,7 @@ def zhou(Y, w):
 
 
 def clique(Y, w):
-    """A graph in which each pair of rows is joined once for each label they share."""
+    """Make a graph in which each pair of rows is joined once for each label they share."""
     rows, labels = Y.shape
     graph = np.zeros((rows, rows))
     for i in range(rows):
@@ -73,7 +73,7 @@ def clique(Y, w):
 
 
 def star(Y, w):
-    """A graph of rows and labels; a walk from row to row takes two of its steps."""
+    """Make a graph of rows and labels; a walk from row to row takes two of its steps."""
     rows, labels = Y.shape
     graph = np.zeros((rows + labels, rows + labels))
     for e in range(labels):
@@ -182,7 +182,7 @@ def test_hsl_is_a_normalised_hypergraph_laplacian(laplacian, weighted, seed):
     assert values[-1] == pytest.approx(1.0)
 
 
-def test_hsl_is_clique_unless_told():
+def test_hsl_is_clique_by_default():
     labels = read(indicator(0))
     assert_array_equal(hsl_factor(labels), hsl_factor(labels, laplacian="clique"))
     doubled = hsl_factor(labels, edge_weight=[2, 2, 2, 2, 2])
@@ -225,7 +225,7 @@ def test_unknown_entries_end_as_zeros_and_leave_the_mean_alone(name, seed):
     holes[:, 3] = True
     labels = read(np.where(holes, NAN, Y))
     assert_array_equal(labels.unknown, holes)
-    # A factor without centring takes unknown for "no"; its mean is over the known alone.
+    # A factor without centring takes unknown for "no"; its mean is over the known entries only.
     plain = FACTORS[name](labels, center=False)
     assert_array_equal(plain, FACTORS[name](read(np.where(holes, 0.0, Y)), center=False))
     H = FACTORS[name](labels)

@@ -9,21 +9,19 @@ from labelspan import metrics
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from labelspan.metrics import (
     average_precision,
-    coverage,
     f1_scores,
-    label_ranking_average_precision,
     macro_precision,
     mean_auc,
     one_error,
     principal_angles,
     r_squared,
-    ranking_loss,
+    rankable_rows,
     threshold_by_share,
 )
 
 SEEDS = range(3)
 BY_LABEL = [mean_auc, average_precision]
-BY_ROW = [one_error, coverage, ranking_loss, label_ranking_average_precision]
+BY_ROW = [one_error]
 HARD = [f1_scores, macro_precision]
 
 
@@ -117,30 +115,30 @@ def test_average_precision_by_hand():
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_label_ranking_is_that_of_scikit_learn(seed, ties):
+def test_rows_that_scikit_learn_would_count_as_0_or_1_are_left_out(seed, ties):
     Y, scores = problem(seed, labels=4, ties=ties)
     Y[:, -1] = np.random.default_rng(seed).integers(2, size=40)
     Y[1] = 1
     some = Y.any(axis=1)
-    mixed = some & ~Y.all(axis=1)
-    for measure, reference, kept in (
-        (coverage, sk.coverage_error, some),
-        (label_ranking_average_precision, sk.label_ranking_average_precision_score, some),
-        (ranking_loss, sk.label_ranking_loss, mixed),
-    ):
-        found = measure(Y, scores)
-        assert found.value == pytest.approx(reference(Y[kept], scores[kept]))
-        assert found.left_out == (~kept).sum() > 0
+    for pairs, kept in ((False, some), (True, some & ~Y.all(axis=1))):
+        truth, values, left_out = rankable_rows(sparse.csr_array(Y), scores, pairs=pairs)
+        assert left_out == (~kept).sum() > 0
+        np.testing.assert_array_equal(truth, Y[kept])
+        np.testing.assert_array_equal(values, scores[kept])
 
 
 def test_label_ranking_by_hand():
     Y = [[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]]
     scores = [[0.9, 0.8, 0.7, 0.1], [1, 2, 3, 4], [4, 3, 2, 1], [0.5, 0.2, 0.4, 0.3]]
     assert one_error(Y, scores) == metrics.RowMean(1 / 3, 1)
-    assert coverage(Y, scores) == metrics.RowMean((3 + 4 + 4) / 3, 1)
-    assert ranking_loss(Y, scores) == metrics.RowMean((1 / 4 + 1) / 2, 2)
-    found = label_ranking_average_precision(Y, scores)
-    assert found.value == pytest.approx(((1 + 2 / 3) / 2 + 1 + 1 / 4) / 3)
+    truth, kept, left_out = rankable_rows(Y, scores)
+    assert left_out == 1
+    assert sk.coverage_error(truth, kept) == pytest.approx((3 + 4 + 4) / 3)
+    found = sk.label_ranking_average_precision_score(truth, kept)
+    assert found == pytest.approx(((1 + 2 / 3) / 2 + 1 + 1 / 4) / 3)
+    truth, kept, left_out = rankable_rows(Y, scores, pairs=True)
+    assert left_out == 2
+    assert sk.label_ranking_loss(truth, kept) == pytest.approx((1 / 4 + 1) / 2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -265,29 +263,38 @@ BAD = [
         f1_scores,
         (GOOD, [["a", "b"]] * 3),
         InvalidLabels,
-        "0 and 1 alone, but has entries that are no num",
+        "only 0 and 1, but has entries that are not num",
     ),
     (f1_scores, (GOOD, GOOD * 0.5), InvalidLabels, "predictions must .* has 0.5; write 1 for"),
     (f1_scores, (GOOD, GOOD[:2]), Mismatch, r"predictions must have .*\(3, 2\), but .*\(2, 2\)"),
-    (f1_scores, (GOOD * 0, GOOD), InvalidLabels, "f1_scores: no row of Y carries a label; give"),
+    (f1_scores, (GOOD * 0, GOOD), InvalidLabels, "f1_scores: no row of Y has a label; give"),
     (f1_scores, (GOOD[:0], GOOD[:0]), InvalidInput, r"Y must be .* but has shape \(0, 2\)"),
     (macro_precision, (GOOD - 1, GOOD), InvalidLabels, "Y must .* has -1; leave out rows whose"),
     (mean_auc, (np.where(GOOD, np.nan, 0), GOOD), InvalidLabels, "Y must .* has nan; leave out"),
-    (mean_auc, (GOOD, GOOD[:, :1]), Mismatch, r"mean_auc: scores must have a row for each row"),
+    (mean_auc, (GOOD, GOOD[:, :1]), Mismatch, r"mean_auc: scores must have the shape of Y"),
     (mean_auc, (GOOD, GOOD * np.nan), InvalidInput, "mean_auc: scores must be finite, but has"),
-    (mean_auc, (GOOD[2:], GOOD[2:]), InvalidLabels, "every label of Y is carried by all rows or"),
-    (mean_auc, (GOOD, [["x", "y"]] * 3), InvalidInput, "scores must be .* of numbers, but what"),
-    (average_precision, (GOOD * 0, GOOD), InvalidLabels, "no row of Y carries a label"),
-    (average_precision, ([[1], [1, 0]], GOOD), InvalidInput, "Y must be .*, list, cannot be read"),
+    (mean_auc, (GOOD[2:], GOOD[2:]), InvalidLabels, "every label of Y is present in all rows or"),
+    (mean_auc, (GOOD, [["x", "y"]] * 3), InvalidInput, "scores must be .* of numbers, but list"),
+    (average_precision, (GOOD * 0, GOOD), InvalidLabels, "no row of Y has a label"),
+    (average_precision, ([[1], [1, 0]], GOOD), InvalidInput, "Y must be .*, but list was given"),
     (one_error, (GOOD[:, :1], GOOD[:, :1]), InvalidLabels, "Y must have at least two labels to"),
-    (coverage, (GOOD * 0, GOOD), InvalidLabels, "coverage: no row of Y has a label; give at"),
-    (ranking_loss, (GOOD[2:], GOOD[2:]), InvalidLabels, "no row of Y has a label, and lacks one"),
+    (rankable_rows, (GOOD * 0, GOOD), InvalidLabels, "no row of Y has a label; give at"),
     (threshold_by_share, (GOOD, 1.5), InvalidParameter, "share must be a number from 0 to 1, or"),
     (threshold_by_share, (GOOD, [0.1] * 3), InvalidParameter, "one for each of the 2 labels, but"),
     (threshold_by_share, (GOOD, np.nan), InvalidParameter, "share must be .* but nan was given"),
-    (r_squared, (GOOD, GOOD[:1]), Mismatch, "r_squared: scores must have a row for each row"),
-    (principal_angles, (GOOD, GOOD[:2]), Mismatch, "A and B must have as many rows.*3 and 2; to"),
-    (principal_angles, (GOOD, GOOD * 0), InvalidInput, "B holds only zeros and spans no space"),
+    (r_squared, (GOOD, GOOD[:1]), Mismatch, "r_squared: scores must have the shape of Y"),
+    (
+        principal_angles,
+        (GOOD, GOOD[:2]),
+        Mismatch,
+        "A and B must have the same number of rows.*3 and 2; to",
+    ),
+    (
+        principal_angles,
+        (GOOD, GOOD * 0),
+        InvalidInput,
+        "B holds only zeros and does not span a space",
+    ),
     (principal_angles, (GOOD * np.nan, GOOD), InvalidInput, "principal_angles: A must be finite"),
 ]
 
@@ -300,18 +307,23 @@ def test_bad_input_gets_one_sentence(measure, given, error, sentence):
     assert "\n" not in str(caught.value)
 
 
+def test_a_row_with_all_labels_has_no_pairs():
+    with pytest.raises(InvalidLabels, match="no row of Y has a label, and lacks one; give"):
+        rankable_rows(GOOD[2:], GOOD[2:], pairs=True)
+
+
 def test_data_frames_are_read_and_their_missing_entries_named():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1, 0, 1], "b": [False, True, True]})
     assert f1_scores(frame, GOOD).macro == 1.0
     for missing in (None, np.nan, pd.NA):
         frame = pd.DataFrame({"a": [1, missing, 1], "b": [0, 1, 1]}, dtype=object)
-        with pytest.raises(InvalidLabels, match=r"0 and 1 alone.*rows whose labels are unknown\."):
+        with pytest.raises(InvalidLabels, match=r"only 0 and 1.*rows whose labels are unknown\."):
             f1_scores(frame, GOOD)
 
 
 def test_a_sparse_indicator_with_double_entries_is_seen():
     twice = sparse.csr_array((np.ones(2), [1, 1], [0, 2, 2, 2]), shape=(3, 2))
-    with pytest.raises(InvalidLabels, match=r"Y must hold 0 and 1 alone, but has 2\.0"):
+    with pytest.raises(InvalidLabels, match=r"Y must hold only 0 and 1, but has 2\.0"):
         f1_scores(twice, GOOD)
     assert twice.nnz == 2

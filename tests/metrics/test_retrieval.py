@@ -171,11 +171,15 @@ RETRIEVAL = [
     ({"query_labels": GOOD * 0}, InvalidLabels, "no query has a label; give at least one"),
     ({"query_labels": GOOD[:2]}, Mismatch, "query_labels must have a row for each row of"),
     ({"item_labels": GOOD[:, :1]}, Mismatch, "must have the same labels as columns, but have 2"),
-    ({"item_labels": GOOD + 1}, InvalidLabels, "item_labels must hold 0 and 1 alone, but has 2"),
+    ({"item_labels": GOOD + 1}, InvalidLabels, "item_labels must hold only 0 and 1, but has 2"),
 ]
 VECTORS = [
     ({"metric": "l1"}, InvalidParameter, "metric must be one of 'cosine', 'dot', 'euclidean'"),
-    ({"item_vectors": GOOD[:, :1]}, Mismatch, "must have as many columns, but have 2 and 1"),
+    (
+        {"item_vectors": GOOD[:, :1]},
+        Mismatch,
+        "must have the same number of columns, but have 2 and 1",
+    ),
     ({"item_vectors": GOOD[:2]}, Mismatch, "item_labels must have a row for each row of item_v"),
     ({"query_vectors": GOOD * np.nan}, InvalidInput, "query_vectors must be finite"),
     (
@@ -187,7 +191,7 @@ VECTORS = [
 LISTS = [
     ({"ranked": [[0, 1]] * 2}, Mismatch, "query_labels must have a row for each row of ranked"),
     ({"ranked": [[0]] * 3}, InvalidInput, r"at least k = 2 columns, but has shape \(3, 1\)"),
-    ({"ranked": GOOD * 0.5}, InvalidInput, "ranked must be .* of whole numbers .* type float64"),
+    ({"ranked": GOOD * 0.5}, InvalidInput, "ranked must be .* of integers .* type float64"),
     ({"ranked": [[0, 3]] * 3}, InvalidInput, "item numbers from 0 to 2, but has 0 to 3"),
     ({"ranked": [[1, 1]] * 3}, InvalidInput, "ranked names an item twice in one list"),
     ({"exclude_self": True}, Mismatch, "item i in list i, which exclude_self=True rules out"),

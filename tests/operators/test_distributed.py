@@ -53,7 +53,7 @@ def dense_of(operator):
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_operators_equal_their_dense_twins(client, kind):
+def test_operators_equal_dense_arrays(client, kind):
     X = features("wide", 0)
     plain = row_blocks_of(client, kinds(X)[kind], 4)
     centered, means = plain.centered()
@@ -61,21 +61,21 @@ def test_operators_equal_their_dense_twins(client, kind):
     index = np.array([3, 17, 1, 7, 7])
     again = np.array([4, 2, 0, 1])
     few = np.array([16, 17])
-    twins = [
+    pairs = [
         (plain, X),
         (centered, X - means),
         (centered.rows(index).rows(again), (X - means)[index][again]),
         (plain.rows(few).shifted(means), X[few] - means),
     ]
-    for operator, twin in twins:
+    for operator, reference in pairs:
         assert dottest(operator) < 1e-12
-        np.testing.assert_allclose(dense_of(operator), twin, atol=1e-12)
-        np.testing.assert_allclose(operator.gram(), twin.T @ twin, atol=1e-10)
-        np.testing.assert_allclose(operator.column_means(), twin.mean(axis=0), atol=1e-12)
-        assert operator.sum_of_squares() == pytest.approx((twin**2).sum())
-        block = np.random.default_rng(1).standard_normal((twin.shape[0], 3))
-        np.testing.assert_allclose(operator.cross(block), twin.T @ block, atol=1e-12)
-        np.testing.assert_allclose(operator.rmatmat(block), twin.T @ block, atol=1e-12)
+        np.testing.assert_allclose(dense_of(operator), reference, atol=1e-12)
+        np.testing.assert_allclose(operator.gram(), reference.T @ reference, atol=1e-10)
+        np.testing.assert_allclose(operator.column_means(), reference.mean(axis=0), atol=1e-12)
+        assert operator.sum_of_squares() == pytest.approx((reference**2).sum())
+        block = np.random.default_rng(1).standard_normal((reference.shape[0], 3))
+        np.testing.assert_allclose(operator.cross(block), reference.T @ block, atol=1e-12)
+        np.testing.assert_allclose(operator.rmatmat(block), reference.T @ block, atol=1e-12)
 
 
 def test_float32_stays_and_is_summed_in_float64_where_asked(client):
@@ -192,22 +192,22 @@ def test_parquet(client, tmp_path):
 def test_refusals(client, tmp_path):
     X, Y = features("tall", 8), indicator(60, 8)
     operator = row_blocks_of(client, X, 3)
-    with pytest.raises(InvalidInput, match=r"the same columns, but they have \[5, 12\]"):
+    with pytest.raises(InvalidInput, match=r"the same number of columns, but they have \[5, 12\]"):
         row_blocks(client, [X, X[:, :5]])
     with pytest.raises(InvalidInput, match="parts is empty"):
         row_blocks(client, [])
-    with pytest.raises(InvalidInput, match="No part has a row"):
+    with pytest.raises(InvalidInput, match="No part has any rows"):
         row_blocks(client, [X[:0]])
-    with pytest.raises(InvalidInput, match="row_blocks_of cuts a whole matrix"):
+    with pytest.raises(InvalidInput, match="row_blocks_of splits a whole matrix"):
         row_blocks(client, X)
     with pytest.raises(InvalidInput, match="client must be a distributed"):
         row_blocks("tcp://here:8786", [X])
     with pytest.raises(MissingData, match=r"no file .* on the worker"):
         row_blocks(client, [tmp_path / "none.npz"])
     (tmp_path / "bad.npz").write_bytes(b"nothing")
-    with pytest.raises(InvalidFile, match="is damaged or no"):
+    with pytest.raises(InvalidFile, match="is damaged or not an"):
         row_blocks(client, [tmp_path / "bad.npz"])
-    with pytest.raises(InvalidInput, match="a function that reads it"):
+    with pytest.raises(InvalidInput, match="a function that reads them"):
         row_blocks(client, [tmp_path / "rows.csv"])
     with pytest.raises(InvalidParameter, match="n_blocks must be from 1 to 60, but 61"):
         row_blocks_of(client, X, 61)
@@ -363,7 +363,7 @@ def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypa
     monkeypatch.setattr(worker_blocks, "_PATIENCE", 0.0)
     monkeypatch.setattr(client, "nthreads", dict)
     with pytest.raises(
-        LostWorkers, match="no worker for 0 s; start some, say with 'dask worker tcp"
+        LostWorkers, match="no worker for 0 s; start some, for example with 'dask worker tcp"
     ):
         row_blocks(client, [X])
 

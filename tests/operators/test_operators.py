@@ -1,4 +1,4 @@
-"""Every operator equals its dense twin, whatever holds its numbers."""
+"""Every operator equals its dense equivalent, whatever holds its numbers."""
 
 import threading
 
@@ -21,7 +21,7 @@ INDEX = np.array([2, 0, 2, -1, 3])
 
 
 class Loopback(Operator):
-    """The interface alone: two products, nothing else."""
+    """Implement the two products and nothing else."""
 
     def __init__(self, array):
         super().__init__(array.shape, array.dtype)
@@ -50,7 +50,7 @@ class Data:
 
 
 def cells(data):
-    """The grid: operators of every kind, each with its twin."""
+    """Make operators of every kind, each with its dense equivalent."""
     A, S, off, left, right = data.A, data.S, data.offset, data.left[:, None], data.right
     dense, csr = as_operator(A), as_operator(data.csr)
     dense32 = as_operator(A.astype(np.float32))
@@ -115,69 +115,69 @@ def assert_close(got, want, tol):
     assert np.abs(got - want).max(initial=0.0) <= tol * max(1.0, np.abs(want).max(initial=0.0))
 
 
-def assert_twin(operator, twin, tol):
-    rows, columns = twin.shape
+def assert_equals_dense(operator, reference, tol):
+    rows, columns = reference.shape
     assert operator.shape == (rows, columns)
     rng = np.random.default_rng(rows)
     right = np.asfortranarray(rng.standard_normal((columns, 3)))
     left = rng.standard_normal((rows, 6))[:, ::2]
     for product, want in (
-        (operator.matmat(right), twin @ right),
-        (operator.rmatmat(left), twin.T @ left),
-        (operator.toarray(), twin),
+        (operator.matmat(right), reference @ right),
+        (operator.rmatmat(left), reference.T @ left),
+        (operator.toarray(), reference),
     ):
         assert product.dtype == operator.dtype
         assert_close(product, want, tol)
     for moment, want in (
-        (operator.gram(), twin.T @ twin),
-        (operator.cogram(), twin @ twin.T),
-        (operator.column_means(), twin.mean(axis=0)),
+        (operator.gram(), reference.T @ reference),
+        (operator.cogram(), reference @ reference.T),
+        (operator.column_means(), reference.mean(axis=0)),
     ):
         assert moment.dtype == np.float64
         assert_close(moment, want, tol)
         assert_close(moment, moment.T, 1e-14)
     assert operator.cross(left).dtype == np.float64
-    assert_close(operator.cross(left), twin.T @ left, tol)
-    assert operator.sum_of_squares() == pytest.approx(np.square(twin).sum(), rel=tol)
+    assert_close(operator.cross(left), reference.T @ left, tol)
+    assert operator.sum_of_squares() == pytest.approx(np.square(reference).sum(), rel=tol)
     matrix, offset = operator.columns()
     matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
-    assert_close(matrix if offset is None else matrix - offset, twin, tol)
+    assert_close(matrix if offset is None else matrix - offset, reference, tol)
     assert dottest(operator) <= tol
 
 
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("shape", [(13, 7), (7, 13)])
 @pytest.mark.parametrize(("seed", "small_blocks"), [(0, False), (1, True)])
-def test_operator_equals_its_dense_twin(name, shape, seed, small_blocks, monkeypatch):
+def test_operator_equals_its_dense_equivalent(name, shape, seed, small_blocks, monkeypatch):
     if small_blocks:
         monkeypatch.setattr(base_module, "_COLUMNS", 3)
         monkeypatch.setattr(sparse_module, "_COGRAM_BLOCK", 3)
         monkeypatch.setattr(dense_module, "_BLOCK_BYTES", 5 * 8 * shape[1])
-    operator, twin = cells(Data(*shape, seed))[name]
-    assert_twin(operator, twin, tolerance(name, operator))
-    assert_twin(operator.T, twin.T, tolerance(name, operator))
+    operator, reference = cells(Data(*shape, seed))[name]
+    assert_equals_dense(operator, reference, tolerance(name, operator))
+    assert_equals_dense(operator.T, reference.T, tolerance(name, operator))
     assert_array_equal(operator.T.T.toarray(), operator.toarray())
     # What comes out is the caller's own: writing to it reaches nothing that came in.
     operator.toarray()[:] = 7
     matrix = operator.columns()[0]
     (matrix.data if sparse.issparse(matrix) else matrix)[:] = 7
-    assert_close(operator.toarray(), twin, tolerance(name, operator))
+    assert_close(operator.toarray(), reference, tolerance(name, operator))
 
 
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize(("shape", "seed"), [((11, 6), 2), ((6, 11), 3)])
 def test_compositions_of_every_operator(name, shape, seed):
-    operator, twin = cells(Data(*shape, seed))[name]
+    operator, reference = cells(Data(*shape, seed))[name]
     tol = 4 * tolerance(name, operator)
     shifted, means = operator.centered()
-    assert_close(means, twin.mean(axis=0), tol)
-    flat = twin - twin.mean(axis=0)
-    index, scale = [2, 0, 2, -1], np.linspace(-1, 2, twin.shape[0])
-    assert_twin(shifted, flat, tol)
-    assert_twin(operator.rows(index), twin[index], tol)
-    assert_twin(RowSubset(shifted, index), flat[index], tol)
-    assert_twin(Scaled(shifted.T, columns=scale), flat.T * scale, tol)
-    assert_twin(HStack([operator, shifted]), np.hstack([twin, flat]), tol)
+    assert_close(means, reference.mean(axis=0), tol)
+    flat = reference - reference.mean(axis=0)
+    index, scale = [2, 0, 2, -1], np.linspace(-1, 2, reference.shape[0])
+    assert_equals_dense(shifted, flat, tol)
+    assert_equals_dense(operator.rows(index), reference[index], tol)
+    assert_equals_dense(RowSubset(shifted, index), flat[index], tol)
+    assert_equals_dense(Scaled(shifted.T, columns=scale), flat.T * scale, tol)
+    assert_equals_dense(HStack([operator, shifted]), np.hstack([reference, flat]), tol)
 
 
 def test_memory_mapped_arrays(tmp_path):
@@ -186,9 +186,9 @@ def test_memory_mapped_arrays(tmp_path):
     for name, array in zip("ASolrdip", data.held, strict=True):
         np.save(tmp_path / f"{name}.npy", array)
         mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
-    assert_twin(as_operator(mapped["A"]).centered()[0], data.A - data.A.mean(axis=0), 1e-12)
+    assert_equals_dense(as_operator(mapped["A"]).centered()[0], data.A - data.A.mean(axis=0), 1e-12)
     matrix = sparse.csr_array((mapped["d"], mapped["i"], mapped["p"]), shape=(9, 6))
-    assert_twin(as_operator(matrix), data.S, 1e-12)
+    assert_equals_dense(as_operator(matrix), data.S, 1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "bool", "float16", ">f8"])
@@ -197,7 +197,7 @@ def test_other_numbers_become_float64(dtype):
     makers = [np.asarray, sparse.csc_matrix, sparse.coo_array]
     for make in makers[: 1 if dtype in ("float16", ">f8") else 3]:
         assert as_operator(make(values)).dtype == np.float64
-        assert_twin(as_operator(make(values)), values.astype(float), 1e-14)
+        assert_equals_dense(as_operator(make(values)), values.astype(float), 1e-14)
 
 
 def test_indices_become_int32_and_numbers_are_shared():
@@ -218,7 +218,7 @@ def test_no_nonzeros(make, shape, monkeypatch):
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
     operator = as_operator(make(np.zeros(shape)))
     for each in (operator, operator.centered()[0], operator.T, HStack([operator])):
-        assert_twin(each, np.zeros(each.shape), 0.0)
+        assert_equals_dense(each, np.zeros(each.shape), 0.0)
     assert operator.matmat(np.zeros((shape[1], 0))).shape == (shape[0], 0)
 
 
@@ -226,9 +226,9 @@ def test_no_nonzeros(make, shape, monkeypatch):
 def test_entries_that_are_not_canonical(order):
     numbers, indices, starts = np.array([1.0, 2.0, 3.0]), np.array(order), np.array([0, 2, 3])
     matrix = sparse.csr_matrix((numbers, indices, starts), shape=(2, 3))
-    twin = np.zeros((2, 3))
-    np.add.at(twin, ([0, 0, 1], order), numbers)
-    assert_twin(as_operator(matrix), twin, 1e-14)
+    reference = np.zeros((2, 3))
+    np.add.at(reference, ([0, 0, 1], order), numbers)
+    assert_equals_dense(as_operator(matrix), reference, 1e-14)
     assert_array_equal(matrix.data, [1.0, 2.0, 3.0])
     assert_array_equal(matrix.indices, order)
 
@@ -255,12 +255,12 @@ def test_an_operator_may_return_its_block():
 )
 def test_dense_columns_far_from_zero_keep_their_digits(dtype, far, step, tol, seed):
     rng = np.random.default_rng(seed)
-    # Multiples of 2^-step, and a power of two of rows: sums, means and the twin are exact.
+    # Multiples of 2^-step, and a power of two of rows: sums, means and the reference are exact.
     near = rng.integers(-4096, 4096, (64, 5)) * 2.0**-step
     level = np.round(far * rng.uniform(0.7, 1, 5))
     operator, means = as_operator((level + near).astype(dtype)).centered()
     assert_array_equal(means, level + near.mean(axis=0))
-    assert_twin(operator, near - near.mean(axis=0), tol)
+    assert_equals_dense(operator, near - near.mean(axis=0), tol)
 
 
 @pytest.fixture
@@ -291,16 +291,16 @@ def parts_used(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
     rng = np.random.default_rng(seed)
-    twin = rng.standard_normal((40, 15)) * (rng.random((40, 15)) < 0.3)
-    twin[:5] = twin[20:23] = 0.0
-    operator = as_operator(sparse.csr_array(twin.astype(dtype)))
+    reference = rng.standard_normal((40, 15)) * (rng.random((40, 15)) < 0.3)
+    reference[:5] = reference[20:23] = 0.0
+    operator = as_operator(sparse.csr_array(reference.astype(dtype)))
     right, left = rng.standard_normal((15, 4)), rng.standard_normal((40, 4))
     two = [operator.matmat(right), operator.rmatmat(left)]
     assert [len(parts) for parts, _ in parts_used] == [2, 8]
     for parts, names in parts_used:
         assert [row for part in parts for row in part] == list(range(40))
         assert all(name.startswith("labelspan") for name in names)
-    assert_twin(operator, twin, TOLERANCE[operator.dtype])
+    assert_equals_dense(operator, reference, TOLERANCE[operator.dtype])
     monkeypatch.undo()
     assert len(operator._parts(4, 2)) == 1  # too little work for two
     with threadpool_limits(1):
@@ -311,9 +311,9 @@ def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
 
 @pytest.mark.parametrize("row", [0, 4, 39])
 def test_one_heavy_row_among_empty_ones(row, parts_used):
-    twin = np.zeros((40, 30))
-    twin[row] = np.arange(30) + 1.0
-    assert_twin(as_operator(sparse.csr_array(twin)), twin, 1e-12)
+    reference = np.zeros((40, 30))
+    reference[row] = np.arange(30) + 1.0
+    assert_equals_dense(as_operator(sparse.csr_array(reference)), reference, 1e-12)
     assert sorted(row for part in parts_used[0][0] for row in part) == list(range(40))
 
 

@@ -24,14 +24,14 @@ def kinds(X, device="cpu"):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ["dense", "csr", "coo"])
 @pytest.mark.parametrize("shape", ["wide", "tall", "low-rank"])
-def test_operators_equal_their_dense_twins(kind, shape, device):
+def test_operators_equal_dense_arrays(kind, shape, device):
     X = features(shape, 0)
     plain = as_operator(kinds(X, device)[kind])
     centered, means = plain.centered()
     np.testing.assert_allclose(means, X.mean(axis=0), atol=1e-12)
     index = np.array([3, 1, 7, 7])
     others = np.random.default_rng(0).standard_normal((4, X.shape[0]))
-    twins = [
+    pairs = [
         (plain, X),
         (centered, X - X.mean(axis=0)),
         (plain.rows(index), X[index]),
@@ -43,18 +43,18 @@ def test_operators_equal_their_dense_twins(kind, shape, device):
         (Product(as_operator(others), plain), others @ X),
         (Sum([plain, centered], [1.0, 2.0]), 3 * X - 2 * X.mean(axis=0)),
     ]
-    for operator, twin in twins:
+    for operator, reference in pairs:
         assert operator.device is not None
-        np.testing.assert_allclose(operator.toarray(), twin, atol=1e-10)
-        np.testing.assert_allclose(operator.gram(), twin.T @ twin, atol=1e-9)
-        np.testing.assert_allclose(operator.cogram(), twin @ twin.T, atol=1e-9)
-        np.testing.assert_allclose(operator.column_means(), twin.mean(axis=0), atol=1e-10)
-        assert operator.sum_of_squares() == pytest.approx((twin**2).sum())
-        block = np.random.default_rng(1).standard_normal((twin.shape[0], 3))
-        np.testing.assert_allclose(operator.cross(block), twin.T @ block, atol=1e-10)
+        np.testing.assert_allclose(operator.toarray(), reference, atol=1e-10)
+        np.testing.assert_allclose(operator.gram(), reference.T @ reference, atol=1e-9)
+        np.testing.assert_allclose(operator.cogram(), reference @ reference.T, atol=1e-9)
+        np.testing.assert_allclose(operator.column_means(), reference.mean(axis=0), atol=1e-10)
+        assert operator.sum_of_squares() == pytest.approx((reference**2).sum())
+        block = np.random.default_rng(1).standard_normal((reference.shape[0], 3))
+        np.testing.assert_allclose(operator.cross(block), reference.T @ block, atol=1e-10)
         product = operator.rmatmat(block)
         assert isinstance(product, torch.Tensor)
-        np.testing.assert_allclose(product.cpu(), twin.T @ block, atol=1e-10)
+        np.testing.assert_allclose(product.cpu(), reference.T @ block, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

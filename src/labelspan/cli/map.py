@@ -48,7 +48,7 @@ def corpus_map(
     with plain_errors():
         _check(files)
         check_index(index)
-        from ..datasets.files import write_whole  # noqa: PLC0415
+        from .._files import write_whole  # noqa: PLC0415
         from ..display.corpus_map import CorpusMap  # noqa: PLC0415
 
         name = index.stem if title is None else title

@@ -60,7 +60,7 @@ def choose_fields(rows: Rows, asked: Asked) -> Fields:
 
 
 def field_notes(rows: Rows, asked: Asked, fields: Fields) -> Iterator[str]:
-    """What was taken for what, in words."""
+    """Describe in words which fields were used for what."""
     if rows.kind == "lines":
         yield "a text a line; items are numbered"
         return
@@ -75,7 +75,7 @@ def field_notes(rows: Rows, asked: Asked, fields: Fields) -> Iterator[str]:
     if fields.ids:
         yield f"ids from {fields.ids!r}{'' if asked.ids else ' (guessed)'}"
     else:
-        yield "items are numbered, for no field looks like ids"
+        yield "items are numbered because no field looks like ids"
     if fields.metadata:
         yield f"metadata: {', '.join(fields.metadata)}"
 
@@ -128,7 +128,7 @@ def _guess_ids(rows: Rows, there: list[str]) -> str | None:
 def label_reader(
     rows: Rows, key: str | None, separator: str | None
 ) -> tuple[Callable[[int], list[str] | None], str]:
-    """A function that gives the labels of an item by its number, and how they are written."""
+    """Return a function from the number of an item to its labels, and how labels are written."""
     if key is None:
         return (lambda number: None), ""
     values = [item.get(key) for item in rows.items]
@@ -171,7 +171,7 @@ def _split(text: str, separator: str | None) -> list[str]:
 
 
 def _bracketed(rows: Rows, number: int, text: str) -> Any:
-    """A list that was written as JSON, or as Python prints one."""
+    """Parse a list that was written as JSON, or as Python prints one."""
     if not text.strip():
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -179,11 +179,11 @@ def _bracketed(rows: Rows, number: int, text: str) -> Any:
             return parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
-    raise InvalidFile(f"{rows.where(number)}: {text!r:.60} is no list of labels.")
+    raise InvalidFile(f"{rows.where(number)}: {text!r:.60} is not a list of labels.")
 
 
 def plain(value: Any) -> Any:
-    """A value as an index keeps it."""
+    """Return a value as an index stores it."""
     if _missing(value):
         return None
     return value if isinstance(value, str | bool | int | float) else str(value)
@@ -203,7 +203,7 @@ def _is_names(value: Any) -> bool:
 
 
 def _first(there: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first known name that is there, however it is capitalised."""
+    """Return the first known name among the fields, ignoring case."""
     lower = {name.lower(): name for name in there}
     return next((lower[name] for name in names if name in lower), None)
 

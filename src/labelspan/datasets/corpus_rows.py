@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .._files import read_bytes
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .corpus_names import HEADINGS, LABELS, TEXTS
-from .files import read_bytes
 from .readers.jsonl import parse_objects
 from .readers.lines import decoded_lines, malformed
 from .readers.parquet import open_table
@@ -51,11 +51,11 @@ class Rows:
     note: str
 
     def place(self, number: int) -> str:
-        """Where an item stood: a line, a row or a file."""
+        """Return the place of an item: a line, a row or a file."""
         return self.places[number]
 
     def where(self, number: int) -> str:
-        """The same, with the name of the file."""
+        """Return the place of an item, with the name of the file."""
         return f"{self.name}, {self.places[number]}"
 
     def fields(self) -> list[str]:
@@ -108,7 +108,7 @@ def _parse(name: str, content: bytes, format: str | None, *, named: bool) -> Row
 
 
 def _sniffed(content: bytes, name: str, *, packed: bool) -> str:
-    """A format, by the first bytes and the first line."""
+    """Guess the format from the first bytes and the first line."""
     if content[:4] == _PARQUET:
         return "parquet"
     start = content[:65536]
@@ -116,7 +116,7 @@ def _sniffed(content: bytes, name: str, *, packed: bool) -> str:
         try:
             start = zlib.decompressobj(wbits=31).decompress(start, 65536)
         except zlib.error as error:
-            raise InvalidFile(f"{name} is damaged: {error}; get it anew.") from error
+            raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
     first = start.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").partition("\n")[0]
     if first.startswith(("{", "[")):
         return "jsonl" if first[0] == "{" else "json"
@@ -128,12 +128,12 @@ def _sniffed(content: bytes, name: str, *, packed: bool) -> str:
 
 
 def _delimiter(header: str) -> str:
-    """What stands between the columns of a table, by its first line."""
+    """Guess the delimiter of the columns of a table from its first line."""
     return max((",", ";", "\t"), key=header.count)
 
 
 def _array(name: str, lines: Iterator[tuple[int, str]]) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON array; a file of JSON lines with this name is taken, too."""
+    """Return the objects of a JSON array; JSON lines are accepted, too."""
     numbered = list(lines)
     text = "".join(line for _, line in numbered)
     if not text.lstrip().startswith("["):
@@ -171,7 +171,7 @@ def _folder(path: Path) -> Rows:
         relative = file.relative_to(path)
         if file.is_dir() or any(part.startswith(".") for part in relative.parts):
             continue
-        # A number after a dot, as in "mail.12", is no suffix.
+        # A number after a dot, as in "mail.12", is not a suffix.
         suffix = file.suffix.lower()
         # Pipes would be waited for, and links may lead nowhere.
         if not file.is_file() or (suffix not in _TEXTS and not suffix[1:].isdigit()):

@@ -1,16 +1,4 @@
-"""debtags: programs of Debian, what they say of themselves, and the tags people gave them.
-
-4,899 programs, 204 labels, 6.6 a program. A label, or tag, names a facet and a value in it:
-``use::editing``, ``works-with::audio``, ``interface::commandline``.
-
-- Made by ``tools/make_debtags.py``, which says how, from Debian's public package lists: packages
-  of Debian main with the role of a program, three tags or more, tags with 25 programs or more.
-- Near-duplicates are represented by one of them. Training and test part (79 and 21 in a hundred)
-  are split by source package, and sources with texts alike lie in one part.
-- Terms: the descriptions are by the packages' maintainers and are part of the packages, each
-  of them free software under the terms in its copyright file; the tags are by the contributors
-  to Debtags. Both are published in Debian's package lists.
-"""
+"""debtags: programs of Debian, their descriptions and tags; it comes with the package."""
 
 from __future__ import annotations
 
@@ -23,53 +11,40 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import MultiLabelBinarizer
 
-from .dataset import TEST, TRAIN, Card, DataSet
-from .files import read_bytes
+from .._files import read_bytes
+from .cards import card
+from .dataset import TEST, TRAIN, DataSet
 from .obtain import Home
+from .readers.lines import indicator
 
-__all__ = ["CARD", "Debtags", "load_debtags"]
-
-CARD = Card(
-    name="debtags",
-    title="programs of Debian: descriptions and facet tags",
-    n=4899,
-    d=None,
-    k=204,
-    task="labels",
-    origin="the Debian project's package lists; tags by the contributors to Debtags",
-    terms="each description is under the terms of its package, all of them free software",
-    citation="The Debian project and the Debtags project, package lists of Debian main.",
-    papers=(),
-    where="labelspan itself",
-    file="debtags_corpus.jsonl.gz",
-    sha256="b4b5c1934231ef624279e1baeff1456b73dc2c70763a0c40ae0d5fe389a9d796",
-    public="labelspan",
-    remarks="made by tools/make_debtags.py, which tells what was left out",
-)
+__all__ = ["Debtags", "load_debtags"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Debtags(DataSet):
-    """The corpus: a :class:`DataSet` of texts, with the tags and what else is known.
+    """Hold the corpus of Debian programs: a :class:`DataSet` of texts, tags and metadata.
 
     Attributes
     ----------
     ids : list of str
-        The packages' names.
+        The names of the packages.
     texts : list of str
-        Name and summary, an empty line, the description.
+        Name and summary, an empty line, and the description.
     labels : list of list of str
         The tags of each program, sorted.
     Y : sparse matrix of shape (n, k)
-        The same as an indicator of 0 and 1, in compressed rows.
+        The same as an indicator matrix of 0 and 1, in CSR format.
     label_names : list of str
         The tag of each column of Y, sorted.
     metadata : list of dict
-        The keys source, section and summary.
+        Entries ``source``, ``section`` and ``summary``.
     split : array of shape (n,)
         0 for training, 1 for test.
+
+    See Also
+    --------
+    load_debtags : Load the corpus.
 
     Examples
     --------
@@ -84,12 +59,12 @@ class Debtags(DataSet):
 
     @property
     def train(self) -> NDArray[np.bool_]:
-        """A mask of the training part."""
+        """Mask of the training part."""
         return np.asarray(self.split == TRAIN)
 
     @property
     def test(self) -> NDArray[np.bool_]:
-        """A mask of the test part."""
+        """Mask of the test part."""
         return np.asarray(self.split == TEST)
 
     def _rowwise(self) -> list[tuple[str, Any]]:
@@ -97,19 +72,35 @@ class Debtags(DataSet):
 
 
 def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
-    """Read the corpus; the parameters are those of :func:`labelspan.datasets.load`.
+    """Load the corpus of Debian programs that comes with the package.
 
-    It comes with the package: no folder is looked into, and nothing is downloaded.
+    A tag names a facet and a value in it: ``use::editing``, ``works-with::audio``,
+    ``interface::commandline``. The corpus was made from Debian's public package lists by
+    ``tools/make_debtags.py``: programs of Debian main with three tags or more, and tags with 25
+    programs or more; of near-duplicates one is kept. Training and test part (79 % and 21 %)
+    are split by source package, and sources with similar texts are in the same part.
 
     Parameters
     ----------
     data_home : path or None, default=None
+        Not used: the corpus is in the package.
     download : bool, default=True
-        Neither has an effect here.
+        Not used: nothing is downloaded.
 
     Returns
     -------
     Debtags
+        Texts, tags, ids, metadata and the split.
+
+    See Also
+    --------
+    load : Load any data set by name.
+
+    Notes
+    -----
+    The descriptions were written by the packages' maintainers and are part of the packages, all
+    of them free software under the terms in their copyright files; the tags are by the
+    contributors to Debtags.
 
     Examples
     --------
@@ -122,12 +113,13 @@ def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
     >>> len(corpus.take(corpus.test))
     1024
     """
-    data = read_bytes(Path(__file__).with_name(CARD.file), CARD.sha256)
+    own = card("debtags")
+    data = read_bytes(Path(__file__).with_name(own.file), own.sha256)
     about, *items = (json.loads(line) for line in gzip.decompress(data).splitlines())
     labels = [item["tags"] for item in items]
     return Debtags(
         name="debtags",
-        Y=MultiLabelBinarizer(classes=about["tags"], sparse_output=True).fit_transform(labels),
+        Y=indicator(labels, about["tags"])[0],
         texts=[
             f"{item['package']}: {item['summary']}\n\n{item['description']}".rstrip()
             for item in items
@@ -135,7 +127,7 @@ def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
         ids=[item["package"] for item in items],
         label_names=about["tags"],
         split=np.array([TRAIN if item["split"] == "train" else TEST for item in items]),
-        source=f"{CARD.file}, bundled",
+        source=f"{own.file}, bundled",
         labels=labels,
         metadata=[{key: item[key] for key in ("source", "section", "summary")} for item in items],
     )

@@ -1,4 +1,4 @@
-"""Drawn data with several labels a row, whose structure is known, at any size."""
+"""Synthetic multi-label data of known structure, of any size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .dataset import DataSet
 __all__ = ["Tagged", "make_tagged_corpus", "make_tagged_vectors"]
 
 Random = int | np.random.Generator | None
-# Words or numbers drawn at a time; memory beyond the result is some ten times as many bytes.
+# Words or numbers sampled at a time; they need about ten times as many bytes.
 BLOCK = 1 << 22
 # Ranks count from here: the most frequent word or label is not far above the second.
 HEAD = 5.0
@@ -25,21 +25,25 @@ HEAD = 5.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tagged(DataSet):
-    """A drawn data set, and what it was drawn from.
+    """Hold a synthetic data set and the parameters it was sampled from.
 
     Attributes
     ----------
     directions : array or CSR array of shape (k, d)
-        What each label adds to the mean of a row's features. Vectors get the sum over
-        their labels, texts, which have a length, the mean.
+        What each label adds to the mean of the features of a row: for vectors the sum over the
+        labels of the row, for texts the mean.
     offset : array of shape (d,)
         The mean of the features without any label.
+
+    See Also
+    --------
+    make_tagged_corpus, make_tagged_vectors : Generate such data.
 
     Examples
     --------
     >>> from labelspan.datasets import make_tagged_vectors
-    >>> drawn = make_tagged_vectors(100, 8, 3, random_state=0)
-    >>> drawn.directions.shape, drawn.offset.shape
+    >>> data = make_tagged_vectors(100, 8, 3, random_state=0)
+    >>> data.directions.shape, data.offset.shape
     ((3, 8), (8,))
     """
 
@@ -81,37 +85,42 @@ def make_tagged_corpus(
     background: float = 0.3,
     random_state: Random = None,
 ) -> Tagged:
-    """Draw texts as bags of words, with labels that say what they are about.
+    """Generate texts as bags of words whose labels are topics.
 
-    A text draws its labels, then each of its words: with probability ``background`` from
-    words that all texts share, otherwise from a topic of one of its labels. A label is one
-    topic, or, with fewer topics than labels, a mixture of them. Words and labels have
-    frequencies that fall about as one over their rank.
+    For each text labels are sampled, then its words: with probability ``background`` from words
+    that all texts share, otherwise from a topic of one of its labels. A label is one topic or,
+    with fewer topics than labels, a mixture of topics. The frequencies of words and labels are
+    about inversely proportional to their rank.
 
     Parameters
     ----------
-    n, vocabulary, labels : int
-        Texts, words there are, and labels.
+    n, vocabulary, labels : int, default=1000, 2000 and 20
+        Number of texts, of different words, and of labels.
     topics : int or None, default=None
-        Topics that the labels mix; None for one a label.
-    words_per_text, labels_per_text : float
-        Means; a text has one of each at least. Labels are drawn with repetition, and
-        repetitions dropped, so that there are somewhat fewer.
+        Number of topics that the labels mix; None for one per label.
+    words_per_text, labels_per_text : float, default=80.0 and 2.5
+        Means; each text has at least one word and one label. Labels are sampled with
+        replacement and duplicates dropped, so that the mean is somewhat lower.
     words_per_topic : int or None, default=None
-        Words that a topic can use; None for a share of the vocabulary.
+        Number of words of a topic; None for a fraction of the vocabulary.
     background : float, default=0.3
-        The share of words that have nothing to do with labels.
+        The fraction of words that do not depend on the labels.
     random_state : int, Generator or None, default=None
+        Seed or generator of random numbers.
 
     Returns
     -------
     Tagged
-        X (counts in float32) and Y in compressed rows. The mean of X, given Y, is ``offset``
-        plus the mean of ``directions`` over the labels of a row.
+        X (counts in float32) and Y in CSR format. The mean of X given Y is ``offset`` plus the
+        mean of ``directions`` over the labels of the row.
+
+    See Also
+    --------
+    make_tagged_vectors : Generate dense vectors.
 
     Notes
     -----
-    Texts are drawn in blocks. 804,414 texts over 47,236 words with 60 million nonzeros,
+    Texts are sampled in blocks. 804,414 texts over 47,236 words with 60 million nonzeros,
     the size of RCV1-v2, took 18 seconds on one core and 2 GB at most.
 
     Examples
@@ -147,7 +156,7 @@ def make_tagged_corpus(
         "tagged_corpus",
         _draw_counts(rng, model, Y, lengths),
         Y,
-        source="drawn by make_tagged_corpus",
+        source="sampled by make_tagged_corpus",
         directions=words_per_text * (1 - background) * model.distributions(),
         offset=offset,
     )
@@ -164,32 +173,36 @@ def make_tagged_vectors(
     noise: float = 0.5,
     random_state: Random = None,
 ) -> Tagged:
-    """Draw dense vectors, such as sentence encoders give, with labels from known directions.
+    """Generate dense vectors, similar to sentence embeddings, with labels as directions.
 
-    A vector is the sum of its labels' directions, each of length one, of ``nuisance``
-    directions that no label knows of, and of noise.
+    A vector is the sum of the directions of its labels, each of length one, of ``nuisance``
+    directions that are independent of the labels, and of noise.
 
     Parameters
     ----------
-    n, d, labels : int
-        Vectors, their length, and labels.
+    n, d, labels : int, default=1000, 64 and 20
+        Number of vectors, of features, and of labels.
     rank : int or None, default=None
-        The dimension of the space that the labels' directions span; None for as many as
-        there can be.
+        The dimension of the space that the directions of the labels span; None for the largest
+        possible.
     labels_per_row : float, default=2.5
-        The mean, as in :func:`make_tagged_corpus`.
+        The mean number of labels, as in :func:`make_tagged_corpus`.
     nuisance : int, default=0
-        Further directions, orthogonal to the labels', along which rows vary by a standard
-        deviation of 2.
+        Number of further directions, orthogonal to those of the labels, along which rows vary
+        with a standard deviation of 2.
     noise : float, default=0.5
-        The length of the noise, which goes everywhere alike.
+        The expected length of the isotropic noise.
     random_state : int, Generator or None, default=None
+        Seed or generator of random numbers.
 
     Returns
     -------
     Tagged
-        X in float32, Y in compressed rows. The mean of X, given Y, is ``offset + Y @
-        directions``.
+        X in float32, Y in CSR format. The mean of X given Y is ``offset + Y @ directions``.
+
+    See Also
+    --------
+    make_tagged_corpus : Generate sparse bags of words.
 
     Examples
     --------
@@ -222,7 +235,7 @@ def make_tagged_vectors(
         "tagged_vectors",
         X,
         Y,
-        source="drawn by make_tagged_vectors",
+        source="sampled by make_tagged_vectors",
         directions=directions,
         offset=offset,
     )
@@ -238,7 +251,7 @@ class _Topics:
     background: float
 
     def distributions(self) -> Any:
-        """The probability of each word, for each label, in compressed rows."""
+        """Return the probability of each word for each label, in CSR format."""
         count, size = self.words.shape
         shares = np.tile(_falling(size), count)
         indptr = size * np.arange(count + 1)
@@ -248,7 +261,7 @@ class _Topics:
         return topics if self.mixture is None else sparse.csr_array(self.mixture) @ topics
 
     def draw(self, rng: np.random.Generator, about: NDArray[Any]) -> NDArray[np.int32]:
-        """A word for each label in ``about``."""
+        """Sample a word for each label in ``about``."""
         topic = about
         if self.mixture is not None:
             # One ascending list for all labels: those of label l lie from l to l + 1.
@@ -272,7 +285,7 @@ def _draw_ranks(rng: np.random.Generator, size: int, count: int) -> NDArray[np.i
 
 
 def _draw_labels(rng: np.random.Generator, n: int, labels: int, mean: float) -> Any:
-    """At least one label a row, in compressed rows of 0 and 1."""
+    """Sample at least one label per row; return 0 and 1 in CSR format."""
     rows = np.repeat(np.arange(n), 1 + rng.poisson(mean - 1, n))
     keys = np.unique(rows * labels + _draw_ranks(rng, labels, rows.size))
     indptr = np.searchsorted(keys, labels * np.arange(n + 1))
@@ -308,7 +321,7 @@ def _draw_counts(
 
 
 def _narrow(rows: Any) -> Any:
-    """Indices of 32 bits, which all solvers take, where they suffice."""
+    """Convert indices to 32 bits, which all solvers accept, where that suffices."""
     if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max:
         rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows

@@ -1,18 +1,18 @@
-"""The ``.npz`` files of the data sets: numpy's archive, with fixed names inside.
+"""The ``.npz`` files of the data sets: numpy archives with these names inside.
 
 ========================================== =================================================
 ``X_data X_indices X_indptr X_shape``      features in compressed rows
-``X``, ``X_div``                           or dense; the latter, if there, divides X
+``X``, ``X_div``                           or dense; X_div, if present, divides X
 ``Y_data Y_indices Y_indptr Y_shape``      labels, 0 or 1, in compressed rows
 ``Y``                                      or dense
-``y``                                      or one class a row
+``y``                                      or one class per row
 ``feature_names``, ``label_names``         names; ``class_names`` for classes
 ``split``, ``is_test``                     0 training, 1 test, 255 unknown; or true for test
 ``links_indptr links_indices``             a graph over the rows, in compressed rows of ones
 ``source``                                 where a copy came from
 ========================================== =================================================
 
-Anything else is handed on as ``extra``. Nothing is ever unpickled.
+Other arrays are returned in ``extra``. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._files import read_bytes, write_whole
 from ..errors import InvalidFile, InvalidInput
 from .dataset import TEST, TRAIN, DataSet
-from .files import read_bytes, write_whole
 
 __all__ = ["read_npz", "write_npz"]
 
@@ -46,15 +46,16 @@ def read_npz(
     Parameters
     ----------
     path : path
+        The file to read.
     name : str or None, default=None
-        The name of the set; None takes it from the file's.
+        The name of the set; None uses the name of the file.
     sha256 : str or None, default=None
-        The hash that the file must have; None takes any.
+        The hash that the file must have; None accepts any.
 
     Returns
     -------
     DataSet
-        Floats keep their width, whole numbers in X become float64.
+        The data. Floats keep their precision; integers in X become float64.
 
     Examples
     --------
@@ -73,36 +74,37 @@ def read_npz(
         return _parse(arrays, name or path.name.split(".")[0], str(path))
     except KeyError as error:
         raise InvalidFile(
-            f"{path} is not a data set of labelspan: it has no array {error}; get it anew."
+            f"{path} is not a data set of labelspan: it has no array {error}; get it again."
         ) from error
     except (ValueError, TypeError, InvalidInput) as error:
         raise InvalidFile(
-            f"{path} is not a data set of labelspan ({str(error).rstrip('.')}); get it anew."
+            f"{path} is not a data set of labelspan ({str(error).rstrip('.')}); get it again."
         ) from error
 
 
 def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
-    """Write a data set as an ``.npz`` file: whole, or not at all.
+    """Write a data set as an ``.npz`` file, atomically.
 
     Parameters
     ----------
     data : DataSet
-        Texts and ids have no place in this format.
+        The data; texts and ids cannot be stored in this format.
     path : path
+        The file to write; an existing one is replaced.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from labelspan.datasets import load_iris, read_npz, write_npz
+    >>> from labelspan.datasets import load, read_npz, write_npz
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_npz(load_iris(), Path(folder) / "flowers.npz")
+    ...     write_npz(load("iris"), Path(folder) / "flowers.npz")
     ...     read_npz(Path(folder) / "flowers.npz")
     <DataSet flowers: 150 rows, 4 features, 3 classes>
     """
     if data.texts is not None or data.ids is not None:
         raise InvalidInput(
-            f"{data.name}: an .npz file holds no texts and ids; write them as JSON lines."
+            f"{data.name}: an .npz file cannot hold texts and ids; write them as JSON lines."
         )
     arrays = {**_store("X", data.X), **_store("Y", data.Y)}
     if data.y is not None:
@@ -121,7 +123,10 @@ def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
     arrays |= {key: np.asarray(value) for key, value in data.extra.items() if key not in arrays}
     for key, value in arrays.items():
         if value.dtype.hasobject:
-            raise InvalidInput(f"{data.name}: {key} holds objects, which are never pickled.")
+            raise InvalidInput(
+                f"{data.name}: {key} holds objects, which are never pickled; convert them to "
+                "numbers or strings."
+            )
 
     def write(file: BinaryIO) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -137,7 +142,9 @@ def _arrays(path: Path, content: bytes) -> Arrays:
         with archive:
             return {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InvalidFile(f"{path} is damaged or no .npz file: {error}; get it anew.") from error
+        raise InvalidFile(
+            f"{path} is damaged or not an .npz file: {error}; get it again."
+        ) from error
 
 
 def _parse(arrays: Arrays, name: str, source: str) -> DataSet:
@@ -176,7 +183,7 @@ def _parse(arrays: Arrays, name: str, source: str) -> DataSet:
 
 
 def _block(arrays: Arrays, side: str) -> Any:
-    """X or Y, taken out of the arrays; None where it is in neither form."""
+    """Return X or Y, removed from the arrays; None if it is there in neither form."""
     if f"{side}_shape" in arrays:
         shape = tuple(int(length) for length in arrays.pop(f"{side}_shape"))
         data, indices, indptr = (
@@ -193,7 +200,7 @@ def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> Any:
     wide = (data, indices.astype(np.int64), indptr.astype(np.int64))
     block = sparse.csr_array(wide, shape=shape)
     block.check_format(full_check=True)
-    # liblinear takes 32-bit indices alone, and no set here needs more.
+    # liblinear accepts only 32-bit indices, and no set here needs more.
     if max(block.nnz, *shape) <= np.iinfo(np.int32).max:
         block.indices, block.indptr = (part.astype(np.int32) for part in wide[1:])
     return block

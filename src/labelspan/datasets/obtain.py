@@ -1,52 +1,87 @@
-"""Getting a data set: from its file, from an unpinned copy, or from a public source."""
+"""Get a data set from its file, from an unpinned copy, or from a public source."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import InvalidFile, MissingData
-from .dataset import Card, DataSet
-from .files import data_home
+from .cards import Card
+from .dataset import DataSet
 from .npz import read_npz, write_npz
 
-__all__ = ["Home", "find", "fitting", "missing", "obtain"]
+__all__ = ["Home", "data_home", "find", "fitting", "missing", "obtain"]
 
 Home = str | os.PathLike[str] | None
 
 
-def obtain(
-    card: Card,
-    home: Home,
-    *,
-    download: bool,
-    fetch: Callable[[], DataSet] | None = None,
-    keep: bool = True,
-) -> DataSet:
+def data_home(given: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder of the data sets.
+
+    Parameters
+    ----------
+    given : path or None, default=None
+        The folder; None uses the environment variable ``LABELSPAN_DATA``, or else the
+        user's cache.
+
+    Returns
+    -------
+    Path
+        The folder, which need not exist.
+
+    See Also
+    --------
+    load : Load a data set from this folder.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import data_home
+    >>> data_home("here").name
+    'here'
+    """
+    named = given if given is not None else os.environ.get("LABELSPAN_DATA")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "labelspan"
+
+
+def obtain(card: Card, home: Home, *, download: bool) -> DataSet:
     """Load a set by its card.
 
-    Looks for the pinned file, then for an unpinned copy, then asks ``fetch``, whose answer
-    is kept as the unpinned copy. ``keep=False`` says that asking again costs nothing and
-    needs no network: then nothing is written, and ``download`` is not asked for.
+    Looks for the pinned file, then for an unpinned copy, then in scikit-learn, then at a public
+    source, whose answer is kept as the unpinned copy.
     """
     found = find(card, home)
     if found is not None:
         path, sha256 = found
         data = read_npz(path, name=card.name, sha256=sha256)
-        # What has the pinned hash has the right size.
+        if card.feature_names and data.feature_names is None:
+            data = replace(data, feature_names=card.feature_names)
+        # A file with the pinned hash has the right size.
         return data if sha256 else fitting(card, data, str(path))
-    if fetch is None or (keep and not download):
+    # Imported here because it needs scikit-learn's data sets, which are slow to import.
+    from .public import BUNDLED, FETCHERS  # noqa: PLC0415
+
+    keep = card.name not in BUNDLED
+    if card.name not in FETCHERS or (keep and not download):
         raise missing(card, home)
-    data = fitting(card, replace(fetch(), source=f"{card.public}; not pinned"), str(card.public))
+    data = FETCHERS[card.name](card, data_home(home))
+    data = fitting(card, replace(data, source=f"{card.public}; not pinned"), str(card.public))
     if keep:
         write_npz(data, data_home(home) / card.unpinned)
     return data
 
 
 def find(card: Card, home: Home) -> tuple[Path, str | None] | None:
-    """The file that a loader would read, and the hash it must have; None without a file."""
+    """Return the file to read and the hash it must have, or None if there is no file."""
     folder = data_home(home)
     for name, sha256 in ((card.file, card.sha256), (card.unpinned, None)):
         if (folder / name).is_file():
@@ -55,7 +90,7 @@ def find(card: Card, home: Home) -> tuple[Path, str | None] | None:
 
 
 def missing(card: Card, home: Home) -> MissingData:
-    """The sentence that says where to get a set, and where to put it."""
+    """Return an error that says where to get a set, and where to put it."""
     either = "" if card.public is None else f", let it be downloaded from {card.public}"
     return MissingData(
         f"{card.name}: there is no {card.file} in {str(data_home(home))!r}; put it there "
@@ -65,7 +100,7 @@ def missing(card: Card, home: Home) -> MissingData:
 
 
 def fitting(card: Card, data: DataSet, source: str) -> DataSet:
-    """The data, if it has the size that its card says."""
+    """Return the data if its size is that of its card; raise an error otherwise."""
     size = (len(data), data.n_features, data.n_labels)
     if size != (card.n, card.d, card.k):
         raise InvalidFile(

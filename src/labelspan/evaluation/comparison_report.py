@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..datasets.files import write_whole
+from .._files import write_whole
 from .comparison import SETTINGS, TUNED, Evaluation, overall
 from .html_report import ReportTable, html_list, html_page, html_picture, html_table
 from .measurements import Results

@@ -1,7 +1,7 @@
-"""Graphs over the rows of X, as operators: how alike two rows are, by features or by labels.
+"""Graphs over the rows of X, as operators: similarity of rows by features or by labels.
 
-Every graph is symmetric, has no negative weight and nothing on its diagonal. None but the
-full Gaussian is an n x n array.
+Every graph is symmetric, with weights of at least 0 and zeros on the diagonal. Only the full
+Gaussian is stored as an n x n array.
 """
 
 from .affinity import (

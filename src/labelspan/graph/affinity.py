@@ -34,20 +34,24 @@ _GAMMA = Either((Null(), Real(0.0)))
 
 
 def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
-    """The full Gaussian ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
+    """Make the full Gaussian graph ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        At most 5,000 rows, for this is an n x n array; use :func:`neighbor_graph` beyond.
+        At most 5,000 rows, because this is an n x n array; use :func:`neighbor_graph` beyond.
     gamma : float or None, default=None
         The paper's ``1 / (2 sigma)``. None takes half the inverse of the median squared
         distance between rows.
 
     Returns
     -------
-    Operator
-        Of shape (n, n).
+    graph : Operator
+        The weights, of shape (n, n).
+
+    See Also
+    --------
+    neighbor_graph : A sparse graph for more rows.
 
     Examples
     --------
@@ -62,7 +66,7 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
 
 @dataclass(frozen=True)
 class AffinityGraph:
-    """A graph of rows, and the width of its Gaussian; None where it has none.
+    """A graph over rows, and the gamma of its Gaussian; None where it has none.
 
     Attributes
     ----------
@@ -110,29 +114,37 @@ def neighbor_graph(
     mutual: bool = False,
     search: Search = "auto",
 ) -> Operator:
-    """The graph of nearest neighbours, symmetric: an edge where either row names the other.
+    """Make the symmetric graph of nearest neighbours.
+
+    Two rows are joined where either is among the nearest neighbours of the other.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+        The rows.
     n_neighbors : int, default=10
-        For each row, itself not counted; at most all others.
+        Neighbours of each row, itself not counted; at most all others.
     weight : {"heat", "binary", "cosine"}, default="heat"
         ``exp(-gamma |x_i - x_j|^2)``; 1; or the cosine between the rows where it is above
         zero, with neighbours by angle.
     gamma : float or None, default=None
         For "heat". None takes half the inverse of the median squared distance of neighbours.
     mutual : bool, default=False
-        Keep an edge only where both rows name each other.
+        Whether to join two rows only where each is a neighbour of the other.
     search : {"auto", "exact", "approximate"}, default="auto"
-        Exact search compares all pairs of rows. The approximate one looks into the leaves of
-        a few random trees and then at neighbours of neighbours; its time grows as n log n.
+        Exact search compares all pairs of rows. Approximate search compares rows in the leaves
+        of a few random trees and then neighbours of neighbours; its time grows as n log n.
         "auto" is exact up to 20,000 rows.
 
     Returns
     -------
-    Operator
-        Of shape (n, n), sparse.
+    graph : Operator
+        The weights, sparse, of shape (n, n).
+
+    See Also
+    --------
+    gaussian_graph : The full graph, for few rows.
+    combine : Add graphs.
 
     Examples
     --------
@@ -179,14 +191,14 @@ def _heat(X: Any, start: Array, end: Array, gamma: float | None) -> tuple[Array,
 
 
 def _half_inverse(square: Any) -> float:
-    # Where half of the rows are equal, any width will do; and the widest there is where they
-    # are so near each other that the inverse would be infinite.
+    # Where half of the rows are equal, any gamma will do; and the largest float where they are
+    # so close that the inverse would be infinite.
     return min(0.5 / float(square), sys.float_info.max) if square > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Affinity:
-    """How an estimator makes a graph of its rows.
+    """The recipe by which an estimator makes a graph over its rows.
 
     Parameters
     ----------
@@ -209,7 +221,7 @@ class Affinity:
     gamma: float | None
 
     def __call__(self, owner: str, X: Any) -> AffinityGraph:
-        """The graph over the rows of X, and its width."""
+        """Make the graph over the rows of X, and return it with its gamma."""
         if self.kind == "precomputed":
             raise InvalidInput(
                 f"{owner}: affinity='precomputed' needs a graph over the rows of X; "

@@ -1,4 +1,4 @@
-"""Graphs from different sources, added up."""
+"""Sums of graphs from different sources."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ __all__ = ["combine"]
 
 
 def combine(graphs: Sequence[Operator], weights: Sequence[float] | None = None) -> Sum:
-    """``W_1 + b_2 W_2 + ...``; by default all count alike (wang2010, Eq. 16).
+    """Add graphs, ``W_1 + b_2 W_2 + ...``; by default with equal total weights (wang2010, Eq. 16).
 
     Parameters
     ----------
     graphs : sequence of Operator
-        Over the same rows.
+        Graphs over the same rows.
     weights : sequence of float or None, default=None
-        What each graph is multiplied by. None makes the weights of every graph sum to
-        those of the first: the paper's beta, ``sum W_X / sum W_L`` off the diagonal.
+        Factor of each graph. None gives every graph the total weight of the first: the
+        paper's beta, ``sum W_X / sum W_L`` off the diagonal.
 
     Returns
     -------
-    Sum
-        An operator; its ``weights`` tell what was used.
+    graph : Sum
+        An operator with the factors in its attribute ``weights``.
+
+    See Also
+    --------
+    neighbor_graph, label_graph : Graphs to add.
 
     Examples
     --------
@@ -41,8 +45,8 @@ def combine(graphs: Sequence[Operator], weights: Sequence[float] | None = None) 
         empty = [number for number, total in enumerate(totals) if total <= 0]
         if empty:
             raise InvalidInput(
-                f"graphs: number {empty[0]}, counted from 0, has no edge and cannot count as much "
-                "as the others; leave it out, or give weights."
+                f"graphs: number {empty[0]}, counted from 0, has no edge and cannot be given the "
+                "total weight of the first; leave it out, or give weights."
             )
         weights = [totals[0] / total for total in totals]
     if any(weight < 0 for weight in weights):

@@ -1,4 +1,4 @@
-"""How alike two rows are by their labels: wang2010's W_L, never formed."""
+"""Similarity of rows by their labels: wang2010's W_L, never formed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LabelGraph", "label_correlation", "label_graph"]
 
 
 class LabelGraph(Operator):
-    """``F C F'`` less its diagonal, for a thin F and a small symmetric C.
+    """The graph ``F C F'`` without its diagonal, for a thin F and a small symmetric C.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class LabelGraph(Operator):
 
 
 def label_correlation(Y: Any) -> Array:
-    """How alike labels are: the cosine between the columns of Y (wang2010, Eq. 19).
+    """Compute the cosine similarity between the columns of Y (wang2010, Eq. 19).
 
-    A label that no row carries is like none, itself included.
+    A label without any row has similarity 0 to all labels, itself included.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def label_correlation(Y: Any) -> Array:
 
 
 def label_graph(Y: Any) -> LabelGraph:
-    """The graph of rows with like labels (wang2010, Eq. 18): ``y_i'C y_j / (|y_i| |y_j|)``.
+    """Make the graph of rows with similar labels, ``y_i'C y_j / (|y_i| |y_j|)`` (wang2010, Eq. 18).
 
-    C is :func:`label_correlation`. Rows without labels have no neighbours. On one-hot labels
-    it joins the rows of a class, all with weight 1. Of rank k plus a diagonal: a product
-    costs O(n k).
+    C is the cosine similarity between labels (Eq. 19). Rows without labels have no neighbours.
+    On one-hot labels it joins the rows of a class, all with weight 1. It has rank k plus a
+    diagonal: a product costs O(n k).
 
     Parameters
     ----------
@@ -88,8 +88,12 @@ def label_graph(Y: Any) -> LabelGraph:
 
     Returns
     -------
-    LabelGraph
+    graph : LabelGraph
         An operator of shape (n, n).
+
+    See Also
+    --------
+    combine : Add it to a graph from features.
 
     Examples
     --------
@@ -109,7 +113,7 @@ def _indicator(Y: Any) -> Array:
     values = dense_block(Y, "Y")
     if values.ndim != 2 or not np.isin(values, (0, 1)).all():
         raise InvalidLabels(
-            "Y must be a 0/1 indicator with a column a label, all entries known, "
+            "Y must be a 0/1 indicator with one column per label, all entries known, "
             f"but has shape {values.shape} and type {values.dtype}."
         )
     return values.astype(np.float64)

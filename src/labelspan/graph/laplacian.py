@@ -12,16 +12,21 @@ __all__ = ["Laplacian", "degrees", "metric_form"]
 
 
 def degrees(graph: Operator) -> Array:
-    """The sum of the weights at each vertex.
+    """Sum the weights at each vertex.
 
     Parameters
     ----------
     graph : Operator
-        Of shape (n, n).
+        The weights, of shape (n, n).
 
     Returns
     -------
-    array of shape (n,)
+    degrees : array of shape (n,)
+        The row sums, in float64.
+
+    See Also
+    --------
+    Laplacian : The Laplacian of the graph.
 
     Examples
     --------
@@ -35,14 +40,19 @@ def degrees(graph: Operator) -> Array:
 
 
 class Laplacian(Operator):
-    """``L = D - W``, or ``I - D^-1/2 W D^-1/2`` where normalised.
+    """The Laplacian ``L = D - W`` of a graph, or ``I - D^-1/2 W D^-1/2`` where normalised.
 
     Parameters
     ----------
     graph : Operator
-        W; see :func:`neighbor_graph` and its like.
+        The weights W, for example of :func:`neighbor_graph`.
     normalized : bool, default=False
-        A vertex without neighbours has no place in the normalised one, and is refused.
+        Whether to normalise; then a vertex without neighbours raises an error.
+
+    See Also
+    --------
+    degrees : The diagonal D.
+    neighbor_graph, gaussian_graph, label_graph : Make a graph.
 
     Examples
     --------
@@ -80,7 +90,7 @@ class Laplacian(Operator):
 
 
 def metric_form(X: Operator, middle: Operator) -> Array:
-    """``X' M X`` in float64 for a symmetric operator M over the rows, a block at a time.
+    """Compute ``X' M X`` in float64 for a symmetric operator M over the rows, by blocks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Finding nearest neighbours: scikit-learn's exact search, and random trees beyond its reach."""
+"""Nearest neighbours: scikit-learn's exact search, and random trees for more rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EXACT_LIMIT", "Search", "find_neighbors", "nearest_row", "squared_di
 
 Search = Literal["auto", "exact", "approximate"]
 
-# Up to so many rows all pairs are compared.
+# Number of rows up to which all pairs are compared.
 EXACT_LIMIT = 20_000
 _TREES, _LEAF, _ROUNDS = 8, 512, 2
 # Numbers gathered at a time where rows are compared pair by pair.
@@ -25,7 +25,7 @@ _GATHERED = 1 << 20
 def find_neighbors(
     X: Any, count: int, *, metric: str = "euclidean", search: Search = "auto", seed: int = 0
 ) -> tuple[Array, Array]:
-    """Edges ``(start, end)`` from each row to its nearest others."""
+    """Find the edges ``(start, end)`` from each row to its nearest others."""
     rows = X.shape[0]
     if _approximate(search, rows, rows):
         data = (normalize(X) if metric == "cosine" else X).astype(np.float32)
@@ -41,7 +41,7 @@ def find_neighbors(
 
 
 def nearest_row(queries: Any, rows: Any, *, search: Search = "exact", seed: int = 0) -> Array:
-    """For each query, the number of the nearest row."""
+    """Find, for each query, the number of the nearest row."""
     if _approximate(search, queries.shape[0], rows.shape[0]):
         data = rows.astype(np.float32), queries.astype(np.float32)
         return _forest(*data, 1, np.random.default_rng(seed)).rows[:, 0]
@@ -54,7 +54,7 @@ def _approximate(search: Search, queries: int, rows: int) -> bool:
 
 
 def squared_distances(X: Any, start: Array, end: Array, *, unit: bool = False) -> Array:
-    """``|X[start] - X[end]|^2`` pair by pair; ``unit``: of rows of length 1."""
+    """Compute ``|X[start] - X[end]|^2`` pair by pair; ``unit``: of rows of norm 1."""
     if unit:
         X = normalize(X)
     out = np.empty(start.size)
@@ -67,11 +67,11 @@ def squared_distances(X: Any, start: Array, end: Array, *, unit: bool = False) -
 
 
 def _forest(rows: Any, queries: Any | None, count: int, rng: np.random.Generator) -> _Best:
-    """Near rows of each query from the leaves of random trees; None asks for the rows' own.
+    """Find rows near each query in the leaves of random trees; None queries the rows themselves.
 
-    A tree halves the rows at the median of their products with the difference of two
-    random rows, one such direction a level, until leaves are small enough to compare all
-    pairs in them. Queries go where they belong.
+    A tree halves the rows at the median of their products with the difference of two random
+    rows, one such direction per level, until leaves are small enough to compare all pairs in
+    them. Queries follow the same splits.
     """
     asked = rows if queries is None else queries
     leaf = max(_LEAF, 4 * count)
@@ -109,16 +109,16 @@ class _Best:
         self.squares = np.full((queries, count), np.inf, dtype=np.float32)
 
     def offer_nearest(self, at: Array, rows: Array, squares: Array) -> None:
-        """The best of many rows, the same for all queries."""
+        """Offer the nearest of many rows, the same for all queries."""
         count = self.rows.shape[1]
         near = np.argpartition(squares, count - 1, axis=1)[:, :count]
         self.offer(at, rows[near], np.take_along_axis(squares, near, axis=1))
 
     def offer(self, at: Array, others: Array, squares: Array) -> None:
-        """Rows that may be nearer; a row is never offered to itself."""
+        """Offer rows that may be nearer; a row is never offered to itself."""
         rows = np.concatenate([self.rows[at], others], axis=1)
         far = np.concatenate([self.squares[at], squares], axis=1)
-        # Equal rows stand side by side after sorting, and all but one of them are put off.
+        # Equal rows are adjacent after sorting, and all but one of them are discarded.
         order = np.argsort(rows, axis=1, kind="stable")
         rows = np.take_along_axis(rows, order, axis=1)
         far = np.take_along_axis(far, order, axis=1)

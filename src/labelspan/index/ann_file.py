@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._files import write_whole
 from .._typing import Array
-from ..datasets.files import write_whole
 from ..errors import InvalidFile
 from .parts import file_size
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..datasets.files import sync_folder
+from .._files import sync_folder
 from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked
 from .manifest import MANIFEST, generation_folder, read_manifest, write_manifest
 from .parts import file_size

@@ -1,4 +1,4 @@
-"""Label factors: what makes one method differ from another."""
+"""Reading labels, and the label factors by which the methods differ."""
 
 from .factor import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
 from .label_factor import (

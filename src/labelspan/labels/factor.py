@@ -1,4 +1,4 @@
-"""What a method is to a solver: its label factor."""
+"""The label factor: all that a solver knows of a method."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class Regression:
-    """How labels are replaced by what the features can say of them: ``X B Q^1/2``.
-
-    ``B = (X'X + alpha I)^+ X'L``; ``mix`` takes ``B'B`` and returns ``Q^1/2``, or is None
-    where Q is the identity.
+    """The replacement of labels by their regression on the features: ``X B Q^1/2``.
 
     Parameters
     ----------
     alpha : float
+        Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
     mix : callable or None, default=None
+        Takes ``B'B`` and returns ``Q^1/2``; None means that Q is the identity.
+
+    See Also
+    --------
+    Factor : The factor that it is part of.
 
     Examples
     --------
@@ -45,12 +48,17 @@ class Factor:
 
     Parameters
     ----------
-    labels : array of shape (n, s) or None
-        L, a thin block; None where a method knows no labels.
-    share : float
-        The weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
-    regression : Regression or None
-        Where given, L enters as its regression on X, so that S stays within range(X).
+    labels : array of shape (n, s) or None, default=None
+        L, a thin block; None for a method without labels.
+    share : float, default=0.0
+        Weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
+    regression : Regression or None, default=None
+        If given, L is replaced by its regression on X, so that S stays within range(X).
+
+    See Also
+    --------
+    read_labels : Read labels of any type.
+    opls_factor, cca_factor, lda_factor, hsl_factor : Blocks L of the methods.
 
     Examples
     --------
@@ -66,12 +74,12 @@ class Factor:
 
     @property
     def thin(self) -> bool:
-        """Whether S has the rank of the labels alone and they enter as they are."""
+        """Whether S is ``L L'`` only, without the features and without a regression."""
         return self.share == 0 and self.regression is None
 
 
 def block_rank(block: Array) -> int:
-    """The number of independent columns of a thin block, whatever their scales.
+    """Count the independent columns of a thin block, whatever their scales.
 
     Parameters
     ----------
@@ -92,7 +100,7 @@ def block_rank(block: Array) -> int:
 
 
 def square_rank(square: Array) -> int:
-    """The same, from the block's ``B'B``.
+    """Count the independent columns of a block B from ``B'B``.
 
     Parameters
     ----------

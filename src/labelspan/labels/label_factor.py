@@ -1,9 +1,9 @@
 """The factors of OPLS, CCA, LDA and hypergraph spectral learning.
 
-Each takes :class:`Labels` and returns H, an n x s block with ``S = H H'``. Columns are
-centred where the method centres; an unknown entry holds its column's mean, so that it
-says neither yes nor no. Labels that no row carries give a column of zeros, and rows
-that carry no label a row of zeros before centring.
+Each function takes :class:`Labels` and returns H, an n x s block with ``S = H H'``. Columns
+are centred where the method centres; an unknown entry gets the mean of its column, so that
+it counts neither as yes nor as no. Labels without any row give a column of zeros, and rows
+without any label a row of zeros before centring.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ HypergraphLaplacian = Literal["clique", "star", "zhou"]
 
 
 def opls_factor(labels: Labels, *, center: bool = True) -> Array:
-    """``H = Y`` (sun2009, Eq. 4).
+    """Return the factor of OPLS, ``H = Y`` (sun2009, Eq. 4).
 
     Parameters
     ----------
     labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
     center : bool, default=True
+        Whether to centre the columns.
 
     Returns
     -------
-    array of shape (n, s)
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`.
 
     Examples
     --------
@@ -55,20 +58,22 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Array:
 
 
 def cca_factor(labels: Labels, *, center: bool = True) -> Array:
-    """An orthonormal basis of the labels' columns (sun2009, Eq. 3).
+    """Return the factor of CCA: an orthonormal basis of the labels (sun2009, Eq. 3).
 
-    ``H H' = Y (Y'Y)^+ Y'``. Directions that are null, such as the sum of one-hot
-    columns or a duplicate label, are dropped; a plain inverse square root would blow
-    them up.
+    ``H H' = Y (Y'Y)^+ Y'``. Null directions, such as the sum of one-hot columns or a
+    duplicate label, are dropped; a plain inverse square root would amplify them.
 
     Parameters
     ----------
     labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
     center : bool, default=True
+        Whether to centre the columns.
 
     Returns
     -------
-    array of shape (n, s)
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`.
 
     Examples
     --------
@@ -84,9 +89,9 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Array:
 
 
 def whitening(square: Array) -> Array:
-    """A map T with ``T' square T = I`` on the range of a label block's ``B'B``.
+    """Compute T with ``T' square T = I`` on the range of a label block's ``B'B``.
 
-    Columns are brought to unit length first, so that a rare label, or a target in small
+    Columns are scaled to unit norm first, so that a rare label, or a target in small
     units, is not taken for rounding.
 
     Parameters
@@ -117,16 +122,19 @@ def whitening(square: Array) -> Array:
 
 
 def lda_factor(labels: Labels, *, center: bool = True) -> Array:
-    """One-hot labels, each column divided by the square root of its class size.
+    """Return the factor of LDA: one-hot labels over the square root of each class size.
 
     Parameters
     ----------
     labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
     center : bool, default=True
+        Whether to centre the columns.
 
     Returns
     -------
-    array of shape (n, s)
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`.
 
     Examples
     --------
@@ -147,21 +155,26 @@ def hsl_factor(
     edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
 ) -> Array:
-    """The factor of a normalised hypergraph Laplacian: labels are hyperedges.
+    """Return the factor of HSL, whose hyperedges are the labels (sun2009, Eq. 5).
 
-    ``S = I - L`` with L after Zhou, or of the star or clique expansion (sun2009, Eq. 5);
-    ``edge_weight`` has one positive number a label, 1 by default.
+    ``S = I - L`` with the normalised hypergraph Laplacian L of Zhou, or of the star or clique
+    expansion.
 
     Parameters
     ----------
     labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
     laplacian : {"clique", "star", "zhou"}, default="clique"
+        Which Laplacian of the hypergraph.
     edge_weight : sequence of float or None, default=None
+        One positive weight per label; None means 1 for each.
     center : bool, default=True
+        Whether to centre the columns.
 
     Returns
     -------
-    array of shape (n, s)
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`.
 
     Examples
     --------
@@ -174,7 +187,7 @@ def hsl_factor(
     """
     incidence = labels.values
     if (incidence < 0).any():
-        raise InvalidLabels("HSL: y must not be negative, for its entries are memberships.")
+        raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
     weight = edge_weights(edge_weight, incidence.shape[1])
     size = incidence.sum(axis=0)
     if laplacian == "clique":
@@ -195,7 +208,7 @@ def hsl_factor(
 
 
 def _finish(block: Array, labels: Labels, center: bool) -> Array:
-    """Centre by columns; unknown entries end as zeros, which add nothing."""
+    """Centre the columns; unknown entries become zeros, which add nothing."""
     unknown = labels.unknown
     if not center:
         return block if unknown is None else np.where(unknown, 0.0, block)
@@ -206,13 +219,13 @@ def _finish(block: Array, labels: Labels, center: bool) -> Array:
         known = np.maximum((~unknown).sum(axis=0), 1)
         means = np.where(unknown, 0.0, block).sum(axis=0) / known
         block = np.where(unknown, 0.0, block - means)
-    # A constant label leaves nothing but rounding, which must not pass for a direction.
+    # A constant label leaves only rounding errors, which must not count as a direction.
     block[:, np.linalg.norm(block, axis=0) <= 1e-13 * length] = 0.0
     return block
 
 
 def inverse_power(values: Array, power: float) -> Array:
-    """``values ** -power``, and 0 where a value is 0.
+    """Return ``values ** -power``, and 0 where a value is 0.
 
     Parameters
     ----------
@@ -236,7 +249,7 @@ def inverse_power(values: Array, power: float) -> Array:
 
 
 def edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
-    """One positive weight a hyperedge; ones where none are given.
+    """Check hyperedge weights; None means ones.
 
     Parameters
     ----------

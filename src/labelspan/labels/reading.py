@@ -1,15 +1,15 @@
 """Reading labels: class vectors, indicators and real targets, with unknown entries.
 
-The conventions, in one place:
+Conventions:
 
-- A vector, or one column, is *classes* and becomes one-hot; -1, NaN and None mean
+- A vector, or a single column, is *classes* and becomes one-hot; -1, NaN and None mean
   unknown. A vector of floats with fractions is one real *target*.
-- Two dimensions of 0 and 1 are an *indicator*: several labels a row. -1 or NaN marks
-  an unknown entry.
+- Two dimensions of 0 and 1 are a multi-label *indicator*. -1 or NaN marks an unknown
+  entry.
 - Two dimensions of any other numbers are real *targets*; only NaN is unknown.
 
 A row whose entries are all unknown is an unlabelled row. A row of zeros is not: it is
-known to carry none of the labels.
+known to have none of the labels.
 """
 
 from __future__ import annotations
@@ -32,15 +32,20 @@ Kind = Literal["classes", "indicator", "targets"]
 class Labels:
     """Labels as a dense n x k block, in float64.
 
-    ``values`` holds 0 where ``unknown`` is True. ``names`` has one entry a column.
-
     Attributes
     ----------
     values : array of shape (n, k)
-    unknown : array of shape (n, k) or None
-        None where all is known.
+        One column per label; 0 where ``unknown`` is True.
+    unknown : array of bool of shape (n, k) or None
+        Which entries are unknown; None if all are known.
     names : array of shape (k,)
+        Name of each column.
     kind : {"classes", "indicator", "targets"}
+        How the labels were read.
+
+    See Also
+    --------
+    read_labels : Make it from labels of any type.
 
     Examples
     --------
@@ -57,20 +62,20 @@ class Labels:
 
     @property
     def labelled(self) -> Array:
-        """For each row, whether anything is known of it."""
+        """Mask of the rows with at least one known entry."""
         if self.unknown is None:
             return np.ones(self.values.shape[0], dtype=bool)
         return np.asarray(~self.unknown.all(axis=1))
 
     def rows(self, index: Array) -> Labels:
-        """The labels of some rows, by number."""
+        """Select the labels of some rows, by number."""
         unknown = None if self.unknown is None else self.unknown[index]
         if unknown is not None and not unknown.any():
             unknown = None
         return replace(self, values=self.values[index], unknown=unknown)
 
     def means(self) -> Array:
-        """The mean of each column over its known entries; 0 where none is known."""
+        """Return the mean of each column over its known entries; 0 where none is known."""
         if self.unknown is None:
             return np.asarray(self.values.mean(axis=0))
         known = (~self.unknown).sum(axis=0)
@@ -80,21 +85,30 @@ class Labels:
 def read_labels(
     y: Any, n_rows: int, owner: str, *, part: bool = False, targets: bool = False
 ) -> Labels:
-    """Read ``y`` for ``n_rows`` rows of X; ``owner`` is named in the messages.
-
-    ``part`` says that these rows are some of many: they may all be unlabelled, or all of
-    one class. ``targets`` says that the numbers are known to be real targets.
+    """Read labels of any supported type.
 
     Parameters
     ----------
     y : vector, array, sparse matrix or data frame
+        Classes, a 0/1 indicator with one column per label, or real targets.
     n_rows : int
+        Number of rows of X.
     owner : str
-    part, targets : bool, default=False
+        Name of the caller, for error messages.
+    part : bool, default=False
+        Whether these rows are a part of the data only: they may then all be unlabelled, or all
+        of one class.
+    targets : bool, default=False
+        Whether the numbers are known to be real targets.
 
     Returns
     -------
-    Labels
+    labels : Labels
+        The labels as a dense block, with names and unknown entries.
+
+    See Also
+    --------
+    opls_factor, cca_factor, lda_factor, hsl_factor : Make a label factor from them.
 
     Examples
     --------
@@ -138,7 +152,7 @@ def read_labels(
 
 
 def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
-    """A tensor of 0 and 1, all known, as labels on the device of X; None for anything else.
+    """Use a tensor of 0 and 1, all known, as labels on the device of X; else return None.
 
     Parameters
     ----------
@@ -192,7 +206,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         names, codes = np.unique(vector[known], return_inverse=True)
     except TypeError:
         raise InvalidLabels(
-            f"{owner}: y mixes classes that cannot be sorted together, say numbers and strings; "
+            f"{owner}: y mixes classes that cannot be sorted together, like numbers and strings; "
             "make them all of one type."
         ) from None
     if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
@@ -229,7 +243,7 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
 def _lists(owner: str) -> InvalidLabels:
     return InvalidLabels(
         f"{owner}: y holds lists of labels; "
-        "scikit-learn's MultiLabelBinarizer makes an indicator of them."
+        "scikit-learn's MultiLabelBinarizer converts them to an indicator."
     )
 
 

@@ -1,4 +1,4 @@
-"""Scatter between and within classes, where a row may lie in several (wang2010, Eq. 12-15)."""
+"""Scatter between and within classes, with multi-label rows (wang2010, Eq. 12-15)."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Scatter:
 
 
 def class_scatter(X: Operator, Y: Array) -> Scatter:
-    """The class-wise scatters of the rows of X, counted once for each of their labels.
+    """Compute the class-wise scatters of the rows of X, counted once for each of their labels.
 
     With ``n_k`` rows in class k and ``m`` the mean over all pairs of a row and its label,
     ``S_b = sum n_k (m_k - m)(m_k - m)'``, ``S_t = sum y_ik (x_i - m)(x_i - m)'`` and
-    ``S_w = S_t - S_b = sum y_ik (x_i - m_k)(x_i - m_k)'``. On one label a row they are
-    those of linear discriminant analysis.
+    ``S_w = S_t - S_b = sum y_ik (x_i - m_k)(x_i - m_k)'``. With one label per row they
+    are those of linear discriminant analysis.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""MLSI's factor: features and labels side by side, in balance."""
+"""The factor of MLSI: features and labels side by side, balanced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Form = Literal["ridge", "inverse", "direct"]
 
 @dataclass(frozen=True)
 class Stack:
-    """How features and labels enter MLSI: ``share * X X'`` and ``scale * Y``.
+    """The weights of features and labels in MLSI: ``share * X X'`` and ``scale * Y``.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Stack:
     regression: Regression | None
 
     def factor(self, labels: Array) -> Factor:
-        """The factor for given labels; without them where their share is zero."""
+        """Return the factor for given labels; without labels where their weight is zero."""
         if self.scale == 0:
             return Factor(share=self.share)
         return Factor(self.scale * labels, self.share, self.regression)
@@ -54,11 +54,11 @@ def stack_weights(
     form: Form,
     balance: bool = True,
 ) -> Stack:
-    """The factor of yu2005's ``C = (1 - beta) X X' + beta Y Y'`` in one of three forms.
+    """Compute the weights in yu2005's ``C = (1 - beta) X X' + beta Y Y'`` for one of three forms.
 
-    ``x_square`` and ``y_square`` are squared Frobenius norms. Balanced, X and Y are divided
-    by their norms so that both sides of C have trace one; the division is carried by the
-    weights, and X itself is never touched.
+    ``x_square`` and ``y_square`` are squared Frobenius norms. With ``balance``, X and Y are
+    divided by their norms so that both parts of C have trace one; the division is done in the
+    weights, and X itself is not changed.
 
     ``"ridge"``
         Y enters as its ridge regression on X, with ``alpha`` in the units of X.
@@ -74,7 +74,7 @@ def stack_weights(
     ----------
     x_square, y_square : float
     beta : float
-        The labels' share, from 0 to 1.
+        Weight of the labels, from 0 to 1.
     alpha : float
     form : {"ridge", "inverse", "direct"}
     balance : bool, default=True
@@ -114,7 +114,7 @@ def stack_factor(
     form: Form,
     balance: bool = True,
 ) -> Factor:
-    """MLSI's factor for labels at hand; see :func:`stack_weights`.
+    """Return the factor of MLSI for given labels; see :func:`stack_weights`.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def stack_factor(
     features_square : float
         The squared Frobenius norm of X.
     beta : float
-        The labels' share, from 0 to 1.
+        Weight of the labels, from 0 to 1.
     alpha : float
     form : {"ridge", "inverse", "direct"}
     balance : bool, default=True
@@ -150,7 +150,7 @@ def stack_factor(
 
 
 def _mix(square: Array, share: float, t: float) -> Array:
-    """``Q^1/2`` of the inverse form, by the eigenvalues of B'B."""
+    """Return ``Q^1/2`` of the inverse form, by the eigenvalues of B'B."""
     values, axes = np.linalg.eigh((square + square.T) / 2)
     values = np.maximum(values, 0.0)
     inner = share**2 * (1.0 / (1.0 - share) + values / share) - values / t

@@ -1,8 +1,8 @@
-"""Measures of predictions, rankings, neighbours and subspaces, beside scikit-learn's.
+"""Metrics of predictions, rankings, neighbours and subspaces that scikit-learn does not have.
 
-Labels come as an indicator, 0 and 1, an array or a sparse matrix. What a measure cannot
-judge (a label with one class, a row without labels) is left out and counted; where nothing
-is left, :class:`~labelspan.errors.InvalidLabels` is raised.
+Labels are given as an indicator of 0 and 1, an array or a sparse matrix. Labels or rows for which
+a metric is undefined (a label with one class, a row without labels) are left out and counted; if
+nothing is left, :class:`~labelspan.errors.InvalidLabels` is raised.
 """
 
 from .per_label import (
@@ -15,7 +15,7 @@ from .per_label import (
     mean_auc,
     threshold_by_share,
 )
-from .per_row import RowMean, coverage, label_ranking_average_precision, one_error, ranking_loss
+from .per_row import RowMean, one_error, rankable_rows
 from .retrieval import RetrievalScores, ranked_at_k, retrieval_at_k
 from .subspaces import principal_angles
 from .targets import r_squared
@@ -27,16 +27,14 @@ __all__ = [
     "RetrievalScores",
     "RowMean",
     "average_precision",
-    "coverage",
     "f1_scores",
-    "label_ranking_average_precision",
     "macro_precision",
     "mean_auc",
     "one_error",
     "principal_angles",
     "r_squared",
+    "rankable_rows",
     "ranked_at_k",
-    "ranking_loss",
     "retrieval_at_k",
     "threshold_by_share",
 ]

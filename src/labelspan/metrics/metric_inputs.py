@@ -1,4 +1,4 @@
-"""Reading what the measures are given: indicators, scores and vectors."""
+"""Check the inputs of metrics: indicators, scores and vectors."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Array = NDArray[Any]
 
 
 def read_indicator(values: Any, what: str, owner: str) -> Array:
-    """An indicator as a dense block of booleans."""
+    """Return an indicator as a dense array of booleans."""
     return np.asarray(_dense(read_label_table(values, what, owner)) != 0)
 
 
 def read_label_table(values: Any, what: str, owner: str) -> Any:
-    """An indicator in float32, dense or in compressed rows, as it came."""
+    """Return an indicator in float32, dense or CSR as it was given."""
     table = _table(values, what, owner)
-    rule = f"{owner}: {what} must hold 0 and 1 alone, but has"
+    rule = f"{owner}: {what} must hold only 0 and 1, but has"
     unknown = "leave out rows whose labels are unknown"
     if table.dtype.kind not in "fiub":
         try:
             table = table.astype(np.float64)
         except (TypeError, ValueError):
-            raise InvalidLabels(f"{rule} entries that are no numbers; {unknown}.") from None
+            raise InvalidLabels(f"{rule} entries that are not numbers; {unknown}.") from None
     if isinstance(table, np.ndarray):
         entries = table
     else:
@@ -47,33 +47,33 @@ def read_label_table(values: Any, what: str, owner: str) -> Any:
     strange = entries[(entries != 0) & (entries != 1)]
     if strange.size:
         found = strange[0]
-        words = "write 1 for a label that a row has and 0 for one that it has not"
+        words = "write 1 for each label of a row and 0 for all others"
         remedy = unknown if found == -1 or np.isnan(found) else words
         raise InvalidLabels(f"{rule} {found}; {remedy}.")
     return table.astype(np.float32)
 
 
 def read_scores(values: Any, truth: Array, owner: str) -> Array:
-    """Finite numbers, dense, in the shape of the labels they belong to."""
+    """Return finite, dense numbers in the shape of the labels they belong to."""
     scores = read_numbers(values, "scores", owner)
     _require_shape(scores, truth, "scores", owner)
     return scores
 
 
 def read_predictions(values: Any, truth: Array, owner: str) -> Array:
-    """An indicator in the shape of the labels that it guesses, as booleans."""
+    """Return predicted labels as booleans, in the shape of the true ones."""
     predictions = read_indicator(values, "predictions", owner)
     _require_shape(predictions, truth, "predictions", owner)
     return predictions
 
 
 def read_numbers(values: Any, what: str, owner: str) -> Array:
-    """Finite numbers as a dense block."""
+    """Return finite numbers as a dense array."""
     return _dense(read_vectors(values, what, owner))
 
 
 def read_vectors(values: Any, what: str, owner: str) -> Any:
-    """Finite numbers in float64 or float32, dense or in compressed rows, as they came."""
+    """Return finite numbers in float64 or float32, dense or CSR as they were given."""
     table = _table(values, what, owner, dtype=[np.float64, np.float32])
     try:
         assert_all_finite(table)
@@ -100,7 +100,7 @@ def _table(values: Any, what: str, owner: str, dtype: Any = None) -> Any:
         )
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"{expected}, but what came, {type(values).__name__}, cannot be read as one."
+            f"{expected}, but {type(values).__name__} was given, which cannot be converted to one."
         ) from None
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"{expected}, at least one by one, but has shape {table.shape}.")
@@ -114,6 +114,6 @@ def _dense(table: Any) -> Array:
 def _require_shape(values: Array, truth: Array, what: str, owner: str) -> None:
     if values.shape != truth.shape:
         raise Mismatch(
-            f"{owner}: {what} must have a row for each row and a column for each column of Y, "
-            f"whose shape is {truth.shape}, but has shape {values.shape}."
+            f"{owner}: {what} must have the shape of Y, {truth.shape}, but has shape "
+            f"{values.shape}."
         )

@@ -1,4 +1,4 @@
-"""Measures label by label, and their means over labels."""
+"""Metrics per label, and their means over labels."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LabelMean:
-    """A mean over labels.
-
-    ``per_label`` holds NaN for labels that the measure cannot judge; ``left_out`` counts
-    them, and ``value`` is the mean of the others.
+    """Hold a mean over labels.
 
     Attributes
     ----------
     value : float
+        The mean over the labels that the metric is defined for.
     per_label : array of shape (k,)
+        The metric of each label; NaN where it is undefined.
     left_out : int
+        The number of labels for which it is undefined.
+
+    See Also
+    --------
+    mean_auc, average_precision : Compute such means.
 
     Examples
     --------
@@ -50,13 +54,20 @@ class LabelMean:
 
 @dataclass(frozen=True)
 class F1Scores:
-    """F1, macro and micro; ``left_out`` counts the labels that no row carries.
+    """Hold macro and micro F1.
 
     Attributes
     ----------
     macro, micro : float
+        The mean of the F1 of labels, and the F1 of all labels together.
     per_label : array of shape (k,)
+        The F1 of each label; NaN if no row has it.
     left_out : int
+        The number of labels that no row has.
+
+    See Also
+    --------
+    f1_scores : Compute them.
 
     Examples
     --------
@@ -74,13 +85,20 @@ class F1Scores:
 
 @dataclass(frozen=True)
 class MacroPrecision:
-    """Mean precision; ``never_predicted`` counts the labels that entered it as 0.
+    """Hold the mean precision of labels.
 
     Attributes
     ----------
     value : float
+        The mean over all labels.
     per_label : array of shape (k,)
+        The precision of each label.
     never_predicted : int
+        The number of labels that were never predicted; their precision counts as 0.
+
+    See Also
+    --------
+    macro_precision : Compute it.
 
     Examples
     --------
@@ -96,13 +114,12 @@ class MacroPrecision:
 
 
 def f1_scores(Y: Any, predictions: Any) -> F1Scores:
-    """Macro and micro F1 of predicted labels.
+    """Compute macro and micro F1 of predicted labels.
 
-    The F1 of a label is ``2 TP / (2 TP + FP + FN)``. Micro F1 takes these counts over all
-    labels together, and is scikit-learn's ``f1_score(average="micro")``. Macro F1 is the mean
-    over the labels that some row of Y carries: the F1 of another label is 0 or 0/0, whatever
-    is predicted, and NaN in ``per_label``. scikit-learn's ``average="macro"`` counts such
-    labels as 0, which is ``np.nan_to_num(per_label).mean()``.
+    Micro F1 equals scikit-learn's ``f1_score(average="micro")``. Macro F1 is the mean over the
+    labels that at least one row of Y has: for other labels F1 is 0 or 0/0 whatever is predicted.
+    scikit-learn's ``average="macro"`` counts such labels as 0, which is
+    ``np.nan_to_num(per_label).mean()``.
 
     Parameters
     ----------
@@ -112,6 +129,12 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     Returns
     -------
     F1Scores
+        Macro and micro F1, and the F1 of each label.
+
+    Notes
+    -----
+    From true positives, false positives and false negatives, of one label or of all together,
+    :math:`F_1 = 2 TP / (2 TP + FP + FN)`.
 
     Examples
     --------
@@ -126,18 +149,18 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     carried = np.asarray(truth.any(axis=0))
     # 2 TP + FP + FN is the number of true labels and of predicted ones together.
     sizes = truth.sum(axis=0) + said.sum(axis=0)
-    macro = _mean_over(2 * hits, sizes, carried, "f1_scores: no row of Y carries a label")
+    macro = _mean_over(2 * hits, sizes, carried, "f1_scores: no row of Y has a label")
     micro = 2 * float(hits.sum()) / float(sizes.sum())
     return F1Scores(macro.value, micro, macro.per_label, macro.left_out)
 
 
 def macro_precision(Y: Any, predictions: Any) -> MacroPrecision:
-    """Mean over labels of the precision of predicted labels: "Average Precision" as printed.
+    """Compute the mean over labels of the precision of predicted labels.
 
-    wang2010 names the average precision of TRECVID, but says: "We compute the precision for
-    each class and average them over all the classes". This is that sentence. A label that
-    is never predicted counts as 0, as in scikit-learn's ``precision_score(average="macro",
-    zero_division=0)``. For TRECVID's measure see :func:`average_precision`.
+    A label that is never predicted counts as 0, as in scikit-learn's
+    ``precision_score(average="macro", zero_division=0)``. wang2010 calls this "Average Precision"
+    and describes it as the precision of each class, averaged over all classes; the metric of that
+    name used by TRECVID is :func:`average_precision`.
 
     Parameters
     ----------
@@ -147,6 +170,11 @@ def macro_precision(Y: Any, predictions: Any) -> MacroPrecision:
     Returns
     -------
     MacroPrecision
+        The mean, and the precision of each label.
+
+    See Also
+    --------
+    average_precision : Compute the average precision of rankings.
 
     Examples
     --------
@@ -163,21 +191,22 @@ def macro_precision(Y: Any, predictions: Any) -> MacroPrecision:
 
 
 def mean_auc(Y: Any, scores: Any) -> LabelMean:
-    """Mean over labels of the area under the ROC curve.
+    """Compute the mean over labels of the area under the ROC curve.
 
-    Each area is scikit-learn's ``roc_auc_score``. It is not defined for a label that all
-    rows or no rows of Y carry: such labels are left out and counted.
+    Each area is scikit-learn's ``roc_auc_score``. It is undefined for a label that all rows or no
+    rows of Y have: such labels are left out and counted.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, k)
         The labels, 0 and 1.
     scores : array of shape (n, k)
-        The higher, the surer.
+        A score per row and label; higher means more likely.
 
     Returns
     -------
     LabelMean
+        The mean, the value of each label, and the number of labels left out.
 
     Examples
     --------
@@ -192,28 +221,29 @@ def mean_auc(Y: Any, scores: Any) -> LabelMean:
     areas = np.zeros(both.size)
     for label in np.flatnonzero(both):
         areas[label] = roc_auc_score(truth[:, label], scores[:, label])
-    lacking = "mean_auc: every label of Y is carried by all rows or by none"
+    lacking = "mean_auc: every label of Y is present in all rows or in none"
     return _mean_over(areas, np.ones(both.size), both, lacking)
 
 
 def average_precision(Y: Any, scores: Any) -> LabelMean:
-    """Mean over labels of the average precision of a ranking of the rows, as in TRECVID.
+    """Compute the mean average precision (mAP) over labels.
 
-    The rows are ranked by a label's scores. Its average precision is the mean, over the
-    rows that carry it, of the precision down to that row; tied rows are taken together, as
-    in scikit-learn's ``average_precision_score``. Labels that no row carries are left out
-    and counted. See :func:`macro_precision` for wang2010's measure as it is printed.
+    For each label the rows are ranked by its scores. Its average precision is the mean, over the
+    rows that have the label, of the precision down to that row; tied rows are counted together,
+    as in scikit-learn's ``average_precision_score``. Labels that no row has are left out and
+    counted.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, k)
         The labels, 0 and 1.
     scores : array of shape (n, k)
-        The higher, the surer.
+        A score per row and label; higher means more likely.
 
     Returns
     -------
     LabelMean
+        The mean, the value of each label, and the number of labels left out.
 
     Examples
     --------
@@ -224,7 +254,7 @@ def average_precision(Y: Any, scores: Any) -> LabelMean:
     """
     truth = read_indicator(Y, "Y", "average_precision")
     scores = read_scores(scores, truth, "average_precision")
-    # A label a row: sorting along memory is twice as fast.
+    # One label per row: sorting along memory is twice as fast.
     falling = np.ascontiguousarray(-scores.T)
     order = np.argsort(falling, axis=1)
     hits = np.take_along_axis(np.ascontiguousarray(truth.T), order, axis=1)
@@ -235,28 +265,29 @@ def average_precision(Y: Any, scores: Any) -> LabelMean:
     last = np.ones(falling.shape, dtype=bool)
     last[:, :-1] = falling[:, 1:] != falling[:, :-1]
     if not last.all():
-        # Each row is judged at the end of its tie; the order within would be an accident.
+        # Each row is evaluated at the end of its tie: the order within a tie is arbitrary.
         ends = np.where(last, depth, truth.shape[0])
         depth = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
         found = np.take_along_axis(found, depth - 1, axis=1)
     sums = (found / depth * hits).sum(axis=1)
-    lacking = "average_precision: no row of Y carries a label"
+    lacking = "average_precision: no row of Y has a label"
     return _mean_over(sums, positives, positives > 0, lacking)
 
 
 def threshold_by_share(scores: Any, share: Any) -> Array:
-    """One threshold a label, so that a given share of the rows lies above it.
+    """Choose a threshold per label such that a given fraction of the rows is above it.
 
-    With the labels' shares among the training rows, each label is given to as large a part
-    of the rows at hand: a fair cut for scores that have no natural zero. The threshold is
-    the quantile ``1 - share`` of the label's scores; rows tied with it are not above. A
-    share of 1 gives the label to every row.
+    With the frequencies of the labels in the training rows, each label is predicted for the same
+    fraction of the rows in ``scores``; this suits scores without a natural zero. The threshold is
+    the quantile ``1 - share`` of the scores of the label; rows equal to it are not above. With a
+    share of 1 the label is predicted for every row.
 
     Parameters
     ----------
     scores : array of shape (n, k)
+        A score per row and label.
     share : float, or array of shape (k,)
-        From 0 to 1; the same for all labels, or one for each.
+        From 0 to 1; the same for all labels, or one per label.
 
     Returns
     -------
@@ -290,9 +321,9 @@ def threshold_by_share(scores: Any, share: Any) -> Array:
 
 
 def _mean_over(tops: Array, bottoms: Array, kept: Array, lacking: str) -> LabelMean:
-    """The mean of ``tops / bottoms`` over the labels that are kept."""
+    """Average ``tops / bottoms`` over the labels that are kept."""
     if not kept.any():
-        raise InvalidLabels(f"{lacking}; give rows that say something of at least one label.")
+        raise InvalidLabels(f"{lacking}; give rows in which at least one label varies.")
     per_label = np.full(kept.size, np.nan)
     per_label[kept] = tops[kept] / bottoms[kept]
     return LabelMean(float(per_label[kept].mean()), per_label, int((~kept).sum()))

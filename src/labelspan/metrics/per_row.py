@@ -1,7 +1,4 @@
-"""Measures row by row: how well the scores rank a row's labels above the others.
-
-In all of them a tie counts against the scores, as scikit-learn has it.
-"""
+"""Label ranking metrics, averaged over rows."""
 
 from __future__ import annotations
 
@@ -9,26 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import (
-    coverage_error,
-    label_ranking_average_precision_score,
-    label_ranking_loss,
-)
 
 from ..errors import InvalidLabels
 from .metric_inputs import Array, read_indicator, read_scores
 
-__all__ = ["RowMean", "coverage", "label_ranking_average_precision", "one_error", "ranking_loss"]
+__all__ = ["RowMean", "one_error", "rankable_rows"]
 
 
 @dataclass(frozen=True)
 class RowMean:
-    """A mean over rows; ``left_out`` counts the rows that the measure cannot judge.
+    """Hold a mean over rows.
 
     Attributes
     ----------
     value : float
+        The mean over the rows that the metric is defined for.
     left_out : int
+        The number of other rows.
+
+    See Also
+    --------
+    one_error : Fraction of rows whose highest-scored label is wrong.
 
     Examples
     --------
@@ -42,21 +40,26 @@ class RowMean:
 
 
 def one_error(Y: Any, scores: Any) -> RowMean:
-    """The share of rows whose highest label is not theirs; scikit-learn has no such measure.
+    """Compute the fraction of rows whose highest-scored label is wrong.
 
-    Rows without labels are left out and counted. Where several labels share the highest
-    score, one that is not the row's makes an error.
+    Rows without labels are left out and counted. If several labels share the highest score, the
+    row counts as an error unless all of them are labels of the row.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, k)
         The labels, 0 and 1; k is at least 2.
     scores : array of shape (n, k)
-        The higher, the surer.
+        A score per row and label; higher means more likely.
 
     Returns
     -------
     RowMean
+        The fraction, and the number of rows without labels.
+
+    See Also
+    --------
+    rankable_rows : Select rows for the ranking metrics of scikit-learn.
 
     Examples
     --------
@@ -64,95 +67,57 @@ def one_error(Y: Any, scores: Any) -> RowMean:
     >>> one_error([[1, 0], [1, 0], [0, 0]], [[0.9, 0.2], [0.3, 0.4], [0.5, 0.6]])
     RowMean(value=0.5, left_out=1)
     """
-    truth, scores, left_out = _judged(Y, scores, "one_error")
+    truth, scores, left_out = _rankable(Y, scores, "one_error")
     highest = scores == scores.max(axis=1, keepdims=True)
     return RowMean(float((highest & ~truth).any(axis=1).mean()), left_out)
 
 
-def coverage(Y: Any, scores: Any) -> RowMean:
-    """How far down the ranking one must go, on average, to meet all labels of a row.
+def rankable_rows(Y: Any, scores: Any, *, pairs: bool = False) -> tuple[Array, Array, int]:
+    """Select the rows that a label ranking metric of scikit-learn can evaluate.
 
-    scikit-learn's ``coverage_error`` on the rows with labels; the others are left out and
-    counted, where scikit-learn counts them as 0. The highest label has depth 1 (some papers
-    start at 0), and the best value is the mean number of labels a row.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, k)
-        The labels, 0 and 1; k is at least 2.
-    scores : array of shape (n, k)
-        The higher, the surer.
-
-    Returns
-    -------
-    RowMean
-
-    Examples
-    --------
-    >>> from labelspan.metrics import coverage
-    >>> coverage([[1, 0, 0], [0, 0, 1]], [[0.9, 0.2, 0.1], [0.5, 0.4, 0.3]])
-    RowMean(value=2.0, left_out=0)
-    """
-    truth, scores, left_out = _judged(Y, scores, "coverage")
-    return RowMean(float(coverage_error(truth, scores)), left_out)
-
-
-def ranking_loss(Y: Any, scores: Any) -> RowMean:
-    """The share of pairs, a label of the row and one that is not, in the wrong order.
-
-    scikit-learn's ``label_ranking_loss`` on the rows that have such pairs; rows with no label
-    or with all of them are left out and counted, where scikit-learn counts them as 0.
+    scikit-learn's ``coverage_error`` and ``label_ranking_loss`` count a row without labels as 0,
+    and ``label_ranking_average_precision_score`` counts it as 1, which changes the mean over rows.
+    Apply them to what this function returns to leave such rows out.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, k)
         The labels, 0 and 1; k is at least 2.
     scores : array of shape (n, k)
-        The higher, the surer.
+        A score per row and label; higher means more likely.
+    pairs : bool, default=False
+        Whether a row must also lack a label, as ``label_ranking_loss`` needs.
 
     Returns
     -------
-    RowMean
+    Y : array of bool, of shape (m, k)
+        The labels of the selected rows.
+    scores : array of shape (m, k)
+        Their scores.
+    left_out : int
+        The number of rows that were left out, n - m.
+
+    See Also
+    --------
+    one_error : Fraction of rows whose highest-scored label is wrong.
 
     Examples
     --------
-    >>> from labelspan.metrics import ranking_loss
-    >>> ranking_loss([[1, 0, 0], [1, 1, 1]], [[0.5, 0.9, 0.1], [0.5, 0.4, 0.3]])
-    RowMean(value=0.5, left_out=1)
+    >>> from sklearn.metrics import coverage_error, label_ranking_loss
+    >>> from labelspan.metrics import rankable_rows
+    >>> Y = [[1, 0, 0], [0, 0, 0], [1, 1, 1]]
+    >>> scores = [[0.5, 0.9, 0.1], [0.2, 0.4, 0.3], [0.5, 0.4, 0.3]]
+    >>> truth, kept, left_out = rankable_rows(Y, scores)
+    >>> float(coverage_error(truth, kept)), left_out
+    (2.5, 1)
+    >>> truth, kept, left_out = rankable_rows(Y, scores, pairs=True)
+    >>> float(label_ranking_loss(truth, kept)), left_out
+    (0.5, 2)
     """
-    truth, scores, left_out = _judged(Y, scores, "ranking_loss", pairs=True)
-    return RowMean(float(label_ranking_loss(truth, scores)), left_out)
+    return _rankable(Y, scores, "rankable_rows", pairs=pairs)
 
 
-def label_ranking_average_precision(Y: Any, scores: Any) -> RowMean:
-    """The mean, over a row's labels, of the share of its labels among those ranked as high.
-
-    scikit-learn's ``label_ranking_average_precision_score`` on the rows with labels; the
-    others are left out and counted, where scikit-learn counts them as 1.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, k)
-        The labels, 0 and 1; k is at least 2.
-    scores : array of shape (n, k)
-        The higher, the surer.
-
-    Returns
-    -------
-    RowMean
-
-    Examples
-    --------
-    >>> from labelspan.metrics import label_ranking_average_precision
-    >>> label_ranking_average_precision([[1, 0], [0, 1]], [[0.9, 0.2], [0.8, 0.3]])
-    RowMean(value=0.75, left_out=0)
-    """
-    truth, scores, left_out = _judged(Y, scores, "label_ranking_average_precision")
-    return RowMean(float(label_ranking_average_precision_score(truth, scores)), left_out)
-
-
-def _judged(Y: Any, scores: Any, owner: str, *, pairs: bool = False) -> tuple[Array, Array, int]:
-    """The rows that can be judged, and how many cannot; ``pairs`` asks for a label not theirs."""
+def _rankable(Y: Any, scores: Any, owner: str, *, pairs: bool = False) -> tuple[Array, Array, int]:
     truth = read_indicator(Y, "Y", owner)
     scores = read_scores(scores, truth, owner)
     if truth.shape[1] < 2:

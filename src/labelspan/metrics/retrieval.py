@@ -1,4 +1,4 @@
-"""Retrieval: whether the nearest items carry the labels of the query."""
+"""Retrieval: whether the nearest items share labels with the query."""
 
 from __future__ import annotations
 
@@ -29,15 +29,23 @@ _CHOICES: dict[str, Constraint] = {
 
 @dataclass(frozen=True)
 class RetrievalScores:
-    """Means over the queries that have labels; see :func:`retrieval_at_k`.
-
-    ``left_out`` counts the queries without labels. ``unmatched`` counts those, among the
-    others, with which no item at all shares a label: all three measures are 0 for them.
+    """Hold means over the queries that have labels.
 
     Attributes
     ----------
     precision, ndcg, jaccard : float
-    n_queries, left_out, unmatched : int
+        The metrics that :func:`retrieval_at_k` defines.
+    n_queries : int
+        The number of queries with labels.
+    left_out : int
+        The number of queries without labels.
+    unmatched : int
+        The number of queries with labels that no item has; all three metrics are 0 for them.
+
+    See Also
+    --------
+    retrieval_at_k : Compute them from vectors.
+    ranked_at_k : Compute them from ranked lists.
 
     Examples
     --------
@@ -67,36 +75,50 @@ def retrieval_at_k(
     metric: Literal["cosine", "dot", "euclidean"] = "cosine",
     exclude_self: bool = False,
 ) -> RetrievalScores:
-    """Precision, nDCG and label Jaccard of the ``k`` nearest items of each query.
+    r"""Compute precision, nDCG and label Jaccard of the ``k`` nearest items of each query.
 
-    With ``J(q, i)``, the labels that query and item share over the labels that either has:
-
-    - precision: the share of the k nearest with at least one label of the query;
-    - jaccard: the mean of ``J`` over the k nearest;
-    - ndcg: ``DCG / IDCG``, where DCG is the sum of ``J / log2(1 + rank)`` over the k nearest,
-      rank from 1, and IDCG the same for the k items of all with the largest ``J``; 0 where
-      that is 0.
-
-    Queries without labels are left out and counted. Items that are equally near come in
-    their own order. Queries are taken in blocks: no array of queries against items has
-    more than two million entries, or one query's if that is more.
+    Queries without labels are left out and counted. Items at equal distance are ranked in their
+    own order. Queries are processed in blocks: the matrix of queries and items in memory has at
+    most two million entries, or one row.
 
     Parameters
     ----------
     query_vectors, item_vectors : arrays or sparse matrices of shape (n, d) and (N, d)
+        The vectors to compare.
     query_labels, item_labels : arrays or sparse matrices of shape (n, q) and (N, q)
         The labels, 0 and 1.
     k : int, default=10
-        How many items are looked at.
+        The number of nearest items to evaluate.
     metric : {"cosine", "dot", "euclidean"}, default="cosine"
-        The nearest item has the largest cosine or inner product, or the least distance. A
-        vector of zeros has the cosine 0 with all others.
+        The nearest item has the largest cosine or inner product, or the smallest distance. A
+        vector of zeros has cosine 0 with all others.
     exclude_self : bool, default=False
-        Whether queries and items are the same rows, so that item i is no answer to query i.
+        Whether queries and items are the same rows, so that item i is left out for query i.
 
     Returns
     -------
     RetrievalScores
+        The means over queries, and how many queries were left out.
+
+    See Also
+    --------
+    ranked_at_k : Compute the same metrics from ranked lists.
+
+    Notes
+    -----
+    With :math:`J(q, i)`, the number of labels that query and item share divided by the number of
+    labels that at least one of them has:
+
+    - precision: the fraction of the k nearest items with at least one label of the query;
+    - jaccard: the mean of :math:`J` over the k nearest items;
+    - ndcg: DCG / IDCG, where DCG is the sum of :math:`J / \log_2(1 + r)` over the k nearest
+      items with rank :math:`r = 1, 2, \dots`, and IDCG is the same sum for the k items with the
+      largest :math:`J`; 0 if IDCG is 0.
+
+    References
+    ----------
+    K. Jarvelin, J. Kekalainen. Cumulated gain-based evaluation of IR techniques. ACM Transactions
+    on Information Systems 20(4), 422-446, 2002.
 
     Examples
     --------
@@ -112,10 +134,10 @@ def retrieval_at_k(
     items = read_vectors(item_vectors, "item_vectors", owner)
     if queries.shape[1] != items.shape[1]:
         raise Mismatch(
-            f"{owner}: query_vectors and item_vectors must have as many columns, "
+            f"{owner}: query_vectors and item_vectors must have the same number of columns, "
             f"but have {queries.shape[1]} and {items.shape[1]}."
         )
-    labels = _Labels(query_labels, item_labels, owner, exclude_self=exclude_self)
+    labels = _QueryLabels(query_labels, item_labels, owner, exclude_self=exclude_self)
     labels.require("query_vectors", queries.shape[0], "query_labels")
     labels.require("item_vectors", items.shape[0], "item_labels")
     labels.require_depth(k)
@@ -142,17 +164,19 @@ def ranked_at_k(
     *,
     exclude_self: bool = False,
 ) -> RetrievalScores:
-    """The measures of :func:`retrieval_at_k` for lists of items that are ranked already.
+    """Compute precision, nDCG and label Jaccard of ranked lists of items.
+
+    The metrics are those of :func:`retrieval_at_k`.
 
     Parameters
     ----------
     ranked : array of int, of shape (n, k) or wider
-        For each query the numbers of items, from 0, the best first. From similarities it is
+        The numbers of the items for each query, from 0, best first; from similarities:
         ``np.argsort(-similarities, axis=1)``.
     query_labels, item_labels : arrays or sparse matrices of shape (n, q) and (N, q)
         The labels, 0 and 1.
     k : int, default=10
-        How many items are looked at.
+        The number of items of each list to evaluate.
     exclude_self : bool, default=False
         Whether queries and items are the same rows: item i then must not be in list i, and is
         not in the ideal list either.
@@ -160,6 +184,11 @@ def ranked_at_k(
     Returns
     -------
     RetrievalScores
+        The means over queries, and how many queries were left out.
+
+    See Also
+    --------
+    retrieval_at_k : Compute the same metrics from vectors.
 
     Examples
     --------
@@ -177,10 +206,10 @@ def ranked_at_k(
     lists = np.asarray(ranked)
     if lists.ndim != 2 or lists.dtype.kind not in "iu" or lists.shape[1] < k:
         raise InvalidInput(
-            f"{owner}: ranked must be a two-dimensional array of whole numbers with at least "
+            f"{owner}: ranked must be a two-dimensional array of integers with at least "
             f"k = {k} columns, but has shape {lists.shape} and type {lists.dtype}."
         )
-    labels = _Labels(query_labels, item_labels, owner, exclude_self=exclude_self)
+    labels = _QueryLabels(query_labels, item_labels, owner, exclude_self=exclude_self)
     labels.require("ranked", lists.shape[0], "query_labels")
     labels.require_depth(k)
     lists = lists[:, :k]
@@ -195,13 +224,13 @@ def ranked_at_k(
     if exclude_self and (lists == np.arange(lists.shape[0])[:, None]).any():
         raise Mismatch(
             f"{owner}: ranked has item i in list i, which exclude_self=True rules out; "
-            "take it from the list."
+            "remove it from the list."
         )
     return labels.measure(lambda rows: lists[rows], k)
 
 
-class _Labels:
-    """The labels of queries and items, and what they say of lists of items."""
+class _QueryLabels:
+    """Labels of queries and items, with which lists of items are evaluated."""
 
     def __init__(
         self, query_labels: Any, item_labels: Any, owner: str, *, exclude_self: bool
@@ -222,7 +251,7 @@ class _Labels:
             )
 
     def require(self, what: str, count: int, side: str) -> None:
-        """Raise :class:`Mismatch` where labels and what they belong to differ in length."""
+        """Raise :class:`Mismatch` if labels and what they belong to differ in length."""
         found = (self._queries if side == "query_labels" else self._items).shape[0]
         if count != found:
             raise Mismatch(
@@ -231,7 +260,7 @@ class _Labels:
             )
 
     def require_depth(self, k: int) -> None:
-        """Raise :class:`InvalidParameter` where a query has fewer than ``k`` items to find."""
+        """Raise :class:`InvalidParameter` if a query has fewer than ``k`` items to find."""
         most = self.n_items - self._exclude_self
         if k > most:
             raise InvalidParameter(
@@ -240,7 +269,7 @@ class _Labels:
             )
 
     def measure(self, nearest: Callable[[Array], Array], k: int) -> RetrievalScores:
-        """Means over queries; ``nearest`` gives, for some of them, k items in order."""
+        """Average over queries; ``nearest`` returns the k items, in order, of some of them."""
         sizes, item_sizes = (
             np.asarray(side.sum(axis=1, dtype=np.float64)).ravel()
             for side in (self._queries, self._items)
@@ -270,7 +299,7 @@ class _Labels:
 
 
 def _largest(values: Array, k: int) -> Array:
-    """Where the ``k`` largest of each row stand, largest first, ties from the left."""
+    """Return the columns of the ``k`` largest of each row, largest first, ties from the left."""
     cut = np.partition(values, -k, axis=1)[:, -k, None]
     chosen = values > cut
     ties = values == cut

@@ -14,21 +14,27 @@ __all__ = ["principal_angles"]
 
 
 def principal_angles(A: Any, B: Any) -> Array:
-    """The principal angles between two column spaces, in radians, largest first.
+    """Compute the principal angles between two column spaces.
 
-    There are as many angles as the smaller space has dimensions: columns that depend on
-    others add none. A direction counts as dependent where its singular value is below the
-    largest one times the rounding unit and the longer side of the matrix. Angles are those
-    of scipy's ``subspace_angles``, but small ones keep their digits beside large ones, too.
+    The number of angles is the smaller of the two dimensions. A direction is ignored as linearly
+    dependent if its singular value is below the largest one times the machine epsilon times the
+    larger side of the matrix. The angles are those of scipy's ``subspace_angles``, but small ones
+    stay accurate next to large ones.
 
     Parameters
     ----------
     A, B : arrays of shape (n, p) and (n, q)
-        Columns span the spaces; for an estimator that is ``components_.T``.
+        Their columns span the spaces; for an estimator use ``components_.T``.
 
     Returns
     -------
-    array
+    array of shape (min(rank A, rank B),)
+        The angles in radians, largest first.
+
+    References
+    ----------
+    A. Bjorck, G. H. Golub. Numerical methods for computing angles between linear subspaces.
+    Mathematics of Computation 27(123), 579-594, 1973.
 
     Examples
     --------
@@ -40,13 +46,14 @@ def principal_angles(A: Any, B: Any) -> Array:
     one, two = (read_numbers(M, name, "principal_angles") for M, name in ((A, "A"), (B, "B")))
     if one.shape[0] != two.shape[0]:
         raise Mismatch(
-            "principal_angles: A and B must have as many rows, for their columns to lie in one "
-            f"space, but have {one.shape[0]} and {two.shape[0]}; to compare components_, transpose."
+            "principal_angles: A and B must have the same number of rows, so that their columns "
+            f"lie in one space, but have {one.shape[0]} and {two.shape[0]}; to compare "
+            "components_, transpose."
         )
     for name, side in (("A", one), ("B", two)):
         if not side.any():
             raise InvalidInput(
-                f"principal_angles: {name} holds only zeros and spans no space; "
+                f"principal_angles: {name} holds only zeros and does not span a space; "
                 "give at least one column that is not zero."
             )
     large, small = sorted((orth(one), orth(two)), key=lambda side: -side.shape[1])

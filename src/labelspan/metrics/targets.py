@@ -1,4 +1,4 @@
-"""Measures for real targets."""
+"""Metrics of regression."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ __all__ = ["r_squared"]
 
 
 def r_squared(Y: Any, scores: Any) -> float:
-    """The share of the targets' variance that the scores explain, over all columns.
+    r"""Compute the coefficient of determination over all columns.
 
-    ``1 - |Y - scores|^2 / |Y - mean|^2``, which is scikit-learn's ``r2_score(multioutput=
-    "variance_weighted")`` but for columns of Y that do not vary: their errors count here.
-    0 where no column varies.
+    It differs from scikit-learn's ``r2_score(multioutput="variance_weighted")`` only for constant
+    columns of Y: their errors count here.
 
     Parameters
     ----------
-    Y, scores : arrays of shape (n, k)
+    Y : array of shape (n, k)
+        The targets.
+    scores : array of shape (n, k)
+        The predictions.
 
     Returns
     -------
     float
+        At most 1; 0 if all columns of Y are constant.
+
+    Notes
+    -----
+    With the mean :math:`\bar Y` of each column,
+
+    .. math:: R^2 = 1 - \|Y - \hat Y\|_F^2 / \|Y - \bar Y\|_F^2 .
 
     Examples
     --------

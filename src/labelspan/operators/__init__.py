@@ -1,4 +1,4 @@
-"""Matrices known by their products with thin blocks: dense, sparse, and made of others."""
+"""Matrices defined by their products with thin blocks: dense, sparse, or made of others."""
 
 from .compose import HStack, Product, Scaled, Sum, VStack
 from .convert import as_operator, column_names, dense_block

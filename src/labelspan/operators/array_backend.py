@@ -1,8 +1,8 @@
-"""Blocks of numbers, on the host or on a device: the few things numpy and torch say differently.
+"""Blocks of numbers on the host or on a device: what numpy and torch do differently.
 
 A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose
-blocks in the words that both know, and come here for the rest. Small matrices, whose
-sides are numbers of components and labels, always live on the host in float64.
+blocks by the operations that both have, and use these functions for the rest. Small
+matrices, with one row or column per component or label, are always on the host in float64.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ __all__ = [
 
 
 def is_tensor(block: Any) -> bool:
-    """Whether a block is torch's; never imports torch."""
+    """Return whether a block is a torch tensor; never imports torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(block, torch.Tensor)
 
 
 def on_host(block: Any) -> Array:
-    """The block as a numpy array, in the width it has."""
+    """Convert a block to a numpy array of the same precision."""
     return block.detach().cpu().numpy() if is_tensor(block) else np.asarray(block)
 
 
 def host(block: Any) -> Array:
-    """The block as a numpy array in float64."""
+    """Convert a block to a numpy array in float64."""
     return np.asarray(on_host(block), dtype=np.float64)
 
 
 def like(values: Any, block: Any) -> Array:
-    """Numbers moved to where a block is, in its width."""
+    """Move numbers to the device of a block and convert them to its type."""
     if is_tensor(block):
         import torch
 
@@ -60,7 +60,7 @@ def like(values: Any, block: Any) -> Array:
 
 
 def cast(block: Any, dtype: Any) -> Array:
-    """The block in another width, where it is."""
+    """Convert a block to another dtype, on its device."""
     changed: Array = (
         block.to(tensor_dtype(dtype)) if is_tensor(block) else block.astype(dtype, copy=False)
     )
@@ -68,7 +68,7 @@ def cast(block: Any, dtype: Any) -> Array:
 
 
 def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
-    """Blocks of one kind, joined."""
+    """Join numpy arrays or tensors along an axis."""
     if is_tensor(blocks[0]):
         import torch
 
@@ -78,7 +78,7 @@ def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
 
 
 def inner(left: Any, right: Any) -> Array:
-    """``left.T @ right`` on the host, summed in the wider of the two widths."""
+    """Return ``left.T @ right`` on the host, summed in the wider of the two types."""
     if is_tensor(left) != is_tensor(right):
         left, right = on_host(left), on_host(right)
     elif is_tensor(left) and left.dtype != right.dtype:
@@ -87,33 +87,33 @@ def inner(left: Any, right: Any) -> Array:
 
 
 def largest_entries(block: Any) -> Array:
-    """The entry of each column that is farthest from zero, on the host."""
+    """Return the entry of each column that is farthest from zero, on the host."""
     if is_tensor(block):
         return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
     return host(np.take_along_axis(block, np.abs(block).argmax(axis=0)[None], axis=0)[0])
 
 
 def column_norms(block: Any) -> Array:
-    """The length of each column, on the host."""
+    """Return the Euclidean norm of each column, on the host."""
     if is_tensor(block):
         return host(block.norm(dim=0))
     return np.asarray(np.linalg.norm(block, axis=0), dtype=np.float64)
 
 
 def sum_of_squares(block: Any) -> float:
-    """The squared Frobenius norm, summed in float64."""
+    """Return the squared Frobenius norm, summed in float64."""
     if is_tensor(block):
         return float(block.double().square().sum())
     return float(np.square(block, dtype=np.float64).sum())
 
 
 def width_of(block: Any) -> np.dtype[Any]:
-    """The block's dtype, in numpy's words."""
+    """Return the dtype of a block as a numpy dtype."""
     return np.dtype(str(block.dtype).removeprefix("torch."))
 
 
 def tensor_dtype(dtype: Any) -> Any:
-    """A numpy dtype in torch's words."""
+    """Return the torch dtype for a numpy dtype."""
     import torch
 
     return getattr(torch, np.dtype(dtype).name)

@@ -15,12 +15,16 @@ __all__ = ["HStack", "Product", "Scaled", "Sum", "VStack"]
 
 
 class Scaled(Composite):
-    """``diag(rows) X diag(columns)``; either side may be left out.
+    """The scaled operator ``diag(rows) X diag(columns)``; either side may be left out.
 
     Parameters
     ----------
     base : Operator
-    rows, columns : arrays of shape (n,) and (d,), or None
+        X.
+    rows : array of shape (n,) or None, default=None
+        One factor per row.
+    columns : array of shape (d,) or None, default=None
+        One factor per column.
 
     Examples
     --------
@@ -59,11 +63,12 @@ class Scaled(Composite):
 
 
 class HStack(Composite):
-    """``[X_1, X_2, ...]``, operators over the same rows side by side.
+    """Operators over the same rows side by side: ``[X_1, X_2, ...]``.
 
     Parameters
     ----------
     parts : sequence of Operator
+        At least one; all with the same number of rows.
 
     Examples
     --------
@@ -83,7 +88,7 @@ class HStack(Composite):
         self._slices = _consecutive([part.shape[1] for part in parts])
 
     def split(self, block: Array) -> list[Array]:
-        """The rows of a block that belong to each part."""
+        """Split the rows of a block by the part they belong to."""
         return [block[rows] for rows in self._slices]
 
     def _matmat(self, block: Array) -> Array:
@@ -101,11 +106,12 @@ class HStack(Composite):
 
 
 class VStack(Composite):
-    """``[X_1; X_2; ...]``, operators over the same columns on top of each other.
+    """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``.
 
     Parameters
     ----------
     parts : sequence of Operator
+        At least one; all with the same number of columns.
 
     Examples
     --------
@@ -139,12 +145,14 @@ class VStack(Composite):
 
 
 class Product(Composite):
-    """``A X``, one operator after another, never multiplied out.
+    """The product ``A X`` of two operators, applied one after the other and never formed.
 
     Parameters
     ----------
-    left, right : Operator
-        Of shapes (p, n) and (n, d).
+    left : Operator
+        A, of shape (p, n).
+    right : Operator
+        X, of shape (n, d).
 
     Examples
     --------
@@ -170,13 +178,14 @@ class Product(Composite):
 
 
 class Sum(Composite):
-    """``a_1 X_1 + a_2 X_2 + ...``, operators of one shape with a weight each.
+    """The weighted sum ``a_1 X_1 + a_2 X_2 + ...`` of operators of one shape.
 
     Parameters
     ----------
     parts : sequence of Operator
+        All of the same shape.
     weights : sequence of float
-        One a part.
+        One number per part.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one place that looks at the type of the data."""
+"""Conversion of arrays, sparse matrices, tensors and data frames; types are checked only here."""
 
 from __future__ import annotations
 
@@ -21,21 +21,28 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operat
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
-    which stays on its device. Floats keep their width; integers and booleans become
+    which stays on its device. Floats keep their type; integers and booleans become
     float64. The data is not copied where its layout can be used, and never changed.
 
     Parameters
     ----------
-    X : array, sparse matrix, tensor or Operator
+    X : array, sparse matrix, tensor or Operator of shape (n, d)
+        The data.
     device : str, torch device or None, default=None
-        Where to move the data, say "cuda"; needs torch. None leaves it where it is.
+        Where to move the data, for example "cuda"; needs torch. None leaves it where it is.
     backend : {"scipy", "numba"}, default="scipy"
-        What multiplies sparse data of the host. "numba" needs the extra ``fast`` and compiles
-        its loops for a second or two in the first product of a process. Ignored for other data.
+        Implementation of products with sparse data on the host. "numba" needs the extra ``fast``
+        and compiles for a second or two in the first product of a process. Ignored for other
+        data.
 
     Returns
     -------
     Operator
+        :class:`Dense`, :class:`Sparse`, or an operator on a device.
+
+    See Also
+    --------
+    Operator : The methods that it has.
 
     Examples
     --------
@@ -79,13 +86,13 @@ def _tensors() -> Any:
 
 
 def dense_block(values: Any, what: str) -> Array:
-    """A thin n x k block as a dense array, from an array or a sparse matrix.
+    """Convert labels or another thin block to a dense array.
 
     Parameters
     ----------
     values : array, sparse matrix, tensor or data frame
     what : str
-        What it is called in messages.
+        Its name in error messages.
 
     Returns
     -------
@@ -104,7 +111,7 @@ def dense_block(values: Any, what: str) -> Array:
         return np.asarray(values.toarray())
     array = np.asarray(values)
     if array.dtype.kind == "O":
-        # pandas writes a missing entry as an object that compares with nothing.
+        # pandas marks a missing entry with an object that equals nothing.
         missing = [type(item).__name__ == "NAType" for item in array.flat]
         array = array.copy()
         array[np.reshape(missing, array.shape)] = None
@@ -114,7 +121,7 @@ def dense_block(values: Any, what: str) -> Array:
 
 
 def column_names(values: Any) -> Array | None:
-    """The column names of a data frame; None for anything else.
+    """Return the column names of a data frame, and None for anything else.
 
     Parameters
     ----------

@@ -15,15 +15,15 @@ __all__ = ["Dense"]
 
 _BLOCK_BYTES = 1 << 25
 _FIRST_ROWS = 64
-# Sums of squares about zero may be so many times those about the means, of 16 digits.
+# Sums of squares about zero may be this many times those about the means, of 16 digits.
 _DIGITS_TO_LOSE = 1e3
 
 
 class Dense(Operator):
     """An operator over a dense array, minus an optional row of offsets.
 
-    The offset is taken off a block of rows at a time, before the product: with
-    columns far from zero, a product corrected afterwards would lose the digits
+    The offset is subtracted from a block of rows at a time, before the product: where
+    columns have large means, a product corrected afterwards would lose the digits
     that matter.
 
     Parameters
@@ -31,7 +31,7 @@ class Dense(Operator):
     array : array of shape (n, d)
         In float32 or float64; it is not copied.
     offset : array of shape (d,) or None, default=None
-        Taken off every row.
+        Subtracted from every row.
 
     Examples
     --------
@@ -110,13 +110,13 @@ class Dense(Operator):
         return about, cross - np.outer(self._offset, block.sum(axis=0))
 
     def _summed(self, block: Array, dtype: Any) -> tuple[Array, Array, Array]:
-        """Both products, and the column sums, which come with a column of ones."""
+        """Return both products, and the column sums, which come with a column of ones."""
         ones = np.ones((self.shape[0], 1))
         gram, cross = self._products(np.hstack([block, ones]), dtype)
         return gram, cross[:, :-1], cross[:, -1]
 
     def _products(self, block: Array, dtype: Any) -> tuple[Array, Array]:
-        """Both products, of rows in a width, summed in float64."""
+        """Return both products of the rows in a given type, summed in float64."""
         if self._offset is None and self.dtype == dtype == np.float64:
             return self._array.T @ self._array, self._array.T @ block
         gram = np.zeros((self.shape[1], self.shape[1]))
@@ -150,9 +150,9 @@ class Dense(Operator):
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
-        # A mean is rounded: taken off a constant column it would leave a column of its
-        # rounding, which a solver that brings columns to one length takes for a feature.
-        # Few columns are the same in the first rows, and the others need no second look.
+        # A mean is rounded: subtracted from a constant column it would leave a column of
+        # rounding errors, which a solver that scales columns would take for a feature.
+        # Few columns are constant in the first rows, and only those are checked in full.
         first = self._piece(slice(0, 1), np.float64)[0]
         same = np.flatnonzero((self._array[:_FIRST_ROWS] == self._array[:1]).all(axis=0))
         constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
@@ -167,5 +167,5 @@ class Dense(Operator):
 
 
 def _clear(about_zero: Array, about_means: Array) -> bool:
-    """Whether sums of squares keep enough digits when the means are taken off afterwards."""
+    """Return whether sums of squares keep enough digits when centred afterwards."""
     return bool((np.diag(about_zero) <= _DIGITS_TO_LOSE * np.diag(about_means)).all())

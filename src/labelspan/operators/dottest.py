@@ -1,4 +1,4 @@
-"""The dot-test: whether the two products of an operator belong to the same matrix."""
+"""The dot test: whether the two products of an operator belong to the same matrix."""
 
 from __future__ import annotations
 
@@ -11,20 +11,27 @@ __all__ = ["dottest"]
 
 
 def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
-    """Relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
+    """Compute the relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
 
-    Zero up to rounding for a sound operator. Use it in the tests of one of your own.
+    It is zero up to rounding for a correct operator. Use it to test an operator of your own.
 
     Parameters
     ----------
     operator : Operator
+        The operator to test.
     width : int, default=3
-        Columns of the blocks.
+        Number of columns of the blocks.
     seed : int, default=0
+        Seed of the random blocks.
 
     Returns
     -------
-    float
+    gap : float
+        Relative to the product of the norms.
+
+    See Also
+    --------
+    labelspan.checks.check_operator : Check all methods of an operator.
 
     Examples
     --------

@@ -5,8 +5,8 @@ With ``K = k(Z, Z) = U diag(g) U'`` over reference rows Z, the map
 ``phi(x) phi(x')' = k(x, x')`` exactly where Z holds all rows of the fit (the dual form of
 every method), and approximately where Z is a part of them (Nystroem landmarks). Centring
 phi by columns is what kernel PCA does to K. So a method with a kernel is the linear method
-on ``phi(X)``, and no solver knows the difference. Of a function that is no kernel, such as
-the sigmoid, the positive part counts.
+on ``phi(X)``, and no solver needs to know. Of a function that is not a kernel, such as the
+sigmoid, the positive part is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows", "symmetric_ke
 # 5,000 x 5,000 in float64 is 191 MiB.
 KERNEL_LIMIT = 5000
 _NULL = 1e-12
-# Pivots of a Cholesky factor above this share of the largest are no rounding.
+# Squared pivots of a Cholesky factor above this fraction of the largest are not rounding.
 _SAFE = 1e-8
 
 
@@ -43,7 +43,7 @@ class Kernel:
     params: Mapping[str, Any] | None = None
 
     def __call__(self, left: Any, right: Any) -> Array:
-        """The matrix of kernel values between rows of two sets."""
+        """Return the matrix of kernel values between the rows of two sets."""
         if self.name == "precomputed":
             return np.asarray(left, dtype=np.float64)
         if callable(self.name):
@@ -65,10 +65,10 @@ class KernelMap:
 
     @classmethod
     def of(cls, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
-        """The map, and the coordinates that it gives the reference rows.
+        """Return the map, and the coordinates of the reference rows.
 
-        By a Cholesky factor where the kernel matrix is safely definite, which costs a tenth
-        of its eigenvectors; these show what is null where it is not.
+        Uses a Cholesky factor where the kernel matrix is safely positive definite, which costs
+        a tenth of its eigenvectors, and otherwise the eigenvectors, without null directions.
         """
         gram = symmetric_kernel(kernel, reference)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
@@ -80,19 +80,19 @@ class KernelMap:
         keep = values > _NULL * max(values[-1], 0.0)
         if not keep.any():
             raise InvalidInput(
-                "kernel: no direction is left between the rows, for no eigenvalue of the kernel "
-                "matrix is above zero; choose another kernel or gamma."
+                "kernel: no eigenvalue of the kernel matrix is above zero, so it has no direction "
+                "to offer; choose another kernel or gamma."
             )
         root = np.sqrt(values[keep])
         return cls(kernel, reference, vectors[:, keep] / root), vectors[:, keep] * root
 
     def features(self, rows: Any) -> Array:
-        """``phi`` of some rows, in float64."""
+        """Return ``phi`` of some rows, in float64."""
         return np.asarray(self.kernel(rows, self.reference) @ self.projection)
 
 
 def symmetric_kernel(kernel: Kernel, rows: Any) -> Array:
-    """The kernel between rows and themselves, symmetric to the last bit."""
+    """Return the kernel between rows and themselves, symmetric to the last bit."""
     gram = kernel(rows, rows)
     return (gram + gram.T) / 2
 
@@ -100,7 +100,7 @@ def symmetric_kernel(kernel: Kernel, rows: Any) -> Array:
 def landmark_rows(
     owner: str, kernel: Kernel, rows: Any, landmarks: int | None, rng: np.random.RandomState
 ) -> Any:
-    """The reference rows: all of them, or a random part where landmarks are asked for."""
+    """Return the reference rows: all rows, or a random selection where landmarks are given."""
     count = rows.shape[0]
     if kernel.name == "precomputed":
         if landmarks is not None:
@@ -118,7 +118,8 @@ def landmark_rows(
         if count > KERNEL_LIMIT:
             raise InvalidInput(
                 f"{owner}: kernel={kernel.name!r} on {count} rows would form a {count} x {count} "
-                f"array, above the limit of {KERNEL_LIMIT}; give landmarks=1000, say (Nystroem)."
+                f"array, above the limit of {KERNEL_LIMIT}; give landmarks (Nystroem), for example "
+                "landmarks=1000."
             )
         return rows
     if landmarks > count:

@@ -1,4 +1,4 @@
-"""Sparse products compiled by numba, with four entries of a row at a time."""
+"""Sparse products compiled by numba, four entries of a row at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .._typing import Array
 
 __all__ = ["NumbaProducts"]
 
-# nogil: threads run beside each other. No fastmath: sums keep their order on every machine.
+# nogil: threads run in parallel. No fastmath: sums keep their order on every machine.
 _compiled = numba.njit(nogil=True, cache=False)
 
 
 class NumbaProducts:
-    """What :class:`labelspan.operators.sparse_backend.SparseProducts` asks for."""
+    """An implementation of :class:`labelspan.operators.sparse_backend.SparseProducts`."""
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
         _gather_rows(csr.indptr, csr.indices, csr.data, block, out)
@@ -35,7 +35,7 @@ def _gather_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -
         for c in range(width):
             out[row, c] = 0
         while at + 4 <= end:
-            # One write of the sum for four entries, where scipy has four.
+            # One write of the sum per four entries, where scipy has four writes.
             a, b, c_, d = values[at], values[at + 1], values[at + 2], values[at + 3]
             i, j, k, m = columns[at], columns[at + 1], columns[at + 2], columns[at + 3]
             for c in range(width):

@@ -1,9 +1,9 @@
-"""What every operator offers, whatever holds its numbers.
+"""The interface of every operator, and the operators that it makes of itself.
 
 An operator is an n x d matrix that can be multiplied from both sides by a thin
-block. Solvers see this class alone: they never ask whether the numbers are dense,
-sparse or elsewhere. A new kind of storage writes ``_matmat`` and ``_rmatmat``; the
-rest has defaults that are right, and may be overridden where they can be cheaper.
+block. Solvers use only this class: they never ask whether the numbers are dense,
+sparse or on a device. A new kind of storage implements ``_matmat`` and ``_rmatmat``;
+the other methods have correct defaults, to be overridden where a cheaper way exists.
 """
 
 from __future__ import annotations
@@ -20,18 +20,38 @@ from .array_backend import concatenate, host, on_host, sum_of_squares
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset"]
 
-# Columns that are made dense at a time, for what products with X alone can give.
+# Number of columns that ``column_blocks`` makes dense at a time.
 _COLUMNS = 256
 
 
 class Operator(ABC):
-    """An n x d matrix known by its products with thin blocks.
+    """An n x d matrix defined by its products with thin blocks.
+
+    Subclasses implement ``_matmat(block)`` and ``_rmatmat(block)``, which get blocks whose shape
+    was checked.
 
     Parameters
     ----------
-    shape : (int, int)
+    shape : tuple of (int, int)
+        Number of rows n and of columns d.
     dtype : dtype
-        Of the products: float32 or float64.
+        Type of the products: float32 or float64.
+
+    Attributes
+    ----------
+    shape : tuple of (int, int)
+        Number of rows and of columns.
+    dtype : numpy.dtype
+        Type of the products.
+    device : torch.device or None
+        Where the blocks are; None is the host.
+    dual : bool
+        Whether ``X X'`` can be formed.
+
+    See Also
+    --------
+    labelspan.as_operator : Wrap an array, a sparse matrix or a tensor.
+    labelspan.checks.check_operator : Check an operator of your own.
 
     Examples
     --------
@@ -47,7 +67,7 @@ class Operator(ABC):
            [3., 3.]])
     """
 
-    # Where the blocks live; None is the host.
+    # Where the blocks are; None is the host.
     device: Any = None
     # Whether ``X X'`` can be formed; rows on different machines never meet.
     dual: bool = True
@@ -63,19 +83,19 @@ class Operator(ABC):
     def _rmatmat(self, block: Array) -> Array: ...
 
     def matmat(self, block: Array) -> Array:
-        """``X @ block`` for a block with d rows."""
+        """Return ``X @ block`` for a block with d rows."""
         return self._matmat(self._block(block, self.shape[1], "matmat"))
 
     def place(self, block: Array) -> Array:
-        """The block where, and in the width in which, the products take it."""
+        """Move a block to the device and convert it to the type of the products."""
         return np.ascontiguousarray(on_host(block), dtype=self.dtype)
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
-        """Normal random numbers, placed."""
+        """Return a block of standard normal random numbers, placed."""
         return self.place(rng.standard_normal((rows, width)))
 
     def rmatmat(self, block: Array) -> Array:
-        """``X.T @ block`` for a block with n rows."""
+        """Return ``X.T @ block`` for a block with n rows."""
         return self._rmatmat(self._block(block, self.shape[0], "rmatmat"))
 
     def _block(self, block: Array, rows: int, what: str) -> Array:
@@ -87,44 +107,44 @@ class Operator(ABC):
         return self.place(block)
 
     def arranged(self) -> tuple[Operator, Array | None]:
-        """The same rows, with the columns in the order that products like best, and that order.
+        """Reorder the columns so that products are fastest; return the operator and the order.
 
-        None where the order is the operator's own. For those who multiply many times.
+        The order is None where the columns stay as they are. Worth calling before many products.
         """
         return self, None
 
     @property
     def short_side(self) -> int:
-        """The side of the smaller Gram matrix that can be formed."""
+        """Number of rows of the smaller Gram matrix that can be formed."""
         return min(self.shape) if self.dual else self.shape[1]
 
     @property
     def T(self) -> Operator:
-        """The transpose, with the two products exchanged."""
+        """The transpose: the same operator with its two products exchanged."""
         return _Transposed(self)
 
     def gram(self) -> Array:
-        """``X.T @ X`` in float64; only for a moderate number of columns."""
+        """Return ``X.T @ X`` in float64; only for a moderate number of columns."""
         out = np.empty((self.shape[1],) * 2)
         for part, values in self.column_blocks():
             out[:, part] = host(self.rmatmat(values))
         return (out + out.T) / 2
 
     def rough_gram(self) -> Array:
-        """``X.T @ X`` good to the width of the data, for its leading directions alone."""
+        """Return ``X.T @ X`` accurate to the precision of the data, for its leading directions."""
         return self.gram()
 
     def moments(self, block: Array) -> tuple[Array, Array]:
-        """``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
+        """Return ``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
         return self.gram(), self.cross(block)
 
     def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
-        """The column means, and both moments of the rows less them."""
+        """Return the column means and :meth:`moments` of the centred rows."""
         centered, means = self.centered()
         return means, *centered.moments(block)
 
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """The columns, some at a time: which they are, and ``X`` in them, dense."""
+        """Yield blocks of columns: a slice of column numbers, and these columns as an array."""
         columns = self.shape[1]
         for start in range(0, columns, _COLUMNS):
             stop = min(start + _COLUMNS, columns)
@@ -133,44 +153,44 @@ class Operator(ABC):
             yield slice(start, stop), self.matmat(unit)
 
     def cross(self, block: Array) -> Array:
-        """``X.T @ block`` summed in float64, where a rounded sum would show."""
+        """Return ``X.T @ block`` summed in float64, whatever the type of the products."""
         return host(self.rmatmat(block))
 
     def cogram(self) -> Array:
-        """``X @ X.T`` in float64; only for a moderate number of rows."""
+        """Return ``X @ X.T`` in float64; only for a moderate number of rows."""
         return Operator.gram(self.T)
 
     def column_means(self) -> Array:
-        """The mean of every column, in float64."""
+        """Return the mean of each column, in float64."""
         ones = np.ones((self.shape[0], 1), dtype=self.dtype)
         return host(self.rmatmat(ones)[:, 0]) / self.shape[0]
 
     def sum_of_squares(self) -> float:
-        """The squared Frobenius norm."""
+        """Return the squared Frobenius norm."""
         return sum(sum_of_squares(values) for _, values in self.column_blocks())
 
     def shifted(self, offset: Array) -> Operator:
-        """The operator with a row of numbers taken off every row."""
+        """Subtract a row of numbers from every row: the operator ``X - 1 offset'``."""
         return Centered(self, offset)
 
     def centered(self) -> tuple[Operator, Array]:
-        """The operator with every column's mean taken off, and the means."""
+        """Centre the columns; return the centred operator and the column means."""
         means = self.column_means()
         return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
-        """The operator on some of the rows, given by number."""
+        """Select rows by number; a row may be selected more than once."""
         return RowSubset(self, index)
 
     def columns(self) -> tuple[Any, Array | None]:
-        """A matrix with fast access to columns, and the row to take off it.
+        """Return a matrix with fast access to columns, and the row to subtract from it or None.
 
-        For coordinate descent, which products cannot serve.
+        Used by coordinate descent, which needs columns rather than products.
         """
         return np.asfortranarray(self.toarray()), None
 
     def toarray(self) -> Array:
-        """The dense twin; for tests and small problems."""
+        """Return the matrix as a dense array; for tests and small problems."""
         eye = self.matmat(np.eye(self.shape[1], dtype=self.dtype))
         return host(eye).astype(self.dtype, copy=False)
 
@@ -208,7 +228,7 @@ class _Transposed(Operator):
 
 
 class Composite(Operator):
-    """An operator made of others: its blocks are where theirs are, on a device if any is."""
+    """An operator made of others; its blocks are on a device where those of any part are."""
 
     def __init__(self, shape: tuple[int, int], parts: Sequence[Operator]) -> None:
         super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
@@ -227,7 +247,7 @@ class Composite(Operator):
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])
         for number, product in enumerate(products[1:]):
-            # The first may be a block of someone else's; from the second on it is our own.
+            # The first product may belong to a part, so only later sums are made in place.
             if number == 0:
                 out = out + self.place(product)
             else:
@@ -244,7 +264,9 @@ class Centered(Composite):
     Parameters
     ----------
     base : Operator
+        X.
     offset : array of shape (d,)
+        Subtracted from every row.
 
     Examples
     --------
@@ -310,13 +332,14 @@ class Centered(Composite):
 
 
 class RowSubset(Composite):
-    """Some rows of an operator, by number; none of its data is copied.
+    """Some rows of an operator, selected by number without copying data.
 
     Parameters
     ----------
     base : Operator
+        The operator whose rows are selected.
     index : array of int
-        Numbers of rows; one may come twice.
+        Row numbers; repeated numbers repeat the row.
 
     Examples
     --------

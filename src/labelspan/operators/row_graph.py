@@ -18,7 +18,7 @@ __all__ = ["graph_of_edges", "incidence", "read_graph"]
 
 
 def read_graph(graph: Any, n_rows: int) -> Operator:
-    """A user's graph over ``n_rows`` rows, dense or sparse; an operator is taken as it is.
+    """Read a graph over ``n_rows`` rows, dense or sparse; an operator is returned as it is.
 
     Weights on the diagonal say nothing about pairs and are left out. A graph that is not
     symmetric is made so, with a warning.
@@ -44,14 +44,14 @@ def read_graph(graph: Any, n_rows: int) -> Operator:
 def graph_of_edges(
     start: Array, end: Array, weights: Array, n_rows: int, *, mutual: bool = False
 ) -> Sparse:
-    """The graph with an edge where either end names the other; ``mutual``: where both do."""
+    """Make a graph with an edge where either end names the other; ``mutual``: where both do."""
     directed = sparse.csr_array((weights, (start, end)), shape=(n_rows, n_rows))
     both = directed.minimum(directed.T) if mutual else directed.maximum(directed.T)
     return Sparse(_without_diagonal(both))
 
 
 def incidence(graph: Any, n_rows: int, scale: float = 1.0, dtype: Any = np.float64) -> Sparse:
-    """The edges of a graph, one row each: ``sqrt(scale w_ij)`` at i and its negative at j.
+    """Return the edges of a graph, one per row: ``sqrt(scale w_ij)`` at i, its negative at j.
 
     ``|E v|^2 = scale * sum_ij w_ij (v_i - v_j)^2 / 2 = scale * v'(D - W)v``, so that
     ``L = E'E`` is its Laplacian.
@@ -82,7 +82,7 @@ def _matrix(graph: Operator) -> Any:
 
 
 def _symmetric(graph: Any, n_rows: int) -> Any:
-    """Checked weights in float64, a copy of the caller's."""
+    """Check the weights and return a copy of them in float64."""
     if sparse.issparse(graph):
         weights: Any = sparse.csr_array(graph, dtype=np.float64, copy=True)
     else:

@@ -1,8 +1,8 @@
 """Sparse data in compressed rows, multiplied on threads.
 
 scipy's products release the interpreter lock, so threads over blocks of rows scale
-with the cores. ``X.T @ U`` scatters each block of rows into a sum of its thread's
-own: measured on text, that is as fast as a stored transpose and half the memory.
+with the cores. ``X.T @ U`` adds each block of rows into a separate sum per thread:
+measured on text, that is as fast as a stored transpose and takes half the memory.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .threads import map_threads, n_threads
 
 __all__ = ["Sparse"]
 
-# Below so many multiplications a thread costs more than it brings.
+# Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
-# Below so many entries all that is multiplied is in the cache anyway.
+# Entries below which all that is multiplied is in the cache anyway.
 _WORTH_ARRANGING = 1 << 18
-# Each part of a transposed product sums into a d x m block of its own, which is worth its
-# price where a column has so many entries in the part.
+# Each part of a transposed product sums into its own d x m block, which pays off where a
+# column has at least this many entries in the part.
 _ENTRIES_OF_A_COLUMN = 8
 _MOST_PARTIAL_SUMS = 8
 _COGRAM_BLOCK = 256
 
 
 class Sparse(Operator):
-    """An operator over a CSR matrix; the indices are int32 where they fit.
+    """An operator over a sparse matrix, stored as CSR with int32 indices where they fit.
 
     Parameters
     ----------
     matrix : sparse matrix or array of shape (n, d)
-        Of any format.
+        In any format; it is not changed.
     backend : {"scipy", "numba"}, default="scipy"
         What computes the products; "numba" needs the extra ``fast``.
 
@@ -66,10 +66,10 @@ class Sparse(Operator):
         self._products = load_sparse_products(backend)
 
     def arranged(self) -> tuple[Operator, Array | None]:
-        """Columns with many entries first.
+        """Put columns with many entries first.
 
-        Their rows in a block stay in the cache: on text, where few words are most of the
-        entries, products take two thirds of the time.
+        Their rows of a block then stay in the cache: on text, where few words make up most of
+        the entries, products take two thirds of the time.
         """
         csr = self._csr
         counts = np.bincount(csr.indices, minlength=self.shape[1])
@@ -79,12 +79,12 @@ class Sparse(Operator):
         place = np.empty(order.size, dtype=csr.indices.dtype)
         place[order] = np.arange(order.size)
         other = copy(self)
-        # The entries of a row stay where they are: the products need no rising columns.
+        # The entries of a row stay where they are: products do not need sorted columns.
         other._csr = sparse.csr_array((csr.data, place[csr.indices], csr.indptr), shape=csr.shape)
         return other, order
 
     def _parts(self, width: int, most: int) -> list[tuple[slice, Any]]:
-        """Blocks of rows with about equal numbers of nonzeros, sharing the data."""
+        """Split the rows into blocks with about equal numbers of nonzeros, sharing the data."""
         csr = self._csr
         worth = max(1, csr.nnz * width // _WORTH_A_THREAD)
         count = min(most, worth, max(1, self.shape[0]))
@@ -114,7 +114,8 @@ class Sparse(Operator):
         return out
 
     def _rmatmat(self, block: Array) -> Array:
-        # As many sums whatever the number of threads: the answer is the same to the last bit.
+        # The number of sums does not depend on the number of threads, so the result is the
+        # same to the last bit.
         each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
         sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
         parts = self._parts(block.shape[1], sums_wanted)

@@ -1,4 +1,4 @@
-"""The innermost loops of sparse products: scipy's, or compiled by numba."""
+"""Implementations of sparse products: scipy's, or loops compiled by numba."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPARSE_BACKENDS = ("scipy", "numba")
 class SparseProducts(Protocol):
     """The two products of a CSR matrix with a block whose rows are contiguous.
 
-    Both let other threads run, and no sum depends on how many there are.
+    Both release the interpreter lock, and no sum depends on the number of threads.
     """
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
@@ -24,7 +24,7 @@ class SparseProducts(Protocol):
         ...
 
     def scatter(self, csr: Any, block: Array) -> Array:
-        """``csr.T @ block``."""
+        """Return ``csr.T @ block``."""
         ...
 
 
@@ -39,7 +39,7 @@ class _Scipy:
 
 @cache
 def load_sparse_products(name: str) -> SparseProducts:
-    """The loops of that name; numba's are compiled at their first use."""
+    """Return an implementation by name; numba's loops are compiled at their first use."""
     if name == "scipy":
         return _Scipy()
     if name != "numba":

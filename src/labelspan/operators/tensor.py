@@ -1,7 +1,7 @@
-"""Data in torch tensors, on whatever device they are.
+"""Data in torch tensors, on any device.
 
-Nothing here chooses a device: tensors stay where they came, and :func:`to_device` moves
-data only where it is told to.
+Nothing here chooses a device: tensors stay where they are, and only :func:`to_device`
+moves data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TensorOperator(Operator):
 
 
 class Tensor(TensorOperator):
-    """A dense tensor, minus an optional row of offsets that is taken off block by block."""
+    """A dense tensor, minus an optional row of offsets that is subtracted block by block."""
 
     def __init__(self, values: Any, offset: Array | None = None) -> None:
         super().__init__(tuple(values.shape), width_of(values))
@@ -118,7 +118,7 @@ class Tensor(TensorOperator):
 
 
 class SparseTensor(TensorOperator):
-    """A CSR tensor and its transpose, both stored: ``A.T @ U`` is slow or missing in torch."""
+    """A CSR tensor and its transpose, both stored: torch has no fast ``A.T @ U``."""
 
     def __init__(self, values: Any, transpose: Any | None = None) -> None:
         super().__init__(tuple(values.shape), width_of(values.values()))
@@ -199,7 +199,7 @@ def tensor_operator(values: Any) -> TensorOperator:
 
 
 def to_device(operator: Operator, device: Any) -> TensorOperator:
-    """An operator of the host, dense or sparse, on a device."""
+    """Move a dense or sparse operator from the host to a device."""
     if isinstance(operator, Sparse):
         csr = operator._csr
         parts = (torch.as_tensor(part).to(device) for part in (csr.indptr, csr.indices, csr.data))
@@ -222,7 +222,7 @@ def _short_indices(values: Any) -> Any:
 
 
 def _transposed(values: Any) -> Any:
-    """The CSR of the transpose, by one stable sort of the columns."""
+    """Transpose a CSR tensor by one stable sort of its columns."""
     rows, columns = values.shape
     counts = torch.diff(values.crow_indices().long())
     row_of = torch.repeat_interleave(torch.arange(rows, device=values.device), counts)
@@ -236,7 +236,7 @@ def _transposed(values: Any) -> Any:
 
 
 def _without(values: Any, gone: Any) -> Any:
-    """A CSR tensor with some columns emptied."""
+    """Remove the entries of some columns of a CSR tensor."""
     kept = ~gone[values.col_indices().long()]
     starts = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
     starts = starts[values.crow_indices().long()].to(values.crow_indices().dtype)
@@ -252,7 +252,7 @@ def _to_float64(values: Any) -> Any:
 
 def _csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
     with warnings.catch_warnings():
-        # That CSR is in beta is known; said once a process, it would come at random.
+        # torch warns once per process that CSR is in beta.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
         return torch.sparse_csr_tensor(
             starts, columns, values, size=tuple(shape), check_invariants=False

@@ -1,8 +1,8 @@
 """Threads over blocks of work, as many as the numerical libraries may use.
 
 The number follows ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits``: a
-program that limits its BLAS limits these threads with it, and a worker of joblib
-does not start a crowd of its own.
+program that limits the threads of its BLAS limits these threads too, and workers of
+joblib do not oversubscribe the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _controller() -> ThreadpoolController:
 
 
 def n_threads() -> int:
-    """How many threads a product may use now."""
+    """Return the number of threads that a product may use now."""
     limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         limits.append(int(os.environ["OMP_NUM_THREADS"]))
@@ -38,10 +38,10 @@ def n_threads() -> int:
 
 
 def single_thread() -> AbstractContextManager[object]:
-    """One BLAS thread inside, for small matrices.
+    """Limit BLAS to one thread in a ``with`` block, for small matrices.
 
-    An eigenproblem of a few hundred rows is a long row of tiny products: a second thread
-    gains nothing on a quiet machine, and on a busy one each product waits for it.
+    An eigenproblem of a few hundred rows is a long sequence of tiny products: a second thread
+    gains nothing on an idle machine, and on a busy one each product waits for it.
     """
     limiter: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limiter
@@ -49,7 +49,7 @@ def single_thread() -> AbstractContextManager[object]:
 
 @lru_cache(maxsize=1)
 def _executor(process: int, workers: int) -> ThreadPoolExecutor:
-    # Keyed by process: threads do not survive a fork, so a child makes its own.
+    # Keyed by process: threads do not survive a fork, so a child process starts new ones.
     return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
 
 

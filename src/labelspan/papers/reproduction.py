@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..datasets.files import write_whole
+from .._files import write_whole
 from ..errors import InvalidInput, InvalidParameter
 from ..evaluation.measurements import Results
 from .paper import Paper, PaperPart, Scale

@@ -1,4 +1,4 @@
-"""ARFF files of MULAN and MEKA, dense and sparse, with several labels a row."""
+"""Multi-label ARFF files of MULAN and MEKA, dense and sparse."""
 
 from __future__ import annotations
 

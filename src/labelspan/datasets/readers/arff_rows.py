@@ -29,7 +29,7 @@ class Attribute:
     codes: dict[str, float] | None = None
 
     def read(self, value: str) -> float:
-        """The number for a value; ``ValueError`` for what is none."""
+        """Convert a value to a number, or raise ``ValueError``."""
         if value == "?":
             return float("nan")
         if self.codes is None:
@@ -71,12 +71,12 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
                     raise malformed(path, number, "@data comes before any @attribute")
                 return Header(relation, list(attributes.values()))
             case _:
-                raise malformed(path, number, f"{line!r:.40} is no part of an ARFF header")
+                raise malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
     raise InvalidFile(f"{path} has no @data; it is no ARFF file, or only a part of one.")
 
 
 def as_label(path: Path, attribute: Attribute) -> Attribute:
-    """The attribute read as a label: there, or not there."""
+    """Return the attribute read as a label: present or absent."""
     values = ["0", "1", "0.0", "1.0"] if attribute.codes is None else list(attribute.codes)
     truth = {value: TRUTH.get(value.lower().removesuffix(".0"), -1) for value in values}
     if min(truth.values()) < 0:
@@ -109,7 +109,7 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[Att
             try:
                 data.append(attributes[column].read(value))
             except ValueError:
-                what = f"{value!r:.40} is no value of {attributes[column].name!r}"
+                what = f"{value!r:.40} is not a value of {attributes[column].name!r}"
                 raise malformed(path, number, what) from None
         indices.extend(row)
         indptr.append(len(data))
@@ -161,7 +161,7 @@ def _sparse_row(line: str) -> dict[int, str]:
     for entry in _split(line[1:-1]) if line[1:-1].strip() else ():
         place, *value = entry.split(None, 1) if entry else [""]
         if not (place.isascii() and place.isdigit() and value):
-            raise ValueError(f"{entry!r:.40} is no place and value")
+            raise ValueError(f"{entry!r:.40} is not an index and a value")
         if int(place) in row:
             raise ValueError(f"place {place} is named twice")
         row[int(place)] = _plain(value[0])
@@ -169,7 +169,7 @@ def _sparse_row(line: str) -> dict[int, str]:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """The first word, which may be quoted, and the rest."""
+    """Split off the first word, which may be quoted."""
     if text[:1] in ("'", '"'):
         end = _closing(text, 0)
         return _plain(text[: end + 1]), text[end + 1 :].strip()
@@ -206,7 +206,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _plain(word: str) -> str:
-    """A word without its quotation marks."""
+    """Remove the quotation marks of a word."""
     if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
         return _ESCAPE.sub(r"\1", word[1:-1])
     return word

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, with a text and its labels."""
+"""JSON lines: one object per line, with a text and its labels."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def read_jsonl(
     Parameters
     ----------
     path : path
+        The file to read.
     text : str or sequence of str, default="text"
         The key of the text, or of its parts, which are joined by newlines.
     labels : str, default="labels"
@@ -35,7 +36,11 @@ def read_jsonl(
     Returns
     -------
     DataSet
-        With ``texts``, ``Y`` and ``label_names``, and no X.
+        With ``texts``, ``Y`` and ``label_names``, without X.
+
+    See Also
+    --------
+    read_corpus : Read texts and labels from many formats, guessing their fields.
 
     Examples
     --------
@@ -81,14 +86,14 @@ def read_jsonl(
 def read_objects(
     path: str | os.PathLike[str], sha256: str | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, each with its line's number; empty lines are skipped."""
+    """Iterate over the objects of a file of JSON lines, with line numbers; skip empty lines."""
     return parse_objects(numbered_lines(path, sha256), path)
 
 
 def parse_objects(
     lines: Iterable[tuple[int, str]], path: str | os.PathLike[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects in numbered lines; ``path`` names where they come from."""
+    """Iterate over the objects in numbered lines; ``path`` is for error messages."""
     for number, line in lines:
         if not line.strip():
             continue
@@ -97,5 +102,5 @@ def parse_objects(
         except (ValueError, RecursionError) as error:
             raise malformed(path, number, f"this is not JSON ({error})") from error
         if not isinstance(item, dict):
-            raise malformed(path, number, f"an object is needed, but {item!r:.60} stands here")
+            raise malformed(path, number, f"an object is needed, but this is {item!r:.60}")
         yield number, item

@@ -91,13 +91,13 @@ def _blame(path: Path, lines: list[str], *, start: int, width: int | None, zero_
         words = line.split("#", 1)[0].split()
         if words and ":" not in words[0]:
             if not _LABELS.fullmatch(words[0]):
-                raise malformed(path, number, f"{words[0]!r:.40} is no list of labels")
+                raise malformed(path, number, f"{words[0]!r:.40} is not a list of labels")
             words = words[1:]
         before = -1
         for word in words:
             entry = _ENTRY.fullmatch(word)
             if entry is None:
-                raise malformed(path, number, f"{word!r:.40} is no feature:value")
+                raise malformed(path, number, f"{word!r:.40} is not feature:value")
             feature = int(entry[1])
             if feature <= before:
                 raise malformed(path, number, f"feature {feature} follows {before}; sort them")

@@ -1,4 +1,4 @@
-"""What the readers share: numbered lines, label lists as an indicator, and truth values."""
+"""Shared by the readers: numbered lines, indicator matrices and truth values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._files import read_bytes
 from ...errors import InvalidFile
-from ..files import read_bytes
 
 __all__ = ["TRUTH", "decoded_lines", "indicator", "malformed", "numbered_lines", "stem"]
 
-# How files write that a label is there, is not there, or is not known.
+# How files write that a label is present, absent or unknown.
 TRUTH = {"1": 1, "0": 0, "true": 1, "false": 0, "?": -1, "": -1}
 
 
 def numbered_lines(
     path: str | os.PathLike[str], sha256: str | None = None
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a text file in UTF-8, counted from 1; ``.gz`` is unpacked."""
+    """Iterate over the lines of a UTF-8 text file, numbered from 1; ``.gz`` is unpacked."""
     path = Path(path)
     yield from decoded_lines(read_bytes(path, sha256), path, packed=path.suffix == ".gz")
 
@@ -33,7 +33,7 @@ def numbered_lines(
 def decoded_lines(
     content: bytes, path: str | os.PathLike[str], *, packed: bool
 ) -> Iterator[tuple[int, str]]:
-    """The lines of what was read from a file or a stream, counted from 1."""
+    """Iterate over the lines of the content of a file or a stream, numbered from 1."""
     raw: Any = io.BytesIO(content)
     number = 0
     try:
@@ -48,21 +48,21 @@ def decoded_lines(
         raise malformed(path, number + 1, f"this is not UTF-8 ({error.reason})") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidFile(
-            f"{path} is damaged after line {number}: {error}; get it anew."
+            f"{path} is damaged after line {number}: {error}; get it again."
         ) from error
 
 
 def malformed(path: str | os.PathLike[str], line: int, what: str) -> InvalidFile:
-    """The error for one line."""
+    """Return the error for a line."""
     return InvalidFile(f"{os.fspath(path)}, line {line}: {what}.")
 
 
 def indicator(
     lists: Sequence[Iterable[str]], names: Sequence[str] | None = None
 ) -> tuple[Any, tuple[str, ...]]:
-    """Lists of labels as a 0/1 matrix in compressed rows, and the label of each column.
+    """Convert lists of labels to a 0/1 matrix in CSR format; also return the labels of its columns.
 
-    Without ``names`` all labels are taken, sorted; with them, those alone.
+    Without ``names`` all labels are used, sorted; with them, only those.
     """
     rows = [set(labels) for labels in lists]
     chosen = tuple(sorted(set().union(*rows)) if names is None else names)
@@ -75,5 +75,5 @@ def indicator(
 
 
 def stem(path: str | os.PathLike[str]) -> str:
-    """A name for the data in a file."""
+    """Return a name for the data in a file."""
     return Path(path).name.split(".")[0]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._files import read_bytes
 from ...errors import InvalidFile, InvalidInput
 from ..dataset import DataSet
-from ..files import read_bytes
 from .tables import Roles, assemble
 
 __all__ = ["open_table", "read_parquet"]
@@ -31,22 +31,28 @@ def read_parquet(
     Parameters
     ----------
     path : path
+        The file to read.
     labels : str, sequence of str or None, default=None
-        The column that lists the labels of a row (a list, or a text), or the columns, one a
-        label, that hold 0 or 1 (null where it is not known).
+        The column that lists the labels of each row (as a list or a string), or the columns of
+        0 and 1, one per label (null if unknown).
     classes : str or None, default=None
-        Instead of labels, the column of one class a row.
+        Instead of labels, the column with the class of each row.
     text : str or None, default=None
-        The column of a text. Then there are no features; otherwise all other columns are
-        numbers, and null is NaN.
+        The column of the texts. With it there are no features; otherwise all other columns must
+        be numbers, and null is NaN.
     ids : str or None, default=None
-        The column of a name for each row.
+        The column of the names of the rows.
     separator : str, default=";"
-        What stands between labels in a text.
+        The separator of labels in a string.
 
     Returns
     -------
     DataSet
+        The table as features or texts, with labels or classes.
+
+    See Also
+    --------
+    read_corpus : Read texts and labels from many formats, guessing their fields.
 
     Examples
     --------
@@ -72,7 +78,7 @@ def read_parquet(
 
 
 def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> Any:
-    """A table of pyarrow from a parquet file, or from its content where that was read."""
+    """Return a pyarrow table from a parquet file, or from its content if that is given."""
     try:
         import pyarrow as arrow  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415
@@ -85,7 +91,7 @@ def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> An
         return parquet.read_table(arrow.BufferReader(content))
     except (arrow.ArrowException, OSError) as error:
         raise InvalidFile(
-            f"{os.fspath(path)} is damaged or no parquet file ({error}); get it anew."
+            f"{os.fspath(path)} is damaged or not a parquet file ({error}); get it again."
         ) from error
 
 
@@ -105,4 +111,4 @@ def _truth(path: Any, name: str, row: int, value: Any) -> int:
         return -1
     if value in (0, 1):
         return int(value)
-    raise InvalidFile(f"{os.fspath(path)}, row {row}: {name!r} is {value!r:.40}, no 0 or 1.")
+    raise InvalidFile(f"{os.fspath(path)}, row {row}: {name!r} is {value!r:.40}, not 0 or 1.")

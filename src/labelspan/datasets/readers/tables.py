@@ -1,4 +1,4 @@
-"""Tables with a header: columns of features or a text, and columns that say the labels."""
+"""Tables with a header: columns of features or texts, and columns of labels."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ class Roles:
     separator: str
 
     def check(self, owner: str, columns: Sequence[str]) -> None:
-        """See that the columns are there, and that labels or classes are named."""
+        """Check that the columns exist, and that labels or classes are named."""
         if (self.labels is None) == (self.classes is None):
-            raise InvalidParameter(
-                f"{owner}: give either labels or classes, so that it is known what to learn."
-            )
+            raise InvalidParameter(f"{owner}: give either labels or classes.")
         if len(set(columns)) < len(columns):
             raise InvalidFile(f"{owner}: two columns have the same name; rename one.")
         named = [*self.indicators, self.listed, self.classes, self.text, self.ids]
@@ -46,16 +44,16 @@ class Roles:
 
     @property
     def listed(self) -> str | None:
-        """The column that lists the labels of a row."""
+        """Column that lists the labels of each row."""
         return self.labels if isinstance(self.labels, str) else None
 
     @property
     def indicators(self) -> list[str]:
-        """Columns of 0 and 1, one a label."""
+        """Columns of 0 and 1, one per label."""
         return [] if self.labels is None or isinstance(self.labels, str) else list(self.labels)
 
     def features(self, columns: Sequence[str]) -> list[str]:
-        """The columns that are left; none where there is a text."""
+        """Return the columns without another role; none if there is a text."""
         taken = {*self.indicators, self.listed, self.classes, self.text, self.ids}
         return [] if self.text is not None else [name for name in columns if name not in taken]
 
@@ -66,7 +64,7 @@ def assemble(
     features: dict[str, Any],
     column: Callable[[str], list[Any]],
 ) -> DataSet:
-    """A data set from features that are numbers and from what other columns hold."""
+    """Make a data set from numeric features and from the other columns."""
     Y = names = y = None
     if roles.listed is not None:
         given = column(roles.listed)
@@ -94,7 +92,7 @@ def assemble(
 
 
 def _names(value: Any, separator: str) -> list[str]:
-    """The labels that a cell lists."""
+    """Return the labels that a cell lists."""
     if isinstance(value, str):
         return [name.strip() for name in value.split(separator) if name.strip()]
     return [] if value is None else [str(name) for name in value]
@@ -115,24 +113,30 @@ def read_csv(
     Parameters
     ----------
     path : path
+        The file to read.
     labels : str, sequence of str or None, default=None
-        The column that lists the labels of a row, or the columns, one a label, that hold 0
-        or 1 (empty, or ``?``, where it is not known).
+        The column that lists the labels of each row, or the columns of 0 and 1, one per label
+        (empty or ``?`` if unknown).
     classes : str or None, default=None
-        Instead of labels, the column of one class a row.
+        Instead of labels, the column with the class of each row.
     text : str or None, default=None
-        The column of a text. Then there are no features; otherwise all other columns are
-        numbers, and an empty cell is NaN.
+        The column of the texts. With it there are no features; otherwise all other columns must
+        be numbers, and an empty cell is NaN.
     ids : str or None, default=None
-        The column of a name for each row.
+        The column of the names of the rows.
     separator : str, default=";"
-        What stands between labels in one column.
+        The separator of labels in one cell.
     delimiter : str, default=","
-        What stands between columns.
+        The separator of columns.
 
     Returns
     -------
     DataSet
+        The table as features or texts, with labels or classes.
+
+    See Also
+    --------
+    read_corpus : Read texts and labels from many formats, guessing their fields.
 
     Examples
     --------
@@ -163,8 +167,8 @@ def read_csv(
             try:
                 cells[name].append(_number(cell, name in names) if name in wanted else cell)
             except (ValueError, KeyError):
-                what = "number" if name in names else "0 or 1"
-                raise malformed(path, number, f"{name!r} is {cell!r:.40}, no {what}") from None
+                what = "a number" if name in names else "0 or 1"
+                raise malformed(path, number, f"{name!r} is {cell!r:.40}, not {what}") from None
     features = {name: np.array(cells[name], dtype=np.float64) for name in names}
     return assemble(path, roles, features, cells.__getitem__)
 
@@ -178,7 +182,7 @@ def _number(cell: str, feature: bool) -> float:
 def table_rows(
     lines: Iterable[tuple[int, str]], path: str | os.PathLike[str], delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, each with the number of its last line."""
+    """Iterate over the rows that are not empty, each with the number of its last line."""
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
     # Texts may be longer than the 131,072 characters that Python's reader allows by default.
     limit = csv.field_size_limit(_LONGEST_CELL)

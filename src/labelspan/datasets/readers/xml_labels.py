@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from ..._files import read_bytes
 from ...errors import InvalidFile
-from ..files import read_bytes
 from .lines import malformed
 
 __all__ = ["read_label_names"]
 
 
 def read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """The ``name`` of every ``label`` element, nested ones included, in order.
+    """Return the ``name`` of every ``label`` element, nested ones included, in order.
 
     A document type is refused: that is where entities are declared, by which a short file
     can grow without bound or reach for other files.

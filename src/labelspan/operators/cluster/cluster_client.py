@@ -1,4 +1,4 @@
-"""Finding a Dask cluster by its address: whoever answers, or one sentence in good time."""
+"""Connection to a Dask cluster by the address of its scheduler, with errors after seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...errors import InvalidInput, InvalidParameter, LostWorkers, Mismatch
 __all__ = ["cluster_client"]
 
 _PACKAGE = "labelspan"
-# So long a scheduler may take to answer, and a first worker to come, in seconds.
+# Seconds that a scheduler may take to answer, and a first worker to appear.
 _PATIENCE = 5.0
 _LOOK = 0.25
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s/]+:\d+")
@@ -24,25 +24,26 @@ _ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s/]+:\d+")
 
 @contextmanager
 def cluster_client(address: str) -> Iterator[Any]:
-    """A client of the cluster at an address, closed at the end, and silent meanwhile.
+    """Connect to the cluster at an address for a ``with`` block, with Dask's logs silenced.
 
-    It is known to have workers, and they to have this labelspan.
+    Checks that the cluster has workers, and that they have the same version of labelspan.
 
     Parameters
     ----------
     address : str
-        Of the scheduler, as it prints it: ``tcp://host:8786`` or ``host:8786``.
+        Address of the scheduler, as it prints it: ``tcp://host:8786`` or ``host:8786``.
 
     Yields
     ------
-    distributed.Client
+    client : distributed.Client
+        Closed at the end of the block.
 
     Raises
     ------
     LostWorkers
-        Where no scheduler answers within five seconds, or none of its workers is there by then.
+        If no scheduler answers within five seconds, or it has no workers by then.
     Mismatch
-        Where a worker has another labelspan, or none.
+        If a worker has another version of labelspan, or does not have it.
 
     Examples
     --------
@@ -70,10 +71,10 @@ def cluster_client(address: str) -> Iterator[Any]:
 
 
 def _await_workers(address: str) -> None:
-    """See that a scheduler answers, and has workers.
+    """Check that a scheduler answers and has workers.
 
-    A client would do for this only where all is well: it waits for ever for a server that
-    accepts and says nothing, and complains twice about others.
+    A Dask client is not enough for this: it waits forever for a server that accepts the
+    connection and sends nothing.
     """
     end = time.monotonic() + _PATIENCE
     while True:
@@ -84,23 +85,23 @@ def _await_workers(address: str) -> None:
                 f"No scheduler answers at {address} within {_PATIENCE:g} s; start one with 'dask "
                 "scheduler', and see that the address is the one it prints."
             ) from error
-        # What another kind of server says is read as lengths and types of all sorts.
+        # The answer of another kind of server can fail to parse in many ways.
         except Exception as error:
             raise InvalidInput(
-                f"What answers at {address} is no Dask scheduler, or one of another version; "
+                f"The server at {address} is not a Dask scheduler, or one of another version; "
                 "'dask scheduler' prints its own address."
             ) from error
         if found.get("type") != "Scheduler":
             raise InvalidInput(
-                f"What answers at {address} is a {found.get('type')}, and no scheduler; give the "
+                f"The server at {address} is a {found.get('type')}, not a scheduler; give the "
                 "address that 'dask scheduler' prints."
             )
         if found.get("workers"):
             return
         if time.monotonic() > end:
             raise LostWorkers(
-                f"The scheduler at {address} has no workers; start some, say with 'dask worker "
-                f"{address}'."
+                f"The scheduler at {address} has no workers; start some, for example with "
+                f"'dask worker {address}'."
             )
         time.sleep(_LOOK)
 
@@ -116,7 +117,7 @@ async def _identity(address: str) -> Any:
 
 
 def _check_versions(client: Any) -> None:
-    """Tasks name functions of this package, which must be the same ones over there."""
+    """Check that all workers have this version: tasks refer to functions of this package."""
     own = metadata.version(_PACKAGE)
     found = client.run(metadata.version, _PACKAGE, on_error="return")
     for worker, version in sorted(found.items()):
@@ -130,7 +131,7 @@ def _check_versions(client: Any) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep Dask's loggers to themselves: what matters is raised."""
+    """Disable Dask's loggers: what matters is raised as an error."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     loggers = [logging.getLogger(name) for name in ("distributed", *names)]
     before = [logger.disabled for logger in loggers]

@@ -1,10 +1,10 @@
-"""Rows on the workers of a Dask cluster: products where the data is, thin blocks between.
+"""An operator over rows held by the workers of a Dask cluster.
 
-The rows are cut into blocks. ``X @ V`` sends V to every worker once and brings one piece of
-the product back from each block; ``X.T @ U`` sends each worker its rows of U and adds the
-d x m results up on the workers. Gram matrices, means and norms are sums as well. What
-travels has n or d rows and the width of a block, or is d x d where a solver asks for that;
-X itself never does. The labels stay with the client.
+The rows are split into blocks. ``X @ V`` sends V to every worker once and returns one piece
+of the product per block; ``X.T @ U`` sends each worker its rows of U and adds the d x m
+results on the workers. Gram matrices, means and norms are sums as well. Only thin blocks with
+n or d rows are sent, and d x d matrices where a solver needs them; X itself is never sent. The
+labels stay on the client.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ __all__ = ["RowBlocks", "row_blocks", "row_blocks_of"]
 
 
 class RowBlocks(Operator):
-    """Blocks of rows held by workers, as one operator; made by :func:`row_blocks`.
+    """An operator over blocks of rows held by workers; made by :func:`row_blocks`.
 
-    Centring and a choice of rows are applied by the workers, block by block, and make no
-    copy of the data that stays.
+    Centring and row selection are applied by the workers, block by block, without a lasting
+    copy of the data.
 
     Parameters
     ----------
     held : WorkerBlocks
         The blocks, and the workers that have them.
     offset : array of shape (d,) or None, default=None
-        Taken off every row.
+        Subtracted from every row.
     index : array of int or None, default=None
-        The rows that are chosen, by number.
+        Numbers of the selected rows; None selects all.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class RowBlocks(Operator):
         rows = int(starts[-1]) if index is None else index.size
         super().__init__((rows, held.shapes[0][1]), np.result_type(*held.dtypes))
         self._held, self._offset, self._index = held, offset, index
-        # Inside, rows go in the order of the blocks; ``_order`` leads from there to the caller's.
+        # Internally, rows are in the order of the blocks; ``_order`` maps it to the caller's.
         self._order: Array | None = None
         if index is None:
             self._taken: list[Array | None] = [None] * len(lengths)
@@ -149,7 +149,7 @@ class RowBlocks(Operator):
     def cogram(self) -> Array:
         raise Mismatch(
             "X X' would bring rows of different workers together; use solver='auto', which needs "
-            "X'X or thin products alone, or fit on one machine."
+            "only X'X or thin products, or fit on one machine."
         )
 
     def columns(self) -> tuple[Any, Array | None]:
@@ -160,39 +160,45 @@ class RowBlocks(Operator):
 
     def toarray(self) -> Array:
         raise Mismatch(
-            "X stays on the workers, so it has no dense twin here; use products with thin blocks."
+            "X stays on the workers and has no dense form here; use products with thin blocks."
         )
 
 
 def row_blocks(
     client: Any, parts: Sequence[Any], *, on_pass: Callable[[str], Any] | None = None
 ) -> RowBlocks:
-    """An operator over blocks of rows that the workers of a Dask cluster hold.
+    """Make an operator over blocks of rows held by the workers of a Dask cluster.
 
     Every linear estimator takes it as X, in ``fit``, ``partial_fit`` and ``transform``; y is an
-    array as ever, its rows in the order of the parts.
+    array on the client, with its rows in the order of the parts.
 
-    A worker that is lost on the way costs time alone: blocks from functions, paths, delayed
-    values and futures of tasks are made again by the scheduler, arrays are sent again by the
-    client, which keeps them. Futures of data that was scattered cannot be made again; where
-    their worker is lost the fit ends with :class:`~labelspan.errors.LostWorkers`.
+    If a worker is lost during a fit, the fit only takes longer: blocks from functions, paths,
+    delayed values and futures of tasks are made again by the scheduler, and arrays are sent again
+    by the client, which keeps them. Futures of scattered data cannot be made again; if their
+    worker is lost, the fit ends with :class:`~labelspan.errors.LostWorkers`.
 
     Parameters
     ----------
     client : distributed.Client
+        A client that is not asynchronous.
     parts : sequence
-        One block of rows each, in order, and of any of these kinds: a function without
-        arguments or a ``dask.delayed`` value, run on a worker; the path of a partition, read by
-        a worker (``.npz`` as written by ``scipy.sparse.save_npz`` or
-        :func:`labelspan.datasets.write_npz`, or ``.parquet`` with columns of numbers alone); a
+        One block of rows each, in order, of any of these types: a function without arguments or
+        a ``dask.delayed`` value, run on a worker; the path of a partition, read by a worker
+        (``.npz`` as written by ``scipy.sparse.save_npz`` or
+        :func:`labelspan.datasets.write_npz`, or ``.parquet`` with numeric columns only); a
         future; an array or a sparse matrix, sent to a worker.
     on_pass : callable or None, default=None
         Called with a name ("load", "matmat", "gram", ...) after every pass over the blocks, for
-        those who want to show progress. The cluster's dashboard has tasks of the same names.
+        example to show progress. The cluster's dashboard has tasks of the same names.
 
     Returns
     -------
-    RowBlocks
+    operator : RowBlocks
+        The operator to give to an estimator as X.
+
+    See Also
+    --------
+    row_blocks_of : Split one matrix into blocks and send them to the workers.
 
     Examples
     --------
@@ -211,18 +217,18 @@ def row_blocks(
         ) from None
     if isinstance(parts, (str, bytes)) or not isinstance(parts, Sequence):
         raise InvalidInput(
-            f"parts must be a list with one part a block, but {type(parts).__name__} was given; "
-            "row_blocks_of cuts a whole matrix."
+            f"parts must be a list with one entry per block, but {type(parts).__name__} was given; "
+            "row_blocks_of splits a whole matrix."
         )
     held = WorkerBlocks(client, parts, on_pass)
     widths = sorted({columns for _, columns in held.shapes})
     if len(widths) > 1:
         raise InvalidInput(
-            f"All parts must have the same columns, but they have {widths}; see to it that all "
-            "were made with one vocabulary."
+            f"All parts must have the same number of columns, but they have {widths}; make all of "
+            "them with the same vocabulary."
         )
     if not any(rows for rows, _ in held.shapes):
-        raise InvalidInput("No part has a row; give at least one that has.")
+        raise InvalidInput("No part has any rows; give at least one part with rows.")
     return RowBlocks(held)
 
 
@@ -233,21 +239,27 @@ def row_blocks_of(
     *,
     on_pass: Callable[[str], Any] | None = None,
 ) -> RowBlocks:
-    """Cut an array or a sparse matrix into blocks of rows and send them to the workers.
+    """Split an array or a sparse matrix into blocks of rows and send them to the workers.
 
     Parameters
     ----------
     client : distributed.Client
+        A client that is not asynchronous.
     X : array or sparse matrix of shape (n, d)
-        The client keeps it, and sends a block again when its worker is lost.
+        The client keeps it, and sends a block again if its worker is lost.
     n_blocks : int or None, default=None
-        None is one block for each thread of the workers.
+        Number of blocks; None is one block per thread of the workers.
     on_pass : callable or None, default=None
-        As in :func:`row_blocks`.
+        Called after every pass, as in :func:`row_blocks`.
 
     Returns
     -------
-    RowBlocks
+    operator : RowBlocks
+        The operator to give to an estimator as X.
+
+    See Also
+    --------
+    row_blocks : Make an operator over blocks that workers load themselves.
 
     Examples
     --------
@@ -267,7 +279,7 @@ def row_blocks_of(
 
 
 def _call(method: str, block: Any, shared: Any, own: Any) -> Any:
-    """What a task does, on the worker that holds the block."""
+    """Call a method of a block's operator, on the worker that holds the block."""
     offset, wide = (None, None) if shared is None else shared
     rows, tall = (None, None) if own is None else own
     operator = as_operator(block)

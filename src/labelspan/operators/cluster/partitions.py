@@ -1,4 +1,4 @@
-"""One partition of the rows, as a worker reads it and makes it fit for products."""
+"""One partition of the rows: reading it on a worker and preparing it for products."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["load_partition", "prepare_block", "read_partition"]
 
 
 def prepare_block(values: Any) -> Any:
-    """A float array, or a CSR matrix in canonical order: what products take at once."""
+    """Convert a block to a float array, or to a CSR matrix in canonical format."""
     operator = as_operator(values)
     if isinstance(operator, Sparse):
-        # Dask knows the size of a csr_matrix, and takes a csr_array for a small object.
+        # Dask knows the size of a csr_matrix, but takes a csr_array for a small object.
         return sparse.csr_matrix(operator._csr)
     if isinstance(operator, Dense):
         return operator._array
@@ -36,19 +36,19 @@ def prepare_block(values: Any) -> Any:
 
 
 def load_partition(source: Any) -> Any:
-    """What a function gives, or a file holds, prepared."""
+    """Call a function or read a file, and prepare the block that it holds."""
     return prepare_block(source() if callable(source) else read_partition(source))
 
 
 def read_partition(path: str | os.PathLike[str]) -> Any:
-    """The features in a partition: ``.npz`` of scipy or of labelspan, or ``.parquet``."""
+    """Read the features in a partition: ``.npz`` of scipy or of labelspan, or ``.parquet``."""
     name = os.fspath(path)
     readers = {".npz": _read_npz, ".parquet": _read_parquet}
     suffix = Path(name).suffix
     if suffix not in readers:
         raise InvalidInput(
-            f"A partition is an .npz or a .parquet file, but {name!r} was given; for anything "
-            "else give a function that reads it."
+            f"A partition is an .npz or a .parquet file, but {name!r} was given; for other "
+            "files give a function that reads them."
         )
     if not Path(name).is_file():
         raise MissingData(
@@ -65,7 +65,9 @@ def _read_npz(name: str) -> Any:
         if of_scipy:
             return sparse.load_npz(name)
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InvalidFile(f"{name} is damaged or no .npz file: {error}; get it anew.") from error
+        raise InvalidFile(
+            f"{name} is damaged or not an .npz file: {error}; write it again."
+        ) from error
     X = read_npz(name).X
     if X is None:
         raise InvalidFile(f"{name} holds no features; write them as X.")

@@ -1,10 +1,10 @@
-"""Blocks of rows that the workers of a cluster hold, and what is done when one is lost.
+"""Blocks of rows held by the workers of a cluster, and recovery when a worker is lost.
 
-A block stays where it is: every task that needs it is bound to the worker that holds it, for
-left alone the scheduler would copy a block to an idle worker. A bound task waits for ever
-once its worker is gone. So the client looks after the workers while it waits; when one is
-missing it lets the blocks settle anew (those that were loaded are loaded again by the
-scheduler, those that came from the client are sent again) and repeats the pass.
+A block stays where it is: every task that needs it is bound to the worker that holds it,
+because the scheduler would otherwise copy blocks to idle workers. A bound task waits forever
+once its worker is gone, so the client checks the workers while it waits. If one is missing,
+its blocks are placed again (those that were loaded are loaded again by the scheduler, those
+that came from the client are sent again) and the pass is repeated.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .partitions import load_partition, prepare_block
 
 __all__ = ["WorkerBlocks"]
 
-# So often the client looks whether the workers it waits for are alive, in seconds.
+# Seconds between checks that the workers are alive.
 _LOOK = 0.5
-# So long a cluster may be without any worker: a nanny needs seconds for a new one.
+# Seconds that a cluster may be without any worker: a nanny needs seconds to start one.
 _PATIENCE = 60.0
-# So many times a pass may lose a worker before it is given up.
+# Number of times that a pass is tried before the fit is given up.
 _LOSSES = 5
-# A task that fails, say in reading a file, gets so many further tries.
+# Number of further tries of a task that fails, for example in reading a file.
 _RETRIES = 2
-# So many partial sums are added by one task.
+# Number of partial sums added by one task.
 _FAN = 4
 
 
 class _Missing(Exception):
-    """A worker that holds something is gone."""
+    """A worker that holds a block is gone."""
 
 
 class WorkerBlocks:
@@ -45,6 +45,7 @@ class WorkerBlocks:
     Parameters
     ----------
     client : distributed.Client
+        Not asynchronous.
     parts : sequence
         Arrays and sparse matrices, futures, delayed values, functions, or paths.
     on_pass : callable or None
@@ -53,7 +54,7 @@ class WorkerBlocks:
     Attributes
     ----------
     shapes, dtypes : sequences
-        Of the blocks.
+        Shape and type of each block.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class WorkerBlocks:
             raise InvalidInput("parts is empty; give at least one block of rows.")
         self.client = client
         self._on_pass = on_pass
-        # What the client has itself, to send it again when it is lost.
+        # Blocks that came from the client, to send them again if they are lost.
         self._kept: list[Any] = [None] * len(parts)
         workers = self._workers()
         self._futures = [
@@ -82,7 +83,7 @@ class WorkerBlocks:
     # --- blocks -----------------------------------------------------------------------
 
     def _placed(self, number: int, part: Any, home: str) -> Any:
-        """A future of a block; what has no place yet goes to a worker."""
+        """Return the future of a block, computed on or sent to a worker."""
         again = {"pure": False, "retries": _RETRIES}
         near = {"workers": [home], "allow_other_workers": True}
         if _is_future(part):
@@ -99,14 +100,14 @@ class WorkerBlocks:
         return self.client.scatter([self._kept[number]], workers=[home], hash=False)[0]
 
     def _settle(self) -> None:
-        """Wait until each block is with a worker; send again what the client has."""
+        """Wait until each block is held by a worker; send lost blocks of the client again."""
         from distributed import wait  # noqa: PLC0415 - optional
 
         while True:
             waiting = [future for future in self._futures if future.status != "finished"]
             with suppress(TimeoutError, CancelledError):
                 if waiting:
-                    # Dask would ask the client that was made last, or none.
+                    # Without this, Dask uses the client that was created last.
                     with self.client.as_current():
                         wait(waiting, timeout=_LOOK)
             workers = self._workers()
@@ -131,7 +132,7 @@ class WorkerBlocks:
             self._futures[number] = self._scattered(number, home)
 
     def _workers(self) -> list[str]:
-        """The addresses of the workers; waits where there is none."""
+        """Return the addresses of the workers; waits while there are none."""
         end = time.monotonic() + _PATIENCE
         while True:
             found = self._ask(self.client.nthreads)
@@ -139,8 +140,8 @@ class WorkerBlocks:
                 return sorted(found)
             if time.monotonic() > end:
                 raise LostWorkers(
-                    f"The cluster has had no worker for {_PATIENCE:.0f} s; start some, say with "
-                    f"'dask worker {self.client.scheduler.address}', and fit again."
+                    f"The cluster has had no worker for {_PATIENCE:.0f} s; start some, for example "
+                    f"with 'dask worker {self.client.scheduler.address}', and fit again."
                 )
             time.sleep(_LOOK)
 
@@ -162,21 +163,22 @@ class WorkerBlocks:
         own: Sequence[Any] | None = None,
         total: bool = False,
     ) -> Any:
-        """Call ``task(block, shared, own piece)`` for blocks, where they are.
+        """Call ``task(block, shared, own piece)`` for blocks, on the workers that hold them.
 
         Parameters
         ----------
         name : str
-            For the dashboard and the callback.
+            Name for the dashboard and the callback.
         task : callable
+            Run once per block.
         numbers : sequence of int or None
-            Which blocks; None is all.
+            Numbers of the blocks; None is all.
         shared : object
-            Goes to every worker once.
+            Sent to every worker once.
         own : sequence or None
-            For each block, what its worker alone gets.
+            For each block, what is sent only to its worker.
         total : bool
-            Whether to add the results up, on the workers, in the order of the blocks.
+            Whether to add the results on the workers, in the order of the blocks.
 
         Returns
         -------
@@ -198,7 +200,7 @@ class WorkerBlocks:
             return answer[0] if total else answer
         raise LostWorkers(
             f"Workers were lost in each of {_LOSSES} tries of one pass over the blocks, probably "
-            "for want of memory; use smaller blocks, or workers with more memory."
+            "because memory ran out; use smaller blocks, or workers with more memory."
         )
 
     def _started(
@@ -207,7 +209,7 @@ class WorkerBlocks:
         homes = [self._homes[number] for number in numbers]
         everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own))
         futures: list[Any] = [None] * len(homes)
-        # One message for each worker: messages cost the scheduler more than tasks do.
+        # One message per worker: messages cost the scheduler more than tasks do.
         for home in sorted(set(homes)):
             there = [n for n, place in enumerate(homes) if place == home]
             blocks = [self._futures[numbers[n]] for n in there]
@@ -221,7 +223,7 @@ class WorkerBlocks:
 
     def _gathered(self, numbers: Sequence[int], futures: list[Any]) -> Any:
         homes = [self._homes[number] for number in numbers]
-        # Told to raise, gather leaves errors behind that nobody fetches, and Python reports them.
+        # With errors="raise", gather leaves exceptions unfetched, which Python then reports.
         answer = self._watched(
             homes, lambda: self.client.gather(futures, errors="skip", asynchronous=True)
         )
@@ -232,7 +234,7 @@ class WorkerBlocks:
         return answer
 
     async def _send(self, homes: Sequence[str], shared: Any, own: Any) -> tuple[Any, list[Any]]:
-        """Futures of what all workers get, and of what each block's worker gets."""
+        """Send data to the workers; return the future for all, and those of each block."""
 
         async def scatter(values: list[Any], workers: list[str]) -> Any:
             several = len(workers) > 1
@@ -258,7 +260,7 @@ class WorkerBlocks:
         return everyone, pieces
 
     def _summed(self, name: str, futures: list[Any]) -> Any:
-        """The sum by a tree whose shape depends on the number of blocks alone."""
+        """Add results by a tree whose shape depends only on the number of blocks."""
         while len(futures) > 1:
             groups = [futures[start : start + _FAN] for start in range(0, len(futures), _FAN)]
             keys = _keys(f"{name}-sum", groups)
@@ -270,7 +272,7 @@ class WorkerBlocks:
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
-            # Once given up it may still fail, and Python reports what nobody has asked for.
+            # A cancelled job may still fail, and Python reports exceptions that nobody fetched.
             job.add_done_callback(lambda job: job.cancelled() or job.exception())
             try:
                 while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
@@ -288,7 +290,7 @@ class WorkerBlocks:
 
 def _no_scheduler(error: Exception) -> LostWorkers:
     return LostWorkers(
-        f"The scheduler does not answer ({error}); start it again and make the blocks anew."
+        f"The scheduler does not answer ({error}); start it again and create the blocks again."
     )
 
 
@@ -301,7 +303,7 @@ def _raise_failure(future: Any) -> None:
     error = future.exception()
     if isinstance(error, KilledWorker):
         raise LostWorkers(
-            "Every worker that took one of the blocks died of it, probably for want of memory; "
+            "Every worker that took one of the blocks died, probably because memory ran out; "
             "use smaller blocks, or workers with more memory."
         ) from error
     raise error.with_traceback(future.traceback())

@@ -1,0 +1,421 @@
+"""Choose the strength of a ridge penalty by leave-one-out error, in closed form.
+
+With ``X = U diag(s)^1/2 V'`` the ridge fit of Y is ``U diag(s / (s + alpha)) U'Y`` for every
+alpha: one decomposition serves a whole grid. The error on row i of the model that was fitted
+without row i is the residual of row i divided by ``1 - h_i``, where the leverage ``h_i`` is
+the diagonal of the matrix that maps Y to the fit. A mean that is subtracted from X and Y is an
+unpenalised column, and adds its own leverage (1 / n without weights).
+
+The decomposition may be that of the data, of a kernel, or of the image ``X P`` of an orthonormal
+basis P, such as a Krylov space: the leverages are then those of the problem in that space, with
+the space itself held fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from .._typing import Array
+from ..operators import as_operator
+from ..operators.array_backend import host
+
+__all__ = [
+    "AlphaCurve",
+    "RidgeSpectrum",
+    "alpha_grid",
+    "generalized_cross_validation",
+    "leave_one_out",
+]
+
+# Singular values below this fraction of the largest are rounding.
+_RANK = 1e-13
+# The smallest 1 - h_i that rounding leaves something of.
+_SMALLEST = 1e-13
+# Evaluations after the grid, each at the minimum of a parabola through three points.
+_REFINEMENTS = 4
+# Grid points per factor of ten.
+_PER_DECADE = 3
+_FEWEST = 25
+
+
+@dataclass(frozen=True)
+class AlphaCurve:
+    """Prediction error for each penalty of a grid, and the best penalty.
+
+    Attributes
+    ----------
+    alphas : array of shape (g,)
+        Rising.
+    errors : array of shape (g,)
+        Sum over labels of the mean squared prediction error.
+    alpha : float
+        The minimiser, refined between grid points.
+    error : float
+        The error there.
+    """
+
+    alphas: Array
+    errors: Array
+    alpha: float
+    error: float
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether the best penalty is the smallest or the largest of the grid."""
+        return bool(self.alpha <= self.alphas[0] or self.alpha >= self.alphas[-1])
+
+
+@dataclass(frozen=True)
+class RidgeSpectrum:
+    """The singular values and left singular vectors that a ridge regression needs.
+
+    Attributes
+    ----------
+    squares : array of shape (s,)
+        Nonzero squared singular values, falling.
+    left : array of shape (n, s)
+        Left singular vectors.
+    free : array of shape (n,)
+        The leverage of unpenalised columns: ``w_i / sum(w)`` with an intercept, 0 without.
+    roots : array of shape (n,) or None
+        Square roots of the row weights.
+    intercept : bool
+        Whether labels are centred too.
+    """
+
+    squares: Array
+    left: Array
+    free: Array
+    roots: Array | None = None
+    intercept: bool = False
+
+    @classmethod
+    def of_rows(
+        cls, rows: Any, *, intercept: bool = True, weights: Array | None = None
+    ) -> RidgeSpectrum:
+        """Decompose an array by a singular value decomposition.
+
+        Forms no Gram matrix, so columns in very different units keep their digits.
+
+        Parameters
+        ----------
+        rows : array of shape (n, d)
+            The data, or its image ``X P`` in a space with orthonormal basis P. Rows without
+            labels must be left out.
+        intercept : bool, default=True
+            Whether to centre the columns, and the labels with them.
+        weights : array of shape (n,) or None, default=None
+            Positive weights of the squared errors.
+        """
+        values = host(rows)
+        roots, free = _weighting(values.shape[0], weights, intercept)
+        if intercept:
+            values = values - np.average(values, axis=0, weights=weights)
+        if roots is not None:
+            values = values * roots[:, None]
+        left, lengths, _ = np.linalg.svd(values, full_matrices=False)
+        rank = _rank(lengths, _RANK * max(values.shape))
+        return cls(np.square(lengths[:rank]), left[:, :rank], free, roots, intercept)
+
+    @classmethod
+    def of_gram(
+        cls, gram: Array, image: Any, *, intercept: bool = False, n_rows: int | None = None
+    ) -> RidgeSpectrum:
+        """Decompose an image by its Gram matrix, which costs less than :meth:`of_rows`.
+
+        Parameters
+        ----------
+        gram : array of shape (q, q)
+            ``P'X'X P``, of all rows.
+        image : array of shape (n, q)
+            ``X P``, centred already where there is an intercept; of all rows, or of a sample
+            on which the error is to be estimated.
+        intercept : bool, default=False
+        n_rows : int or None, default=None
+            How many rows there are in all; None means those of ``image``.
+        """
+        values, axes = np.linalg.eigh((gram + gram.T) / 2)
+        values, axes = values[::-1], axes[:, ::-1]
+        # Eigenvalues of a Gram matrix are squares: half of the digits are gone.
+        rank = _rank(values, 100 * np.finfo(np.float64).eps * gram.shape[0])
+        left = (host(image) @ axes[:, :rank]) / np.sqrt(values[:rank])
+        leverage = 1.0 / (n_rows or left.shape[0]) if intercept else 0.0
+        return cls(values[:rank], left, np.full(left.shape[0], leverage), None, intercept)
+
+    @classmethod
+    def of_kernel(
+        cls, kernel: Array, *, intercept: bool = True, weights: Array | None = None
+    ) -> RidgeSpectrum:
+        """Decompose a kernel matrix between labelled rows, or ``X X'``.
+
+        Parameters
+        ----------
+        kernel : array of shape (n, n)
+            Symmetric, not centred.
+        intercept : bool, default=True
+            Whether to centre the kernel, and the labels with it.
+        weights : array of shape (n,) or None, default=None
+            Positive weights of the squared errors.
+        """
+        values = host(kernel)
+        values = (values + values.T) / 2
+        roots, free = _weighting(values.shape[0], weights, intercept)
+        if intercept:
+            means = np.average(values, axis=0, weights=weights)
+            values = values - means - means[:, None] + np.average(means, weights=weights)
+        if roots is not None:
+            values = roots[:, None] * values * roots
+        squares, axes = np.linalg.eigh(values)
+        squares, axes = squares[::-1], axes[:, ::-1]
+        rank = _rank(squares, 100 * np.finfo(np.float64).eps * values.shape[0])
+        return cls(squares[:rank], axes[:, :rank], free, roots, intercept)
+
+
+def alpha_grid(squares: Array, *, count: int | None = None) -> Array:
+    """Return a rising grid of penalties that fits the spectrum of the data.
+
+    From a fraction of the smaller eigenvalues of ``X'X``, where the penalty has almost no
+    effect, to ten times the largest, where almost nothing is fitted. The grid is the spectrum's
+    own: data multiplied by c has a grid multiplied by c squared.
+
+    Parameters
+    ----------
+    squares : array of shape (s,)
+        Nonzero eigenvalues of ``X'X``.
+    count : int or None, default=None
+        Number of points; None takes three per factor of ten, at least 25.
+    """
+    squares = np.asarray(squares, dtype=np.float64)
+    if squares.size == 0:
+        return np.ones(1)
+    lowest = min(1e-6 * squares.mean(), 1e-4 * np.median(squares))
+    highest = max(1e3 * squares.mean(), 10 * squares[0])
+    if count is None:
+        count = max(_FEWEST, int(np.ceil(_PER_DECADE * np.log10(highest / lowest))) + 1)
+    return np.geomspace(lowest, highest, count)
+
+
+def leave_one_out(
+    spectrum: RidgeSpectrum,
+    labels: Any,
+    *,
+    alphas: Array | None = None,
+    coordinates: Array | None = None,
+    means: Array | None = None,
+) -> AlphaCurve:
+    """Return the leave-one-out error of ridge regression for a grid of penalties.
+
+    ``sum_j mean_i ((Y - fit)_ij / (1 - h_i))^2``, the weighted mean where rows have weights.
+    Equal to the error of n models, each fitted without one row, intercept included.
+
+    Costs ``n s min(s, k)`` for each penalty. Sparse labels stay sparse, but for blocks of
+    columns.
+
+    Parameters
+    ----------
+    spectrum : RidgeSpectrum
+    labels : array or sparse matrix of shape (n, k)
+        Labels of the same rows, as they came: neither centred nor weighted.
+    alphas : array or None, default=None
+        Rising, positive; None takes :func:`alpha_grid`.
+    coordinates : array of shape (s, k) or None, default=None
+        ``U'Y`` where it is known. With it, ``spectrum`` and ``labels`` may hold a sample of the
+        rows that it was made of, on which the error is then estimated.
+    means : array of shape (k,) or None, default=None
+        Means of the labels over all rows, needed with ``coordinates`` and an intercept.
+
+    Returns
+    -------
+    AlphaCurve
+        Evaluated at the grid and refined between its points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.solvers.leave_one_out import RidgeSpectrum, leave_one_out
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 20))
+    >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))
+    >>> curve = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    >>> 10 < curve.alpha < 200
+    True
+    """
+    grid = alpha_grid(spectrum.squares) if alphas is None else np.asarray(alphas, dtype=np.float64)
+    if coordinates is None:
+        weighted = spectrum.left
+        if spectrum.roots is not None:
+            weighted = weighted * spectrum.roots[:, None]
+        # The left vectors of centred rows are orthogonal to the mean, which need not be removed.
+        coordinates = np.asarray(safe_sparse_dot(labels.T, weighted, dense_output=True)).T
+    if not spectrum.intercept:
+        means = np.zeros(coordinates.shape[1])
+    elif means is None:
+        row_weights = spectrum.free / spectrum.free.sum()
+        means = np.asarray(safe_sparse_dot(labels.T, row_weights, dense_output=True)).ravel()
+    many = coordinates.shape[1] > spectrum.squares.size
+    residuals = (_squares_of_many if many else _squares_of_few)(
+        spectrum, labels, coordinates, means
+    )
+    leverage_squares = np.square(spectrum.left)
+    # What is outside the space of the features; zero up to rounding where they span all.
+    outside = 1.0 - spectrum.free - leverage_squares.sum(axis=1)
+    outside = np.where(outside > 1e-12, outside, 0.0)
+    weights = np.ones(spectrum.left.shape[0]) if spectrum.roots is None else spectrum.roots**2
+    total = float(weights.sum())
+
+    def error(alpha: float) -> float:
+        kept = alpha / (spectrum.squares + alpha)
+        left_over = np.maximum(outside + leverage_squares @ kept, _SMALLEST)
+        return float((residuals(kept) / np.square(left_over)).sum() / total)
+
+    return _minimise(error, grid)
+
+
+def generalized_cross_validation(
+    gram: Array,
+    cross: Array,
+    label_square: float,
+    *,
+    rows: int,
+    intercept: bool = True,
+    alphas: Array | None = None,
+) -> AlphaCurve:
+    """Return the generalised cross-validation error, from sufficient statistics only.
+
+    ``n RSS / (n - df)^2``: leave-one-out with every leverage replaced by their mean, for streams
+    whose rows are gone.
+
+    Parameters
+    ----------
+    gram : array of shape (d, d)
+        ``X'X``, about the means where there is an intercept.
+    cross : array of shape (d, k)
+        ``X'Y``.
+    label_square : float
+        Trace of ``Y'Y``.
+    rows : int
+    intercept : bool, default=True
+    alphas : array or None, default=None
+        Rising, positive; None takes :func:`alpha_grid`.
+
+    References
+    ----------
+    .. [1] Golub, Heath and Wahba. Generalized cross-validation as a method for choosing a good
+       ridge parameter. Technometrics 21(2), 1979.
+    """
+    # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
+    values, axes = np.linalg.eigh((gram + gram.T) / 2)
+    rank = _rank(values[::-1], 100 * np.finfo(np.float64).eps * gram.shape[0])
+    rank = min(rank, rows - intercept)
+    values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
+    explained = np.square(axes.T @ cross).sum(axis=1) / values
+    beyond = max(label_square - float(explained.sum()), 0.0)
+    free = rows - rank - intercept
+    grid = alpha_grid(values) if alphas is None else np.asarray(alphas, dtype=np.float64)
+
+    def error(alpha: float) -> float:
+        kept = alpha / (values + alpha)
+        left_over = free + float(kept.sum())
+        return rows * (beyond + float(np.square(kept) @ explained)) / left_over**2
+
+    return _minimise(error, grid)
+
+
+def _weighting(rows: int, weights: Array | None, intercept: bool) -> tuple[Array | None, Array]:
+    """Return square roots of the weights, and the leverage of the intercept."""
+    if weights is None:
+        return None, np.full(rows, 1.0 / rows if intercept else 0.0)
+    weights = np.asarray(weights, dtype=np.float64)
+    return np.sqrt(weights), weights / weights.sum() if intercept else np.zeros(rows)
+
+
+def _rank(falling: Array, tolerance: float) -> int:
+    if falling.size == 0 or falling[0] <= 0:
+        return 0
+    return int((falling > tolerance * falling[0]).sum())
+
+
+def _squares_of_few(
+    spectrum: RidgeSpectrum, labels: Any, coordinates: Array, means: Array
+) -> Callable[[Array], Array]:
+    """Return a function from what is kept of each direction to squared residuals per row."""
+    outside = np.empty((spectrum.left.shape[0], coordinates.shape[1]))
+    for part, block in as_operator(labels).column_blocks():
+        values = host(block) - means[part]
+        if spectrum.roots is not None:
+            values *= spectrum.roots[:, None]
+        outside[:, part] = values - spectrum.left @ coordinates[:, part]
+
+    def squares(kept: Array) -> Array:
+        residuals = outside + spectrum.left @ (kept[:, None] * coordinates)
+        return np.asarray(np.square(residuals).sum(axis=1))
+
+    return squares
+
+
+def _squares_of_many(
+    spectrum: RidgeSpectrum, labels: Any, coordinates: Array, means: Array
+) -> Callable[[Array], Array]:
+    """Do the same for more labels than directions: products of labels, never all labels."""
+    lengths = row_norms(labels, squared=True).astype(np.float64)
+    lengths += means @ means - 2 * np.asarray(safe_sparse_dot(labels, means, dense_output=True))
+    seen = np.asarray(safe_sparse_dot(labels, coordinates.T, dense_output=True), dtype=np.float64)
+    seen -= coordinates @ means
+    if spectrum.roots is not None:
+        lengths *= np.square(spectrum.roots)
+        seen *= spectrum.roots[:, None]
+    square = coordinates @ coordinates.T
+    fitted = spectrum.left @ square
+    # |y - U U'y|^2 and its products with the coordinates, zero up to rounding where U spans all.
+    outside = lengths + ((fitted - 2 * seen) * spectrum.left).sum(axis=1)
+    outside = np.where(outside > 1e-13 * lengths, outside, 0.0)
+    across = (seen - fitted) * spectrum.left
+
+    def squares(kept: Array) -> Array:
+        short = spectrum.left * kept
+        inside = ((short @ square) * short).sum(axis=1)
+        return np.asarray(np.maximum(outside + 2 * (across @ kept) + inside, 0.0))
+
+    return squares
+
+
+def _minimise(error: Callable[[float], float], grid: Array) -> AlphaCurve:
+    """Evaluate a grid, then refine its minimum by parabolas in the logarithm."""
+    errors = np.array([error(float(alpha)) for alpha in grid])
+    # Of penalties that are equally good, the strongest.
+    best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
+    if best in (0, grid.size - 1):
+        return AlphaCurve(grid, errors, float(grid[best]), float(errors[best]))
+    points = [(float(np.log(grid[i])), float(errors[i])) for i in (best - 1, best, best + 1)]
+    for _ in range(_REFINEMENTS):
+        step = _vertex(points)
+        if step is None:
+            break
+        points = _bracket([*points, (step, error(float(np.exp(step))))])
+    place, value = min(points, key=lambda point: point[1])
+    return AlphaCurve(grid, errors, float(np.exp(place)), value)
+
+
+def _vertex(points: list[tuple[float, float]]) -> float | None:
+    """Return the minimum of the parabola through three points, None where it says nothing new."""
+    (a, fa), (b, fb), (c, fc) = points
+    down, up = (b - a) * (fb - fc), (b - c) * (fb - fa)
+    if down == up:
+        return None
+    place = b - ((b - a) * down - (b - c) * up) / (2 * (down - up))
+    if not a < place < c or min(abs(place - point) for point in (a, b, c)) < 1e-4:
+        return None
+    return place
+
+
+def _bracket(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep the lowest point and its two neighbours."""
+    ordered = sorted(points)
+    best = min(range(len(ordered)), key=lambda number: ordered[number][1])
+    best = min(max(best, 1), len(ordered) - 2)
+    return ordered[best - 1 : best + 2]

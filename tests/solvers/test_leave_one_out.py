@@ -1,0 +1,239 @@
+"""Leave-one-out errors in closed form, against models that are fitted without each row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from labelspan.solvers.leave_one_out import (
+    RidgeSpectrum,
+    alpha_grid,
+    generalized_cross_validation,
+    leave_one_out,
+)
+
+ALPHAS = np.array([1e-3, 0.1, 1.0, 30.0, 1e4])
+
+
+def make(n, d, k, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + rng.standard_normal(d)
+    Y = (X @ rng.standard_normal((d, k)) + 2 * rng.standard_normal((n, k)) > 1).astype(float)
+    return X, Y
+
+
+def refit(kernel, Y, alpha, weights, intercept):
+    """Return the mean squared error of n dual ridge models, each without one row."""
+    n = kernel.shape[0]
+    total = 0.0
+    for row in range(n):
+        rest = np.delete(np.arange(n), row)
+        w = weights[rest]
+        mean = np.average(Y[rest], axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
+        inside, across = kernel[np.ix_(rest, rest)], kernel[row, rest]
+        if intercept:
+            share = w / w.sum()
+            column = inside @ share
+            across = across - across @ share - column + share @ column
+            inside = inside - column - column[:, None] + share @ column
+        # W (Y - K A) = alpha A, so that A = (K + alpha W^-1)^-1 Y.
+        dual = np.linalg.solve(inside + alpha * np.diag(1 / w), Y[rest] - mean)
+        total += weights[row] * np.square(Y[row] - mean - across @ dual).sum()
+    return total / weights.sum()
+
+
+SHAPES = [(25, 6, 3), (12, 30, 3), (14, 4, 9), (12, 30, 20)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dual", [True, False])
+def test_equals_refits(shape, intercept, weighted, dual):
+    X, Y = make(*shape)
+    weights = np.random.default_rng(1).uniform(0.5, 3, X.shape[0]) if weighted else None
+    if dual:
+        spectrum = RidgeSpectrum.of_kernel(X @ X.T, intercept=intercept, weights=weights)
+    else:
+        spectrum = RidgeSpectrum.of_rows(X, intercept=intercept, weights=weights)
+    curve = leave_one_out(spectrum, Y, alphas=ALPHAS)
+    given = np.ones(X.shape[0]) if weights is None else weights
+    expected = [refit(X @ X.T, Y, alpha, given, intercept) for alpha in ALPHAS]
+    np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_labels_equal_dense_ones(shape, kind):
+    X, Y = make(*shape)
+    spectrum = RidgeSpectrum.of_rows(X)
+    dense, thin = (leave_one_out(spectrum, labels, alphas=ALPHAS) for labels in (Y, kind(Y)))
+    np.testing.assert_allclose(thin.errors, dense.errors, rtol=1e-10)
+
+
+def test_sparse_labels_are_never_made_dense(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("labels were made dense")
+
+    X, Y = make(14, 4, 9)
+    labels = sparse.csr_array(Y)
+    monkeypatch.setattr(sparse.csr_array, "toarray", refuse)
+    monkeypatch.setattr(sparse.csr_array, "todense", refuse)
+    leave_one_out(RidgeSpectrum.of_rows(X), labels, alphas=ALPHAS)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_kernel_equals_refits(intercept):
+    X, Y = make(20, 3, 2)
+    kernel = rbf_kernel(X, gamma=0.2)
+    curve = leave_one_out(RidgeSpectrum.of_kernel(kernel, intercept=intercept), Y, alphas=ALPHAS)
+    expected = [refit(kernel, Y, alpha, np.ones(20), intercept) for alpha in ALPHAS]
+    np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_inside_a_space_equals_refits_there(intercept):
+    X, Y = make(30, 20, 4)
+    basis = np.linalg.qr(np.random.default_rng(2).standard_normal((20, 6)))[0]
+    image = X @ basis
+    centered = image - image.mean(axis=0) * intercept
+    found = [
+        RidgeSpectrum.of_rows(image, intercept=intercept),
+        RidgeSpectrum.of_gram(centered.T @ centered, centered, intercept=intercept),
+    ]
+    expected = [refit(image @ image.T, Y, alpha, np.ones(30), intercept) for alpha in ALPHAS]
+    for spectrum in found:
+        curve = leave_one_out(spectrum, Y, alphas=ALPHAS)
+        np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("k", [3, 12])
+def test_a_sample_of_rows_estimates_the_error_of_the_model_of_all_rows(k):
+    X, Y = make(40, 6, k)
+    X = X - X.mean(axis=0)
+    gram = X.T @ X
+    whole = RidgeSpectrum.of_gram(gram, X, intercept=True)
+    parts = []
+    for rows in (np.arange(0, 15), np.arange(15, 40)):
+        spectrum = RidgeSpectrum.of_gram(gram, X[rows], intercept=True, n_rows=40)
+        coordinates = whole.left.T @ Y
+        parts.append(
+            leave_one_out(
+                spectrum, Y[rows], alphas=ALPHAS, coordinates=coordinates, means=Y.mean(axis=0)
+            ).errors
+        )
+    joined = (15 * parts[0] + 25 * parts[1]) / 40
+    np.testing.assert_allclose(joined, leave_one_out(whole, Y, alphas=ALPHAS).errors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_generalized_cross_validation_is_its_formula(shape, intercept):
+    X, Y = make(*shape)
+    n, d = X.shape
+    Xc, Yc = (A - A.mean(axis=0) * intercept for A in (X, Y))
+    curve = generalized_cross_validation(
+        Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=n, intercept=intercept, alphas=ALPHAS
+    )
+    expected = []
+    for alpha in ALPHAS:
+        hat = Xc @ np.linalg.solve(Xc.T @ Xc + alpha * np.eye(d), Xc.T)
+        residual = np.square(Yc - hat @ Yc).sum()
+        expected.append(n * residual / (n - intercept - np.trace(hat)) ** 2)
+    np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_criteria_choose_alike_with_many_rows(seed):
+    X, Y = make(400, 30, 5, seed)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    exact = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    mean = generalized_cross_validation(Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=400)
+    assert abs(np.log(exact.alpha / mean.alpha)) < 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_choice_is_the_minimum(seed):
+    X, Y = make(60, 80, 4, seed)
+    spectrum = RidgeSpectrum.of_rows(X)
+    curve = leave_one_out(spectrum, Y)
+    fine = leave_one_out(spectrum, Y, alphas=np.geomspace(curve.alphas[0], curve.alphas[-1], 2000))
+    assert curve.error <= curve.errors.min()
+    assert curve.error <= fine.errors.min() * (1 + 1e-4)
+    assert not curve.at_edge
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e5])
+def test_the_choice_follows_the_unit_of_the_data(factor):
+    X, Y = make(50, 20, 3)
+    one, other = (leave_one_out(RidgeSpectrum.of_rows(A), Y) for A in (X, factor * X))
+    assert other.alpha == pytest.approx(factor**2 * one.alpha, rel=1e-6)
+
+
+def test_columns_in_very_different_units():
+    X, Y = make(80, 12, 3)
+    scaled = X * np.concatenate([[1e7, 1e5], np.ones(10)])
+    curve = leave_one_out(RidgeSpectrum.of_rows(scaled), Y)
+    # The two large columns are as good as unpenalised; the others need what they needed.
+    even = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    assert curve.alphas[0] < even.alpha / 100
+    assert 0.05 < curve.alpha / even.alpha < 20
+    assert curve.error < 1.05 * even.error
+
+
+def test_float32_data_is_decomposed_in_float64():
+    X, Y = make(40, 15, 3)
+    narrow = X.astype(np.float32)
+    spectrum = RidgeSpectrum.of_rows(narrow)
+    assert spectrum.left.dtype == np.float64
+    wide = leave_one_out(RidgeSpectrum.of_rows(narrow.astype(np.float64)), Y)
+    assert leave_one_out(spectrum, Y.astype(np.float32)).alpha == pytest.approx(
+        wide.alpha, rel=1e-6
+    )
+
+
+def test_labels_that_are_noise_get_a_strong_penalty():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((100, 50)), rng.standard_normal((100, 20))
+    curve = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    assert curve.alpha > 5 * RidgeSpectrum.of_rows(X).squares[0]
+
+
+def test_exact_labels_get_a_weak_penalty():
+    X, _ = make(100, 10, 1)
+    Y = X @ np.random.default_rng(3).standard_normal((10, 2))
+    assert leave_one_out(RidgeSpectrum.of_rows(X), Y).alpha < 1e-4
+
+
+def test_constant_labels_get_the_strongest_penalty():
+    X, _ = make(30, 5, 1)
+    curve = leave_one_out(RidgeSpectrum.of_rows(X), np.ones((30, 2)))
+    assert curve.alpha == curve.alphas[-1]
+
+
+def test_equal_rows_have_no_direction():
+    spectrum = RidgeSpectrum.of_rows(np.ones((6, 3)))
+    assert spectrum.squares.size == 0
+    Y = np.eye(6)[:, :2]
+    # Only the mean is fitted: n / (n - 1) times the deviation from it.
+    expected = np.square((Y - Y.mean(axis=0)) * 6 / 5).sum() / 6
+    assert leave_one_out(spectrum, Y).error == pytest.approx(expected)
+
+
+def test_inputs_stay_as_they_are():
+    X, Y = make(20, 5, 3)
+    given = X.copy(), Y.copy()
+    leave_one_out(RidgeSpectrum.of_rows(X, weights=np.arange(1.0, 21)), Y)
+    np.testing.assert_array_equal(X, given[0])
+    np.testing.assert_array_equal(Y, given[1])
+
+
+def test_the_grid_surrounds_the_spectrum():
+    squares = np.geomspace(1e4, 1, 40)
+    grid = alpha_grid(squares)
+    assert grid[0] < squares[-1] / 100
+    assert grid[-1] > 5 * squares[0]
+    assert grid.size >= 25
+    assert alpha_grid(squares, count=7).size == 7
