@@ -194,6 +194,14 @@ def test_float32_data_is_decomposed_in_float64():
     )
 
 
+def test_rounding_of_a_float32_kernel_is_not_a_direction():
+    X, _ = make(200, 8, 1)
+    narrow = X.astype(np.float32)
+    gram = narrow @ narrow.T
+    assert RidgeSpectrum.of_kernel(gram).squares.size == 8
+    assert RidgeSpectrum.of_gram(gram, np.eye(200)).squares.size == 8
+
+
 def test_labels_that_are_noise_get_a_strong_penalty():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((100, 50)), rng.standard_normal((100, 20))

@@ -139,10 +139,9 @@ class RidgeSpectrum:
         n_rows : int or None, default=None
             How many rows there are in all; None means those of ``image``.
         """
-        values, axes = np.linalg.eigh((gram + gram.T) / 2)
+        values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
         values, axes = values[::-1], axes[:, ::-1]
-        # Eigenvalues of a Gram matrix are squares: half of the digits are gone.
-        rank = _rank(values, 100 * np.finfo(np.float64).eps * gram.shape[0])
+        rank = _rank(values, _gram_tolerance(gram))
         left = (host(image) @ axes[:, :rank]) / np.sqrt(values[:rank])
         leverage = 1.0 / (n_rows or left.shape[0]) if intercept else 0.0
         return cls(values[:rank], left, np.full(left.shape[0], leverage), None, intercept)
@@ -172,7 +171,7 @@ class RidgeSpectrum:
             values = roots[:, None] * values * roots
         squares, axes = np.linalg.eigh(values)
         squares, axes = squares[::-1], axes[:, ::-1]
-        rank = _rank(squares, 100 * np.finfo(np.float64).eps * values.shape[0])
+        rank = _rank(squares, _gram_tolerance(kernel))
         return cls(squares[:rank], axes[:, :rank], free, roots, intercept)
 
 
@@ -309,8 +308,8 @@ def generalized_cross_validation(
        ridge parameter. Technometrics 21(2), 1979.
     """
     # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
-    values, axes = np.linalg.eigh((gram + gram.T) / 2)
-    rank = _rank(values[::-1], 100 * np.finfo(np.float64).eps * gram.shape[0])
+    values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
+    rank = _rank(values[::-1], _gram_tolerance(gram))
     rank = min(rank, rows - intercept)
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
     explained = np.square(axes.T @ cross).sum(axis=1) / values
@@ -338,6 +337,12 @@ def _rank(falling: Array, tolerance: float) -> int:
     if falling.size == 0 or falling[0] <= 0:
         return 0
     return int((falling > tolerance * falling[0]).sum())
+
+
+def _gram_tolerance(gram: Array) -> float:
+    """Return the rounding of a Gram matrix relative to its largest eigenvalue, by its width."""
+    width = gram.dtype if gram.dtype in (np.float32, np.float64) else np.float64
+    return 10 * float(np.finfo(width).eps) * float(np.sqrt(gram.shape[0]))
 
 
 def _squares_of_few(
