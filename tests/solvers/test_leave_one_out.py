@@ -7,9 +7,11 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from labelspan.operators import as_operator
 from labelspan.solvers.leave_one_out import (
     RidgeSpectrum,
     alpha_grid,
+    choose_alpha,
     generalized_cross_validation,
     leave_one_out,
 )
@@ -245,3 +247,37 @@ def test_the_grid_surrounds_the_spectrum():
     assert grid[-1] > 5 * squares[0]
     assert grid.size >= 25
     assert alpha_grid(squares, count=7).size == 7
+
+
+@pytest.mark.parametrize("shape", [(60, 20, 4), (60, 20, 30), (20, 60, 4)])
+@pytest.mark.parametrize("side", [10, 30, 100])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_choice_is_exact_while_one_side_is_small(shape, side, intercept):
+    X, Y = make(*shape)
+    curve = choose_alpha(as_operator(X), Y, intercept=intercept, side=side)
+    exact = leave_one_out(RidgeSpectrum.of_rows(X, intercept=intercept), Y)
+    if side >= min(shape[:2]):
+        assert curve.alpha == pytest.approx(exact.alpha, rel=1e-3)
+        assert curve.error == pytest.approx(exact.error, rel=1e-6)
+    else:
+        assert curve.error != pytest.approx(exact.error, rel=1e-6)
+
+
+@pytest.mark.parametrize("width", [20, 500])
+def test_the_choice_takes_sparse_features_and_labels(width):
+    X, Y = make(80, width, 6)
+    dense = choose_alpha(as_operator(X), Y, intercept=True, side=40)
+    thin = choose_alpha(
+        as_operator(sparse.csr_array(X)), sparse.csr_array(Y), intercept=True, side=40
+    )
+    assert thin.alpha == pytest.approx(dense.alpha, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sample_of_rows_chooses_nearly_the_same_penalty(seed):
+    X, Y = make(240, 300, 10, seed)
+    exact = choose_alpha(as_operator(X), Y, intercept=True)
+    sampled = choose_alpha(as_operator(X), Y, intercept=True, side=120)
+    regret = leave_one_out(RidgeSpectrum.of_rows(X), Y, alphas=np.array([sampled.alpha])).error
+    assert sampled.alpha != exact.alpha
+    assert regret < 1.05 * exact.error
