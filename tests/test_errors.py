@@ -37,10 +37,16 @@ PARAMETERS = [
     (HSL(laplacian="random"), "laplacian must be one of 'clique', 'star', 'zhou', but 'random'"),
     (HSL(edge_weight=[1.0]), "edge_weight must hold one positive number for each of the 4 labels"),
     (MLSI(form="inverse", beta=1), "form='inverse' needs beta below 1.*use form='ridge'"),
-    (LSI(13), "LSI: n_components=13 is too large; at most 12 .* X has 60 rows and 12 columns"),
-    (MLSI(13), "MLSI: n_components=13 is too large; at most 12"),
-    (MLSI(5, beta=1.0), "at most 4 can be had, for with beta=1 only the 4 directions"),
-    (OPLS(5), "OPLS: n_components=5 is too large; at most 4 .* labels span 4 directions"),
+    (
+        LSI(13),
+        "LSI: n_components=13 .* the maximum is 12, because X has 60 rows and 12",
+    ),
+    (MLSI(13), "MLSI: n_components=13 is too large; the maximum is 12"),
+    (MLSI(5, beta=1.0), "the maximum is 4, because with beta=1 only the 4 directions"),
+    (
+        OPLS(5),
+        "n_components=5 is too large; the maximum is 4, because the labels span 4",
+    ),
 ]
 
 
@@ -98,18 +104,18 @@ def test_labels_that_say_nothing(kind):
         kind().fit(X, np.full(60, 7))
     constant = np.zeros((60, 2))
     constant[:, 0] = 1
-    with pytest.raises(InvalidInput, match="no direction to find, for the labels span 0"):
+    with pytest.raises(InvalidInput, match="no direction to find, because the labels span 0"):
         kind().fit(X, constant)
     few = np.full(60, -1)
     few[4] = 2
-    with pytest.raises(InvalidLabels, match="one row alone"):
+    with pytest.raises(InvalidLabels, match="only one row"):
         kind().fit(X, few)
     with pytest.raises(InvalidInput, match="says nothing about y"):
         kind().fit(np.ones((60, 3)), np.arange(60) % 3)
 
 
 def test_kinds_of_labels():
-    with pytest.raises(InvalidLabels, match="LDA takes one label a row, but y has rows with"):
+    with pytest.raises(InvalidLabels, match="LDA takes one label per row, but y has rows with"):
         LDA().fit(X, Y)
     for kind in (LDA, HSL):
         with pytest.raises(InvalidLabels, match="continuous targets; use OPLS, CCA or MLSI"):
@@ -119,7 +125,7 @@ def test_kinds_of_labels():
     with pytest.raises(InvalidParameter, match=r"directions have an eigenvalue above zero"):
         OPLS(3).fit(np.repeat(X[:, :1], 5, axis=1), Y)
     fitted = CCA().fit(X, np.arange(60) % 3)
-    with pytest.raises(InvalidLabels, match="classes that were not there in fit"):
+    with pytest.raises(InvalidLabels, match="classes that fit did not have"):
         fitted.transform_labels([0, 5])
     with pytest.raises(InvalidLabels, match="y must have 4 columns as in fit, but has 3"):
         CCA().fit(X, Y).transform_labels(Y[:, :3])
@@ -165,7 +171,7 @@ def test_the_tree_in_the_docstring_is_the_tree():
 def test_an_operator_is_held_against_the_same_rules():
     with pytest.raises(InvalidInput, match=r"LSI: X has 1 row\(s\); at least 2 are needed"):
         LSI(1).fit(as_operator(X[:1]))
-    with pytest.raises(InvalidInput, match="LSI: X has 11 features, but 12 were learned from"):
+    with pytest.raises(InvalidInput, match="LSI: X has 11 features, but fit had 12"):
         LSI(2).fit(as_operator(X)).transform(as_operator(X[:, :11]))
     with pytest.raises(InvalidInput, match="LSI: X contains NaN or infinity"):
         LSI(1).fit(as_operator(np.where(X.max() == X, np.nan, X)))
@@ -176,7 +182,7 @@ def test_an_operator_is_held_against_the_same_rules():
 def test_dle_needs_two_labelled_rows():
     one = np.full(Y.shape, np.nan)
     one[0] = 1.0
-    with pytest.raises(InvalidLabels, match="y has labels for one row alone; label at least two"):
+    with pytest.raises(InvalidLabels, match="y has labels for only one row; label at least two"):
         DLE().fit(X, one)
 
 

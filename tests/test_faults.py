@@ -161,7 +161,9 @@ def test_a_bad_number_in_block_900_of_a_stream(model, bad):
     for number in range(1000):
         if number == 899:
             held = model.transform(X[0])
-            with pytest.raises(InvalidInput, match="batch 900 is not taken, and the batches") as e:
+            with pytest.raises(
+                InvalidInput, match="batch 900 is not taken, and earlier batches"
+            ) as e:
                 model.partial_fit(X[number], Y[number])
             assert "\n" not in str(e.value)
             np.testing.assert_array_equal(model.transform(X[0]), held)
@@ -201,7 +203,7 @@ def test_a_class_that_was_not_named():
     X, y = features("tall", 2), classes(60, 2)
     model = LDA(2, alpha=1.0).partial_fit(X[:40], y[:40] % 3)
     before = model.transform(X)
-    with pytest.raises(InvalidLabels, match=r"batch 2 is not taken.*had not: .9.; give"):
+    with pytest.raises(InvalidLabels, match=r"batch 2 is not taken.*did not have: .9.; give"):
         model.partial_fit(X[40:], np.full(20, 9))
     np.testing.assert_array_equal(model.transform(X), before)
 

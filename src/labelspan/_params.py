@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from .errors import InvalidParameter
 
-__all__ = ["Boolean", "Choice", "Constraint", "Either", "Integer", "Null", "Real", "check_params"]
+__all__ = ["Boolean", "Constraint", "Either", "Integer", "Null", "OneOf", "Real", "check_params"]
 
 
 class Constraint(Protocol):
@@ -20,7 +20,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Null:
-    """Accepts None alone."""
+    """Accept only None."""
 
     def accepts(self, value: Any) -> bool:
         return value is None
@@ -31,7 +31,7 @@ class Null:
 
 @dataclass(frozen=True)
 class Boolean:
-    """Accepts True and False."""
+    """Accept True and False."""
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, bool)
@@ -41,8 +41,8 @@ class Boolean:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Accepts one of a few strings."""
+class OneOf:
+    """Accept one of a few strings."""
 
     options: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Integer:
-    """Accepts a whole number, ``low`` or more."""
+    """Accept a whole number, ``low`` or more."""
 
     low: int
 
@@ -69,7 +69,7 @@ class Integer:
 
 @dataclass(frozen=True)
 class Real:
-    """Accepts a finite number from ``low`` to ``high``, both included."""
+    """Accept a finite number from ``low`` to ``high``, both included."""
 
     low: float
     high: float = float("inf")
@@ -86,7 +86,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Either:
-    """Accepts what any of its parts accepts."""
+    """Accept what any of its parts accepts."""
 
     parts: tuple[Constraint, ...]
 

@@ -3,7 +3,14 @@
 import numpy as np
 from scipy import linalg, sparse
 
-from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
+from labelspan.labels import (
+    cca_factor,
+    hsl_factor,
+    lda_factor,
+    opls_factor,
+    read_labels,
+    stack_weights,
+)
 from labelspan.operators import Operator, as_operator
 
 SHAPES = {"wide": (18, 30, None), "tall": (60, 12, None), "low-rank": (40, 25, 7)}
@@ -91,3 +98,9 @@ def angle(A, B):
     """The sine of the largest principal angle between two column spaces."""
     assert A.shape == B.shape
     return float(np.sin(linalg.subspace_angles(A, B)).max())
+
+
+def stack_factor(labels, *, features_square, **options):
+    """MLSI's factor for given labels."""
+    squares = {"x_square": features_square, "y_square": float(np.square(labels).sum())}
+    return stack_weights(**squares, **options).factor(labels)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelspan import DLE, LDA, LPP, LSI, DLEClassifier
 from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
-from labelspan.estimators import coordinates
+from labelspan.estimators import _graph_methods
 from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
 from labelspan.labels import class_scatter
 from labelspan.operators import Dense, as_operator
@@ -246,7 +246,7 @@ def test_refusals(monkeypatch):
         DLE(projection="u").fit(X, y)
     with pytest.raises(InvalidParameter, match=r"label_weight must be one of 'auto', or a number"):
         DLE(label_weight=-1).fit(X, y)
-    with pytest.raises(InvalidParameter, match=r"n_components=4 is too large; at most 3"):
+    with pytest.raises(InvalidParameter, match=r"n_components=4 is too large; the maximum is 3"):
         DLE(4).fit(X, y)
     with pytest.raises(InvalidLabels, match="y has one class, 5"):
         DLE().fit(X, np.where(y == 0, 5, -1))
@@ -266,10 +266,10 @@ def test_refusals(monkeypatch):
         LPP(affinity="labels").fit(X)
     with pytest.raises(InvalidLabels, match="y holds continuous targets"):
         LPP(affinity="labels").fit(X, np.linspace(0, 1, 20))
-    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 2)
-    with pytest.raises(InvalidInput, match=r"reduce X first, say make_pipeline\(LSI\(500\), DLE"):
+    monkeypatch.setattr(_graph_methods, "DIRECT_LIMIT", 2)
+    with pytest.raises(InvalidInput, match=r"first, for example make_pipeline\(LSI\(500\), DLE"):
         DLE().fit(X, y)
-    monkeypatch.setattr(coordinates, "DIRECT_LIMIT", 4096)
+    monkeypatch.setattr(_graph_methods, "DIRECT_LIMIT", 4096)
     with pytest.raises(InvalidInput, match="all rows of X are equal"):
         LPP().fit(np.ones((3, 9)), graph=np.ones((3, 3)))
 

@@ -107,7 +107,7 @@ def test_equal_rows_under_a_kernel_are_refused(model):
 def test_features_without_a_direction_are_refused_by_every_solver(solver, center):
     """The iterations ended in an IndexError."""
     X = np.full((6, 3), 0.1) if center else np.zeros((6, 3))
-    message = "all rows of X are equal" if center else "X holds nothing but zeros"
+    message = "all rows of X are equal" if center else "X holds only zeros"
     with pytest.raises(InvalidInput, match=f"MLSI: {message}"):
         MLSI(1, solver=solver, center=center).fit(X, np.arange(6) % 2)
     if solver != "two-stage":
@@ -164,14 +164,14 @@ def test_dle_refuses_classes_with_one_mean():
     """Both labels are on the same rows: what was between them was rounding, and a component."""
     X = np.array([[2.0], [3.0], [-4.0], [3.0], [0.0]])
     Y = np.array([[1, 1], [1, 1], [1, 1], [0, 0], [1, 1]])
-    with pytest.raises(InvalidInput, match="all classes have one mean"):
+    with pytest.raises(InvalidInput, match="all classes have the same mean"):
         DLE(n_neighbors=3).fit(X, Y)
 
 
 def test_dle_refuses_a_graph_that_joins_equal_rows_alone():
     """Groups of equal rows so far apart that X'LX is less than its own rounding."""
     X = np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]])
-    with pytest.raises(InvalidInput, match="the graph joins no two rows that differ"):
+    with pytest.raises(InvalidInput, match="the graph connects no two rows that differ"):
         DLE(alpha=0.5, affinity="rbf").fit(X, np.array([0, 1, 1, 0, 0]))
 
 

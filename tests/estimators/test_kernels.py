@@ -186,7 +186,7 @@ def test_refusals(monkeypatch):
         MLSI(kernel="gauss").fit(X, Y)
     with pytest.raises(InvalidParameter, match="label_kernel must be one of"):
         MLSI(label_kernel="precomputed").fit(X, Y)
-    with pytest.raises(Mismatch, match=r"penalty='l1'.*kernel='rbf' has none"):
+    with pytest.raises(Mismatch, match=r"penalty='l1'.*kernel='rbf' does not have"):
         CCA(penalty="l1", alpha=1.0, kernel="rbf").fit(X, Y)
     with pytest.raises(InvalidInput, match="no eigenvalue of the kernel matrix is above zero"):
         MLSI(kernel=lambda a, b: 0.0, landmarks=20).fit(X, Y)

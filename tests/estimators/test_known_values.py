@@ -169,7 +169,7 @@ def test_cca_does_not_depend_on_standardizing(X, Y):
 def test_too_many_components_are_refused_with_the_number():
     """test_pls.py, test_n_components_upper_bounds."""
     rng = np.random.RandomState(0)
-    with pytest.raises(InvalidParameter, match="n_components=10 is too large; at most 3"):
+    with pytest.raises(InvalidParameter, match="n_components=10 is too large; the maximum is 3"):
         CCA(10).fit(rng.randn(10, 5), rng.randn(10, 3))
 
 

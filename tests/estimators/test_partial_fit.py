@@ -164,7 +164,7 @@ def test_parameters_that_need_all_rows(model, message):
 def test_refusals_in_a_stream(monkeypatch):
     X, Y, y = features("tall", 0), indicator(60, 0), classes(60, 0)
     model = LDA(alpha=1.0).partial_fit(X[:20], np.minimum(y[:20], 2))
-    with pytest.raises(InvalidLabels, match=r"classes that earlier batches had not: \[3\]; give"):
+    with pytest.raises(InvalidLabels, match=r"that earlier batches did not have: \[3\]; give"):
         model.partial_fit(X[20:], y[20:])
     assert model.transform(X).shape == (60, 2)  # and nothing was lost
     with pytest.raises(InvalidLabels, match="y must have 4 columns as in the first batch"):
@@ -177,7 +177,7 @@ def test_refusals_in_a_stream(monkeypatch):
     some[3, 1] = np.nan
     with pytest.raises(InvalidLabels, match="single unknown entries; use fit"):
         OPLS().partial_fit(X, some)
-    with pytest.raises(InvalidLabels, match="LDA takes one label a row"):
+    with pytest.raises(InvalidLabels, match="LDA takes one label per row"):
         LDA().partial_fit(X, Y)
     with pytest.raises(ValueError, match="X has 5 features, but OPLS is expecting 12"):
         OPLS().partial_fit(X, Y).partial_fit(X[:, :5], Y)
@@ -191,10 +191,10 @@ def test_refusals_in_a_stream(monkeypatch):
         LDA().partial_fit(X, y).merge(LDA().partial_fit(X, y + 1))
     with pytest.raises(InvalidInput, match="merge needs the same features"):
         LSI().partial_fit(X).merge(LSI().partial_fit(X[:, :5]))
-    from labelspan.estimators import streaming
+    from labelspan.estimators import _partial_fit
 
-    assert streaming.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
-    monkeypatch.setattr(streaming, "DIRECT_LIMIT", 10)
+    assert _partial_fit.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
+    monkeypatch.setattr(_partial_fit, "DIRECT_LIMIT", 10)
     with pytest.raises(InvalidInput, match="12 x 12 array, above the limit of 10 columns"):
         OPLS().partial_fit(X, Y)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _support.support import stack_factor
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelspan.errors import InvalidLabels, InvalidParameter
@@ -14,7 +15,6 @@ from labelspan.labels import (
     lda_factor,
     opls_factor,
     read_labels,
-    stack_factor,
 )
 
 SEEDS = range(4)

@@ -176,7 +176,7 @@ def test_streams(model):
 def test_refusals():
     X, Y = torch.as_tensor(features("tall", 8)), indicator(60, 8)
     model = MLSI(2).fit(X, Y)
-    with pytest.raises(InvalidInput, match="X has 5 features, but 12 were learned from"):
+    with pytest.raises(InvalidInput, match="X has 5 features, but fit had 12"):
         model.transform(X[:, :5])
     with pytest.raises(InvalidInput, match="NaN or infinity"):
         MLSI(2).fit(torch.full((5, 3), float("nan")), Y[:5])

@@ -10,13 +10,14 @@ from _support.support import (
     features,
     operators,
     scattered,
+    stack_factor,
     thin_factor,
 )
 from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from labelspan.errors import Mismatch
-from labelspan.labels import Factor, Regression, block_rank, stack_factor
+from labelspan.labels import Factor, Regression, block_rank
 from labelspan.operators import as_operator
 from labelspan.solvers import (
     L1,

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..estimators.reading import Ends, Entry
+from ..estimators._ends import Ends, Entry
 from .style import COLOURS, FONT, check_fitted, check_names, shorten
 
 __all__ = ["LoadingsDisplay"]

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import Array
+from ..estimators._labelled import LabelledEmbedding
 from ..estimators.path import LoadingsPath, TargetPath, loadings_path
-from ..estimators.thin import ThinEstimator
 from .style import make_axes
 
 __all__ = ["LoadingsPathDisplay"]
@@ -62,7 +62,7 @@ class LoadingsPathDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: ThinEstimator, X: Any, y: Any, *, target: int = 0, **plot: Any
+        cls, estimator: LabelledEmbedding, X: Any, y: Any, *, target: int = 0, **plot: Any
     ) -> Self:
         """Compute the path of an estimator, and draw one target of it.
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Labels, cca_factor, read_labels, whitening
-from ..operators import Operator
-from .thin import ThinEstimator
+from ._base import Features, learned
+from ._labelled import LabelledEmbedding
 
 __all__ = ["CCA"]
 
 
-class CCA(ThinEstimator):
+class CCA(LabelledEmbedding):
     """Canonical correlation analysis of features and labels (sun2009, Eq. 3).
 
     Solves ``X'Y (Y'Y)^+ Y'X w = lambda (X'X + alpha I) w`` for centred X and Y. Each
@@ -86,39 +86,42 @@ class CCA(ThinEstimator):
     array([0.796, 0.201, 0.073])
     """
 
+    correlations_: Array = learned()
+    label_weights_: Array = learned()
+
     def _make_factor(self, labels: Labels) -> Array:
-        return cca_factor(labels, center=self.center)
+        return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return whitening(square)
 
-    def _set_loadings(
+    def _publish_labels(
         self,
-        images: Array,
-        square: Array,
+        features: Features,
+        names: Array,
+        loadings: Array,
         means: Array,
-        dtype: Any,
-        home: Operator | None = None,
+        square: Array | None = None,
     ) -> None:
-        super()._set_loadings(images, square, means, dtype, home)
-        # One count a component, as scikit-learn's CCA has it.
+        super()._publish_labels(features, names, loadings, means)
+        # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
-        # H H' is the projection on the labels' columns, so that their side of a pair is
-        # the regression of the features' side on the labels, at unit length.
-        root = whitening(square)
+        # H H' projects on the columns of Y, so the label side of a pair is the regression of
+        # the feature side on the labels, at unit length.
+        root = whitening(cast(Array, square))
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
-        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(dtype)
+        self.label_weights_ = (root @ (root.T @ loadings.T) / scale).astype(features.dtype)
 
     def transform(self, X: Any, y: Any = None) -> Array:
-        """Map rows to the features' side of the pairs.
+        """Map rows to the feature side of the pairs.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
         y : ignored
-            It stands here for code written for scikit-learn's CCA, which takes both sides
-            at once; the labels' side is :meth:`transform_labels`.
+            Accepted for compatibility with scikit-learn's CCA, which takes both sides
+            at once; the label side is :meth:`transform_labels`.
 
         Returns
         -------
@@ -128,7 +131,7 @@ class CCA(ThinEstimator):
         return super().transform(X)
 
     def transform_labels(self, y: Any) -> Array:
-        """Map labels to the space where features meet them.
+        """Map labels to the label side of the pairs.
 
         Parameters
         ----------
@@ -140,27 +143,27 @@ class CCA(ThinEstimator):
         Z : array of shape (n, m)
             Its columns correlate with those of :meth:`transform` by ``correlations_``.
         """
-        self._ready()
+        fitted = self._fitted()
+        names = fitted.classes_
         rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
         labels = read_labels(y, rows, type(self).__name__)
-        values = np.zeros((rows, self.classes_.size))
+        values = np.zeros((rows, names.size))
         unknown = np.zeros(values.shape, dtype=bool)
         if labels.kind == "classes":
-            found = np.isin(labels.names, self.classes_)
+            found = np.isin(labels.names, names)
             if not found.all():
                 raise InvalidLabels(
-                    f"CCA: y has classes that were not there in fit: {labels.names[~found]}."
+                    f"CCA: y has classes that fit did not have: {labels.names[~found]}."
                 )
-            place = np.searchsorted(self.classes_, labels.names)
-            values[:, place] = labels.values
+            values[:, np.searchsorted(names, labels.names)] = labels.values
             unknown[:] = ~labels.labelled[:, None]
         else:
-            if labels.values.shape[1] != self.classes_.size:
+            if labels.values.shape[1] != names.size:
                 raise InvalidLabels(
-                    f"CCA: y must have {self.classes_.size} columns as in fit, "
+                    f"CCA: y must have {names.size} columns as in fit, "
                     f"but has {labels.values.shape[1]}."
                 )
             values = labels.values
             unknown = np.zeros_like(unknown) if labels.unknown is None else labels.unknown
-        centered = np.where(unknown, 0.0, values - self.label_means_)
-        return np.asarray(centered @ self.label_weights_)
+        centered = np.where(unknown, 0.0, values - fitted.label_means_)
+        return np.asarray(centered @ fitted.label_weights_)

@@ -7,29 +7,26 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from .._params import Choice, Constraint, Either, Real
+from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels
 from ..graph import Laplacian, combine, label_graph, metric_form
 from ..graph.neighbors import nearest_row
 from ..labels import RANK_TOLERANCE, Kind, Labels, class_scatter
-from ..operators import Operator
+from ..operators import Operator, as_operator
 from ..solvers.small_dense import inverse_root
-from .coordinates import Coordinates
-from .graphs import GraphSpace
-from .overflow import refuse_overflow
-from .scoring import LabelScores
-from .space import Limit
-from .whole import whole
+from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overflow
+from ._graph_methods import GRAPH_OPTIONS, Coordinates, coordinates, graph_over_rows
+from ._labelled import LabelledEmbedding
 
-__all__ = ["DLE"]
+__all__ = ["DLE", "embed", "why_no_batches"]
 
-# S_w and A are differences, and so are the classes' means: below so many roundings of what they
-# are taken from they are nothing.
+# S_w, A and the differences of class means are rounding below this many roundings of what they
+# are computed from.
 _ROUNDINGS = 64
 
 
-class DLE(LabelScores, GraphSpace):
+class DLE(LabelledEmbedding):
     """Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
 
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
@@ -101,11 +98,14 @@ class DLE(LabelScores, GraphSpace):
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **GraphSpace._constraints,
-        "label_weight": Either((Choice(("auto",)), Real(0.0))),
-        "projection": Choice(("printed", "whitened")),
+        **GRAPH_OPTIONS,
+        "label_weight": Either((OneOf(("auto",)), Real(0.0))),
+        "projection": OneOf(("printed", "whitened")),
     }
-    # Differences alone enter: taking off the mean moves the space, and changes nothing in it.
+    # Rows are compared with each other and selected by number.
+    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
+    _takes_operators: ClassVar[bool] = False
+    # Only differences of rows are used: centring moves the space and does not change it.
     center = True
 
     label_weight_: float
@@ -130,8 +130,8 @@ class DLE(LabelScores, GraphSpace):
         self.label_weight = label_weight
         self.projection = projection
 
-    @whole
-    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
         """Learn the space from features, labels and a graph.
 
         Parameters
@@ -149,95 +149,109 @@ class DLE(LabelScores, GraphSpace):
         -------
         self
         """
-        self._learn(X, y, graph)
+        embed(self, X, y, graph)
         return self
 
-    @refuse_overflow
-    def _learn(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        """Fit; gives back the labels and the rows' places in the space."""
-        self._check_params()
-        data = self._validate(X, reset=True, least=2)
-        labels = self._read_labels(y, data.shape[0])
-        self._refuse_few(labels)
-        coordinates, means = self._coordinates(data)
-        weights, beta = self._with_labels(self._graph(data, graph), data, labels)
-        directions, eigenvalues = self._directions(coordinates, labels, weights)
-        self.graph_, self.label_weight_ = weights, beta
-        components = coordinates.to_features(directions)
-        signs = self._set_map(components, means, eigenvalues, data.dtype)
-        self.classes_ = labels.names
-        latent = coordinates.rows.matmat(directions) * signs
-        self._set_scores(latent, labels, data.dtype)
-        return labels, latent
-
-    def _directions(
-        self, coordinates: Coordinates, labels: Labels, graph: Operator
-    ) -> tuple[Array, Array]:
-        rows = coordinates.rows
-        labelled = np.flatnonzero(labels.labelled)
-        known, values = rows.rows(labelled), labels.values[labelled]
-        scatter = class_scatter(known, values)
-        laplacian = Laplacian(graph)
-        rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
-        joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
-        smooth = inverse_root(metric_form(rows, laplacian), floor=rounding * joined)
-        summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
-        tight = inverse_root(scatter.within, self.alpha, rounding * summed)
-        apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
-        # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
-        left, lengths, _ = np.linalg.svd(
-            smooth @ (tight @ (scatter.between * apart)), full_matrices=False
-        )
-        useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
-        count = self._count(_limit(useful, labels))
-        directions = left[:, :count]
-        if self.projection == "whitened":
-            directions = tight @ (smooth @ directions)
-        return directions, lengths[:count] ** 2
-
-    def _with_labels(self, graph: Operator, data: Any, labels: Labels) -> tuple[Operator, float]:
-        """W_X + beta W_L, and beta."""
-        auto = self.label_weight == "auto"
-        if self.label_weight == 0 or (auto and labels.kind == "classes"):
-            return graph, 0.0
-        values = labels.values
-        labelled = labels.labelled
-        if not labelled.all():
-            known = np.flatnonzero(labelled)
-            values = values.copy()
-            nearest = nearest_row(data[~labelled], data[known], search="auto")
-            values[~labelled] = values[known[nearest]]
-        both = [graph, label_graph(values)]
-        joined = combine(both) if auto else combine(both, [1.0, float(self.label_weight)])
-        return joined, joined.weights[1]
-
-    def _refuse_few(self, labels: Labels) -> None:
-        owner = type(self).__name__
-        present = int((labels.values.sum(axis=0) > 0).sum())
-        if present < 2:
-            found = f"one class, {labels.names[0]}" if labels.kind == "classes" else "one label"
-            raise InvalidLabels(f"{owner}: y has {found}; at least two are needed.")
-        if int(labels.labelled.sum()) < 2:
-            raise InvalidLabels(f"{owner}: y has labels for one row alone; label at least two.")
-
-    def _set_scores(self, latent: Array, labels: Labels, dtype: Any) -> None:
-        """The labels regressed on the space, over the labelled rows."""
-        labelled = np.flatnonzero(labels.labelled)
-        known = labels.rows(labelled)
-        values, means = self._label_values(known)
-        here = latent[labelled].astype(np.float64)
-        center = here.mean(axis=0)
-        loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values
-        self._set_label_map(loadings, means - center @ loadings, dtype)
+    def _why_no_stream(self) -> str | None:
+        return why_no_batches(self)
 
 
-def _limit(useful: int, labels: Labels) -> Limit:
+def why_no_batches(model: Any) -> str:
+    """Say why there is no ``partial_fit``."""
+    return (
+        f"{type(model).__name__}: partial_fit is not available, because the graph needs all "
+        "rows at once; use fit."
+    )
+
+
+@refuse_overflow
+def embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
+    """Fit; return the labels and the positions of the rows in the space."""
+    model._check_params()
+    data = model._validate(X, reset=True, least=2)
+    refuse_large_squares(as_operator(data))
+    labels = model._read_labels(y, data.shape[0])
+    _refuse_few(model, labels)
+    place, means = coordinates(type(model).__name__, data)
+    weights, beta = _with_labels(model, graph_over_rows(model, data, graph), data, labels)  # W
+    directions, eigenvalues = _directions(model, place, labels, weights)  # U, lambda
+    features = Features(None, data.dtype)
+    signs = model._publish(features, place.to_features(directions), means, eigenvalues)
+    model.graph_, model.label_weight_ = weights, beta
+    latent = place.rows.matmat(directions) * signs
+    loadings, label_means = _regress_labels(model, latent, labels)
+    model._publish_labels(features, labels.names, loadings, label_means)
+    return labels, latent
+
+
+def _directions(
+    model: Any, place: Coordinates, labels: Labels, graph: Operator
+) -> tuple[Array, Array]:
+    rows = place.rows
+    labelled = np.flatnonzero(labels.labelled)
+    known, values = rows.rows(labelled), labels.values[labelled]
+    scatter = class_scatter(known, values)
+    laplacian = Laplacian(graph)
+    rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
+    joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
+    smooth = inverse_root(metric_form(rows, laplacian), floor=rounding * joined)  # A^-1/2
+    summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
+    tight = inverse_root(scatter.within, model.alpha, rounding * summed)  # S_w^-1/2
+    apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
+    # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
+    left, lengths, _ = np.linalg.svd(
+        smooth @ (tight @ (scatter.between * apart)), full_matrices=False
+    )
+    useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
+    count = model._count(useful, _limit_reason(useful, labels), default=useful)
+    directions = left[:, :count]
+    if model.projection == "whitened":
+        directions = tight @ (smooth @ directions)
+    return directions, lengths[:count] ** 2
+
+
+def _with_labels(model: Any, graph: Operator, data: Any, labels: Labels) -> tuple[Operator, float]:
+    """Return ``W_X + beta W_L``, and beta."""
+    auto = model.label_weight == "auto"
+    if model.label_weight == 0 or (auto and labels.kind == "classes"):
+        return graph, 0.0
+    values = labels.values
+    labelled = labels.labelled
+    if not labelled.all():
+        known = np.flatnonzero(labelled)
+        values = values.copy()
+        nearest = nearest_row(data[~labelled], data[known], search="auto")
+        values[~labelled] = values[known[nearest]]
+    both = [graph, label_graph(values)]
+    joined = combine(both) if auto else combine(both, [1.0, float(model.label_weight)])
+    return joined, joined.weights[1]
+
+
+def _refuse_few(model: Any, labels: Labels) -> None:
+    owner = type(model).__name__
     present = int((labels.values.sum(axis=0) > 0).sum())
+    if present < 2:
+        found = f"one class, {labels.names[0]}" if labels.kind == "classes" else "one label"
+        raise InvalidLabels(f"{owner}: y has {found}; at least two are needed.")
+    if int(labels.labelled.sum()) < 2:
+        raise InvalidLabels(f"{owner}: y has labels for only one row; label at least two.")
+
+
+def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, Array]:
+    """Regress the labels on the space, over the labelled rows."""
+    labelled = np.flatnonzero(labels.labelled)
+    values, means = model._label_values(labels.rows(labelled))
+    here = latent[labelled].astype(np.float64)
+    center = here.mean(axis=0)
+    loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values
+    return loadings, means - center @ loadings
+
+
+def _limit_reason(useful: int, labels: Labels) -> str:
     if useful == 0:
-        reason = (
-            "no class has two labelled rows that differ, all classes have one mean, or the graph "
-            "joins no two rows that differ"
+        return (
+            "no class has two labelled rows that differ, all classes have the same mean, or the "
+            "graph connects no two rows that differ"
         )
-    else:
-        reason = f"{present} labels are in use, and the labelled rows tell {useful} directions"
-    return Limit(useful, reason, default=useful)
+    present = int((labels.values.sum(axis=0) > 0).sum())
+    return f"{present} labels are in use, and the labelled rows give {useful} directions"

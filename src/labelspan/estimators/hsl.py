@@ -7,16 +7,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from .._params import Choice, Constraint
+from .._params import Constraint, OneOf
 from .._typing import Array
 from ..labels import HypergraphLaplacian, Kind, Labels, edge_weights, hsl_factor, inverse_power
 from ..solvers import Solver
-from .thin import ThinEstimator
+from ._labelled import LabelledEmbedding
 
 __all__ = ["HSL"]
 
 
-class HSL(ThinEstimator):
+class HSL(LabelledEmbedding):
     """Hypergraph spectral learning: labels as hyperedges (sun2009, Eq. 5).
 
     Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
@@ -91,9 +91,12 @@ class HSL(ThinEstimator):
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **ThinEstimator._constraints,
-        "laplacian": Choice(("clique", "star", "zhou")),
+        **LabelledEmbedding._constraints,
+        "laplacian": OneOf(("clique", "star", "zhou")),
     }
+
+    # The rows of a stream are weighted before they are summed.
+    _summed_with: ClassVar[tuple[str, ...]] = ("edge_weight",)
 
     def __init__(
         self,
@@ -145,8 +148,8 @@ class HSL(ThinEstimator):
     def _why_no_stream(self) -> str | None:
         if self.laplacian != "zhou":
             return (
-                f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, whose rows weigh by "
-                "label sizes that are known at the end alone; use laplacian='zhou', or fit."
+                f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, which weights rows by "
+                "label sizes that are known only at the end; use laplacian='zhou', or fit."
             )
         return super()._why_no_stream()
 

@@ -9,12 +9,12 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Kind, Labels, inverse_power, lda_factor
-from .thin import ThinEstimator
+from ._labelled import LabelledEmbedding
 
 __all__ = ["LDA"]
 
 
-class LDA(ThinEstimator):
+class LDA(LabelledEmbedding):
     """Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
 
     Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
@@ -83,10 +83,10 @@ class LDA(ThinEstimator):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
 
     def _make_factor(self, labels: Labels) -> Array:
-        return lda_factor(_one_a_row(labels), center=self.center)
+        return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2
 
     def _stream_block(self, labels: Labels) -> Array:
-        return _one_a_row(labels).values
+        return _single_labels(labels).values
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return np.diag(inverse_power(sums, 0.5))
@@ -97,11 +97,11 @@ class LDA(ThinEstimator):
         return tags
 
 
-def _one_a_row(labels: Labels) -> Labels:
+def _single_labels(labels: Labels) -> Labels:
     most = int(labels.values.sum(axis=1).max(initial=0))
     if most > 1:
         raise InvalidLabels(
-            f"LDA takes one label a row, but y has rows with {most}; "
-            "use CCA, OPLS or HSL for several labels a row."
+            f"LDA takes one label per row, but y has rows with {most}; "
+            "use CCA, OPLS or HSL for multi-label data."
         )
     return labels

@@ -7,21 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._params import Boolean, Choice, Constraint
+from .._params import Boolean, Constraint, OneOf
 from ..errors import InvalidLabels
 from ..graph import AFFINITIES, Laplacian, label_graph, metric_form
 from ..labels import RANK_TOLERANCE, Labels, read_labels
-from ..operators import Operator, Scaled
+from ..operators import Operator, Scaled, as_operator
 from ..solvers.small_dense import psd_basis
-from .graphs import GraphSpace
-from .overflow import refuse_overflow
-from .space import Limit
-from .whole import whole
+from ._base import BaseEmbedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
+from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows
 
 __all__ = ["LPP"]
 
 
-class LPP(GraphSpace):
+class LPP(BaseEmbedding):
     """Locality preserving projections (He and Niyogi 2003).
 
     Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in
@@ -70,10 +68,14 @@ class LPP(GraphSpace):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **GraphSpace._constraints,
+        **GRAPH_OPTIONS,
         "center": Boolean(),
-        "affinity": Choice((*AFFINITIES, "labels")),
+        "affinity": OneOf((*AFFINITIES, "labels")),
     }
+
+    # Rows are compared with each other and selected by number.
+    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
+    _takes_operators: ClassVar[bool] = False
 
     graph_: Operator
 
@@ -94,7 +96,7 @@ class LPP(GraphSpace):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
 
-    @whole
+    @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
         """Learn the space from features and a graph.
@@ -114,28 +116,29 @@ class LPP(GraphSpace):
         """
         self._check_params()
         data = self._validate(X, reset=True, least=2)
+        refuse_large_squares(as_operator(data))
         default = 100
         if graph is None and self.affinity == "labels":
             labels = _read(y, data.shape[0])
             default = max(1, labels.values.shape[1] - 1)
-            weights: Operator = label_graph(labels.values)
+            weights: Operator = label_graph(labels.values)  # the graph's W
         else:
-            weights = self._graph(data, graph)
-        coordinates, means = self._coordinates(data)
-        rows = coordinates.rows
-        laplacian = Laplacian(weights)
-        root = np.sqrt(laplacian.degrees)
-        lengths, basis = psd_basis(Scaled(rows, rows=root).gram(), RANK_TOLERANCE)
+            weights = graph_over_rows(self, data, graph)
+        place, means = coordinates(type(self).__name__, data, center=self.center)
+        rows = place.rows  # X
+        laplacian = Laplacian(weights)  # L
+        root = np.sqrt(laplacian.degrees)  # D^1/2
+        lengths, basis = psd_basis(Scaled(rows, rows=root).gram(), RANK_TOLERANCE)  # X'DX
         if self.alpha > 0:
             lengths = lengths + self.alpha
-        count = self._count(
-            Limit(lengths.size, f"X has {lengths.size} independent direction(s)", default)
-        )
+        found = f"X has {lengths.size} independent direction(s)"
+        count = self._count(lengths.size, found, default)
         white = basis / np.sqrt(lengths)
         values, vectors = np.linalg.eigh(white.T @ metric_form(rows, laplacian) @ white)
+        components = place.to_features(white @ vectors[:, :count])
+        eigenvalues = np.maximum(values[:count], 0.0)
+        self._publish(Features(None, data.dtype), components, means, eigenvalues)
         self.graph_ = weights
-        components = coordinates.to_features(white @ vectors[:, :count])
-        self._set_map(components, means, np.maximum(values[:count], 0.0), data.dtype)
         return self
 
 

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._params import Constraint
 from .._typing import Array
 from ..labels import Factor
-from ..operators import as_operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import like
 from ..operators.kernel_map import Kernel, KernelMap, symmetric_kernel
-from ..solvers import Solver, Statistics, solve_statistics
+from ..solvers import Problem, Solver, Statistics, solve_statistics
 from ..solvers.krylov import truncated_svd
-from .base import Invertible
-from .overflow import refuse_overflow
-from .space import Limit
-from .streaming import Stream, Streaming, when_streaming
-from .whole import whole
+from . import _partial_fit
+from ._base import (
+    BaseEmbedding,
+    Features,
+    all_or_nothing,
+    invert,
+    refuse_overflow,
+    squared_norm,
+)
+from ._options import SHARED, accept, solve
+from ._partial_fit import Stream, add_batch, when_streaming, why_no_stream
 
 __all__ = ["LSI"]
 
-# A kernel's leading directions are found by iteration where the rows are so many times more.
+# The leading directions of a kernel are found by iteration where rows are this many times more.
 _KERNEL_SHARE = 8
-# Of their squared eigenvalues: the directions are then right to about six digits.
+# Relative to squared eigenvalues: the directions are then right to about six digits.
 _KERNEL_TOL = 1e-12
 
 
-class LSI(Invertible, Streaming):
+class LSI(BaseEmbedding):
     """Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
     Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
@@ -87,6 +94,8 @@ class LSI(Invertible, Streaming):
     (1797, 10)
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = SHARED
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -116,7 +125,7 @@ class LSI(Invertible, Streaming):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @whole
+    @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the space from features.
@@ -131,26 +140,22 @@ class LSI(Invertible, Streaming):
         self
         """
         self._check_params()
-        features = self._open(X)
+        features = self._read_features(X)
         operator, means = self._center(features.operator, features.kernel_map)
-        self._square(operator)
-        count = self._count(self._limit(*operator.shape))
-        solution = self._solve(operator, Factor(share=1.0), count)
-        # W has V = X W orthonormal; LSI's own axes are orthonormal themselves.
+        squared_norm(self, operator)
+        count = self._components(*operator.shape)
+        solution = solve(self, Problem(operator, Factor(share=1.0), count))  # W, lambda
+        # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
         weights = solution.weights * like(np.sqrt(solution.eigenvalues), solution.weights)
-        self._end_stream()
-        self._publish(
-            means,
-            solution,
-            weights,
-            dtype=features.dtype,
-            kernel_map=features.kernel_map,
-            home=features.operator,
-        )
+        self._publish(features, weights, means, solution.eigenvalues, solution)
         return self
 
+    def _components(self, rows: int, columns: int) -> int:
+        most = min(rows - self.center, columns)
+        return self._count(most, f"X has {rows} rows and {columns} columns", default=100)
+
     def _map_kernel(self, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
-        """Of all coordinates LSI keeps the leading ones, so that no others are computed."""
+        """Compute only the leading coordinates, where LSI keeps only those."""
         rows, count = reference.shape[0], self.n_components
         if count is None or _KERNEL_SHARE * count > rows:
             return super()._map_kernel(kernel, reference)
@@ -170,12 +175,33 @@ class LSI(Invertible, Streaming):
             return super()._map_kernel(kernel, reference)
         root = np.sqrt(values)
         projection = svd.right / root
-        # The directions are orthogonal to the constant, so that centring takes the means off.
+        # The directions are orthogonal to the constant, so centring removes the means.
         return KernelMap(kernel, reference, projection), svd.right * root + means @ projection
+
+    @refuse_overflow
+    def inverse_transform(self, Z: Any) -> Array:
+        """Map points of the space back to features: the best reconstruction.
+
+        Not available with a kernel.
+
+        Parameters
+        ----------
+        Z : array of shape (n, m)
+
+        Returns
+        -------
+        X : array of shape (n, d)
+        """
+        return invert(self, Z)
+
+    # --- partial_fit ------------------------------------------------------------------
 
     @when_streaming
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from one more batch of rows; see :meth:`Streaming.merge` for joining models.
+        """Learn from one more batch of rows.
+
+        Any split and any order of the rows gives the same result as :meth:`fit` on all of
+        them. The space is computed when it is first used, with the parameters of that moment.
 
         Parameters
         ----------
@@ -187,18 +213,28 @@ class LSI(Invertible, Streaming):
         -------
         self
         """
-        return self._add(X, None, None)
+        return add_batch(self, X)  # type: ignore[no-any-return]
 
-    def _solve_stream(self, stream: Stream, statistics: Statistics) -> None:
-        gram, _, _ = statistics.about(center=self.center)
-        count = self._count(self._limit(statistics.n, gram.shape[0]))
+    merge = when_streaming(_partial_fit.merge)
+
+    def _why_no_stream(self) -> str | None:
+        return why_no_stream(self)
+
+    def _open_stream(self, operator: Operator, y: Any, classes: Any) -> Stream:
+        return Stream.opened(self, np.zeros(0), None, operator.dtype, ())
+
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
+        return X, np.zeros((X.shape[0], 0)), False
+
+    @refuse_overflow
+    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
+        """Set what ``fit`` sets, from the sums of a stream."""
+        gram, _, _ = statistics.about(center=self.center)  # X'X
+        count = self._components(statistics.n, gram.shape[0])
         factor = Factor(share=1.0)
         solution = solve_statistics(gram, None, factor, alpha=0.0, count=count, rows=statistics.n)
-        self._solving.accept(solution, count)
+        accept(self, solution, count)
         weights = solution.weights * np.sqrt(solution.eigenvalues)
         means = statistics.x_mean * self.center
-        self._publish(means, solution, weights, dtype=stream.dtype)
-
-    def _limit(self, rows: int, columns: int) -> Limit:
-        most = min(rows - self.center, columns)
-        return Limit(most, f"X has {rows} rows and {columns} columns", default=100)
+        features = Features(None, stream.dtype)
+        self._publish(features, weights, means, solution.eigenvalues, solution)

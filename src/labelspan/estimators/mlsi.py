@@ -7,35 +7,24 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from .._params import Boolean, Choice, Constraint, Either, Null, Real
+from .._params import Boolean, Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..labels import (
-    Form,
-    Labels,
-    block_rank,
-    indicator_in_place,
-    square_rank,
-    stack_factor,
-    stack_weights,
-)
+from ..labels import Form, Labels, block_rank, indicator_in_place, square_rank, stack_weights
 from ..operators import Operator
-from ..operators.array_backend import inner, is_tensor, like, sum_of_squares
+from ..operators.array_backend import inner, like, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
-from ..solvers import Solution, Solver, Statistics, solve_statistics
+from ..solvers import Problem, Solution, Solver, Statistics, solve_statistics
 from ..solvers.penalties import L2
-from .base import Invertible
-from .constraints import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED
-from .labelled import LabelledEstimator
-from .overflow import refuse_overflow
-from .space import Limit
-from .streaming import Stream
-from .whole import whole
+from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
+from ._labelled import LabelledEmbedding
+from ._options import FUNCTION, LABEL_KERNELS, OPTIONS, SHARED, accept, solve
+from ._partial_fit import Stream, why_no_stream
 
 __all__ = ["MLSI"]
 
 
-class MLSI(Invertible, LabelledEstimator):
+class MLSI(LabelledEmbedding):
     """Multi-label informed latent semantic indexing (yu2005).
 
     Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over V with orthonormal columns
@@ -133,11 +122,11 @@ class MLSI(Invertible, LabelledEstimator):
         **SHARED,
         "beta": Real(0.0, 1.0),
         "alpha": Real(0.0),
-        "form": Choice(("ridge", "inverse", "direct")),
+        "form": OneOf(("ridge", "inverse", "direct")),
         "balance": Boolean(),
-        "label_kernel": Either((Choice(LABEL_KERNELS), FUNCTION)),
+        "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
         "label_kernel_params": OPTIONS,
-        "scale": Either((Choice(("eigenvalue",)), Null())),
+        "scale": Either((OneOf(("eigenvalue",)), Null())),
     }
 
     def __init__(
@@ -196,9 +185,9 @@ class MLSI(Invertible, LabelledEstimator):
                 f"but has {', '.join(sorted(map(str, unknown)))}."
             )
 
-    @whole
+    @all_or_nothing
     @refuse_overflow
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Learn the space from features and labels.
 
         Parameters
@@ -213,49 +202,41 @@ class MLSI(Invertible, LabelledEstimator):
         self
         """
         self._check_params()
-        features = self._open(X)
+        features = self._read_features(X)
         labels = self._labels_in_place(y, features.operator)
-        operator, means = self._center(features.operator, features.kernel_map)
-        values, label_means = self._label_values(labels)
+        operator, means = self._center(features.operator, features.kernel_map)  # X
+        values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
-        factor = stack_factor(
-            informed,
-            features_square=self._square(operator),
+        stack = stack_weights(
+            x_square=squared_norm(self, operator),
+            y_square=sum_of_squares(informed),
             beta=self.beta,
             alpha=self.alpha,
             form=cast(Form, self.form),
             balance=self.balance,
         )
         rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
-        count = self._count(self._limit(operator.shape, rank))
+        count = self._components(operator.shape, rank)
         penalty = L2(self.alpha if self.form == "direct" else 0.0)
-        solution = self._solve(operator, factor, count, penalty)
-        roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(solution.eigenvalues.size)
-        images = self._label_images(operator, values, solution)
-        self._end_stream()
-        signs = self._publish(
-            means,
-            solution,
-            solution.weights * like(roots, solution.weights),
-            dtype=features.dtype,
-            kernel_map=features.kernel_map,
-            home=features.operator,
-        )
-        self.classes_ = labels.names
+        solution = solve(self, Problem(operator, stack.factor(informed), count, penalty))
+        roots = self._roots(solution)  # sqrt(lambda)
+        images = self._label_images(operator, values, solution)  # V'Y
+        weights = solution.weights * like(roots, solution.weights)  # W
+        signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * images
-        self._set_label_map(loadings, label_means, features.dtype, features.operator)
+        self._publish_labels(features, labels.names, loadings, label_means)
         return self
 
     def _labels_in_place(self, y: Any, X: Operator) -> Labels:
-        """Read the labels; an indicator on a device is not brought to the host for that."""
-        if is_tensor(y) and not self.center and self.label_kernel == "linear":
+        """Read the labels; an indicator on a device is not copied to the host."""
+        if not self.center and self.label_kernel == "linear":
             found = indicator_in_place(y, X, type(self).__name__)
             if found is not None:
                 return found
         return self._read_labels(y, X.shape[0])
 
     def _label_features(self, labels: Labels) -> Array:
-        """Coordinates of the labels under their kernel; zeros for unlabelled rows."""
+        """Return the coordinates of the labels under their kernel; zeros for unlabelled rows."""
         index = np.flatnonzero(labels.labelled)
         known = labels.values[index]
         if index.size > KERNEL_LIMIT:
@@ -276,39 +257,67 @@ class MLSI(Invertible, LabelledEstimator):
         out[index] = coordinates
         return out
 
-    def _limit(self, shape: tuple[int, int], rank: int) -> Limit:
+    def _components(self, shape: tuple[int, int], rank: int) -> int:
         rows, columns = shape
-        count, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
-        if self.beta == 1 and rank < count:
-            count, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
-        return Limit(count, reason, default=100)
+        most, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
+        if self.beta == 1 and rank < most:
+            most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
+        return self._count(most, reason, default=100)
+
+    def _roots(self, solution: Solution) -> Array:
+        values = solution.eigenvalues
+        return np.sqrt(values) if self.scale else np.ones(values.size)
 
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
-        """``V'Y``; from the solver where it had it, else by one more product."""
+        """Return ``V'Y``; from the solver where it has it, else by one more product."""
         if solution.images is not None and self.beta > 0 and self.label_kernel == "linear":
             square = sum_of_squares(values) if self.balance else 1.0
             return np.asarray(solution.images * np.sqrt(square / self.beta))
-        # At unit length: products of long targets with features may not fit the features' width.
+        # At unit length, because products of large targets may overflow the dtype of X.
         length = np.sqrt(sum_of_squares(values)) or 1.0
         return np.asarray(length * inner(solution.weights, X.rmatmat(values / length)))
 
-    # --- streaming --------------------------------------------------------------------
+    @refuse_overflow
+    def inverse_transform(self, Z: Any) -> Array:
+        """Map points of the space back to features.
+
+        Of all features that :meth:`transform` maps to Z, these are the ones closest to the
+        mean. Not available with a kernel.
+
+        Parameters
+        ----------
+        Z : array of shape (n, m)
+
+        Returns
+        -------
+        X : array of shape (n, d)
+        """
+        return invert(self, Z)
+
+    # --- partial_fit ------------------------------------------------------------------
 
     def _why_no_stream(self) -> str | None:
         if self.label_kernel != "linear":
             return "MLSI: partial_fit needs label_kernel='linear'; use fit."
-        return super()._why_no_stream()
+        return why_no_stream(self)
 
-    def _stream_rows(self, operator: Operator, labels: Labels) -> tuple[Operator, Array]:
-        if self.center and labels.unknown is not None:
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
+        labels = self._batch_labels(X, y, stream)
+        unlabelled = labels.unknown is not None
+        self._refuse_centred(unlabelled)
+        return X, labels.values, unlabelled
+
+    def _refuse_centred(self, unlabelled: bool) -> None:
+        if self.center and unlabelled:
             raise Mismatch(
-                "MLSI: partial_fit with center=True cannot take rows without labels, for the "
-                "labels' means are known at the end alone; use center=False, or fit."
+                "MLSI: partial_fit with center=True cannot take rows without labels, because the "
+                "label means are known only at the end; use center=False, or fit."
             )
-        return operator, labels.values
 
-    def _solve_stream(self, stream: Stream, statistics: Statistics) -> None:
-        gram, cross, square = statistics.about(center=self.center)
+    @refuse_overflow
+    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
+        self._refuse_centred(stream.unlabelled)
+        gram, cross, square = statistics.about(center=self.center)  # X'X, X'Y, Y'Y
         stack = stack_weights(
             x_square=float(np.trace(gram)),
             y_square=float(np.trace(square)),
@@ -318,7 +327,7 @@ class MLSI(Invertible, LabelledEstimator):
             balance=self.balance,
         )
         rank = square_rank(square) if self.beta == 1 else square.shape[0]
-        count = self._count(self._limit((statistics.n, gram.shape[0]), rank))
+        count = self._components((statistics.n, gram.shape[0]), rank)
         solution = solve_statistics(
             gram,
             stack.scale * cross if stack.scale else None,
@@ -327,11 +336,11 @@ class MLSI(Invertible, LabelledEstimator):
             count=count,
             rows=statistics.n,
         )
-        self._solving.accept(solution, count)
-        roots = np.sqrt(solution.eigenvalues) if self.scale else np.ones(solution.eigenvalues.size)
+        accept(self, solution, count)
+        roots = self._roots(solution)  # sqrt(lambda)
+        features = Features(None, stream.dtype)
         means = statistics.x_mean * self.center
         weights = solution.weights * roots
-        signs = self._publish(means, solution, weights, dtype=stream.dtype)
-        self.classes_ = stream.names
-        images = (signs / roots)[:, None] * (solution.weights.T @ cross)
-        self._set_label_map(images, statistics.b_mean * self.center, stream.dtype)
+        signs = self._publish(features, weights, means, solution.eigenvalues, solution)
+        loadings = (signs / roots)[:, None] * (solution.weights.T @ cross)
+        self._publish_labels(features, stream.names, loadings, statistics.b_mean * self.center)

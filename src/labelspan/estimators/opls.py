@@ -6,12 +6,12 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels, opls_factor
-from .thin import ThinEstimator
+from ._labelled import LabelledEmbedding
 
 __all__ = ["OPLS"]
 
 
-class OPLS(ThinEstimator):
+class OPLS(LabelledEmbedding):
     """Orthonormalised partial least squares (sun2009, Eq. 4).
 
     Solves ``X'Y Y'X w = lambda (X'X + alpha I) w`` for centred X and Y: the directions
@@ -75,7 +75,7 @@ class OPLS(ThinEstimator):
     """
 
     def _make_factor(self, labels: Labels) -> Array:
-        return opls_factor(labels, center=self.center)
+        return opls_factor(labels, center=self.center)  # Y
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return np.eye(square.shape[0])

@@ -12,8 +12,8 @@ from sklearn.linear_model import lars_path, lasso_path
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from ..solvers.least_squares import targets
-from .reading import Ends, ends
-from .thin import ThinEstimator
+from ._ends import Ends, ends
+from ._labelled import LabelledEmbedding, has_label_factor
 
 __all__ = ["LoadingsPath", "TargetPath", "loadings_path"]
 
@@ -73,7 +73,7 @@ class LoadingsPath:
 def loadings_path(
     X: Any,
     y: Any,
-    method: ThinEstimator,
+    method: LabelledEmbedding,
     *,
     algorithm: Literal["cd", "lars"] = "cd",
     n_alphas: int = 30,
@@ -117,7 +117,7 @@ def loadings_path(
     >>> path.targets[0].nonzeros[:3]
     array([0, 1, 2])
     """
-    if not isinstance(method, ThinEstimator):
+    if not has_label_factor(method):
         raise InvalidParameter(
             f"loadings_path: method must be OPLS, CCA, LDA or HSL, but {method!r} was given."
         )

@@ -17,9 +17,8 @@ from ..labels import Form, Labels, stack_weights
 from ..metrics import average_precision, r_squared
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis
-from .labelled import LabelledEstimator
+from ._labelled import LabelledEmbedding, has_label_factor
 from .mlsi import MLSI
-from .thin import ThinEstimator
 
 __all__ = ["Candidate", "Tuning", "tune"]
 
@@ -75,7 +74,7 @@ class Tuning:
 
 
 def tune(
-    estimator: LabelledEstimator,
+    estimator: LabelledEmbedding,
     X: Any,
     y: Any,
     *,
@@ -128,7 +127,7 @@ def tune(
     """
     grid = _grid(estimator, n_components, alpha, beta)
     estimator._check_params()
-    features = estimator._open(X)
+    features = estimator._read_features(X)
     labels = estimator._read_labels(y, features.operator.shape[0])
     score = _scoring(scoring, labels)
     known = np.arange(features.operator.shape[0])
@@ -168,7 +167,7 @@ class _Fold:
 
     def __init__(
         self,
-        estimator: LabelledEstimator,
+        estimator: LabelledEmbedding,
         X: Operator,
         labels: Labels,
         train: Array,
@@ -176,7 +175,7 @@ class _Fold:
     ) -> None:
         self._estimator = clone(estimator)
         self._truth = labels.values[left_out]
-        if isinstance(estimator, ThinEstimator):
+        if has_label_factor(estimator):
             # These methods learn from labelled rows alone.
             train = train[labels.labelled[train]]
         self._labels = labels.rows(train)
@@ -189,7 +188,7 @@ class _Fold:
         """Build the basis that serves the whole grid."""
         estimator = self._estimator
         factor = np.zeros((self._values.shape[0], 0))
-        if isinstance(estimator, ThinEstimator):
+        if has_label_factor(estimator):
             factor = estimator._make_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
         self._basis: SharedBasis = shared_basis(
@@ -240,7 +239,7 @@ def _grid(
     beta: Sequence[float] | None,
 ) -> list[dict[str, Any]]:
     """All candidates, each with every parameter it needs."""
-    if not isinstance(estimator, (MLSI, ThinEstimator)):
+    if not (isinstance(estimator, MLSI) or has_label_factor(estimator)):
         raise InvalidParameter(
             f"tune: estimator must be MLSI, OPLS, CCA, LDA or HSL, but {estimator!r} was given."
         )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from .._params import Choice, Either, Integer, Null, Real, check_params
+from .._params import Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
 from ..errors import InvalidInput
 from ..operators import Dense, Operator
@@ -161,9 +161,9 @@ def neighbor_graph(
         given,
         {
             "n_neighbors": Integer(1),
-            "weight": Choice(("binary", "heat", "cosine")),
+            "weight": OneOf(("binary", "heat", "cosine")),
             "gamma": _GAMMA,
-            "search": Choice(("auto", "exact", "approximate")),
+            "search": OneOf(("auto", "exact", "approximate")),
         },
     )
     if gamma is not None and weight != "heat":

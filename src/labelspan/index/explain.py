@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from .._typing import Array
 from ..errors import InvalidParameter
-from ..estimators.reading import Ends, ends
+from ..estimators._ends import Ends, ends
 from .corpus import Corpus
 from .items import Item
 from .learn import Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..estimators.reading import Ends, Entry
+from ..estimators._ends import Ends, Entry
 
 __all__ = ["Axis", "AxisShare", "Explanation", "Hit", "LabelShare", "Tag", "WordShare"]
 

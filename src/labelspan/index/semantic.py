@@ -10,8 +10,7 @@ from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..estimators import MLSI
-from ..estimators.base import SpaceEstimator
-from ..estimators.space import Space
+from ..estimators._base import BaseEmbedding
 from ..operators.cluster import row_blocks_of
 from .catalogue import as_names
 from .corpus import Corpus
@@ -182,7 +181,7 @@ class SemanticIndex(Asking):
                 "SemanticIndex: vectorizer must be 'tfidf', a scikit-learn vectoriser or None, "
                 f"but {self.vectorizer!r} was given."
             )
-        if self.estimator is not None and not isinstance(self.estimator, Space):
+        if self.estimator is not None and not isinstance(self.estimator, BaseEmbedding):
             raise InvalidParameter(
                 "SemanticIndex: estimator must be an estimator of labelspan, say MLSI(50), or "
                 f"None, but {self.estimator!r} was given."
@@ -195,7 +194,7 @@ class SemanticIndex(Asking):
                 "to follow a fit on this machine."
             )
         kind = type(estimator).__name__
-        if client is not None and not isinstance(estimator, SpaceEstimator):
+        if client is not None and not estimator._takes_operators:
             raise Mismatch(
                 f"fit: {kind} needs all rows on one machine; leave client= out, or use LSI, MLSI, "
                 "OPLS, CCA, LDA or HSL."

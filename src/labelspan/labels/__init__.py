@@ -13,7 +13,7 @@ from .label_factor import (
 )
 from .reading import Kind, Labels, indicator_in_place, read_labels
 from .scatter import Scatter, class_scatter
-from .stack import Form, Stack, stack_factor, stack_weights
+from .stack import Form, Stack, stack_weights
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -36,7 +36,6 @@ __all__ = [
     "opls_factor",
     "read_labels",
     "square_rank",
-    "stack_factor",
     "stack_weights",
     "whitening",
 ]

@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import sum_of_squares
 from .factor import Factor, Regression
 
-__all__ = ["Form", "Stack", "stack_factor", "stack_weights"]
+__all__ = ["Form", "Stack", "stack_weights"]
 
 Form = Literal["ridge", "inverse", "direct"]
 
@@ -103,50 +102,6 @@ def stack_weights(
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
-
-
-def stack_factor(
-    labels: Array,
-    *,
-    features_square: float,
-    beta: float,
-    alpha: float,
-    form: Form,
-    balance: bool = True,
-) -> Factor:
-    """Return the factor of MLSI for given labels; see :func:`stack_weights`.
-
-    Parameters
-    ----------
-    labels : array of shape (n, k)
-    features_square : float
-        The squared Frobenius norm of X.
-    beta : float
-        Weight of the labels, from 0 to 1.
-    alpha : float
-    form : {"ridge", "inverse", "direct"}
-    balance : bool, default=True
-
-    Returns
-    -------
-    Factor
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels import stack_factor
-    >>> factor = stack_factor(np.eye(2), features_square=4.0, beta=0.5, alpha=1.0, form="ridge")
-    >>> factor.share, factor.thin
-    (0.125, False)
-    """
-    return stack_weights(
-        x_square=features_square,
-        y_square=sum_of_squares(labels),
-        beta=beta,
-        alpha=alpha,
-        form=form,
-        balance=balance,
-    ).factor(labels)
 
 
 def _mix(square: Array, share: float, t: float) -> Array:

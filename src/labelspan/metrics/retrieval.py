@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._params import Boolean, Choice, Constraint, Integer, check_params
+from .._params import Boolean, Constraint, Integer, OneOf, check_params
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from .metric_inputs import Array, read_label_table, read_vectors
 
@@ -22,7 +22,7 @@ _BLOCK = 2_000_000
 
 _CHOICES: dict[str, Constraint] = {
     "k": Integer(1),
-    "metric": Choice(("cosine", "dot", "euclidean")),
+    "metric": OneOf(("cosine", "dot", "euclidean")),
     "exclude_self": Boolean(),
 }
 

@@ -16,6 +16,7 @@ import numpy as np
 from .._typing import Array
 
 __all__ = [
+    "as_block",
     "cast",
     "column_norms",
     "concatenate",
@@ -27,6 +28,7 @@ __all__ = [
     "on_host",
     "sum_of_squares",
     "tensor_dtype",
+    "tensor_or_none",
     "width_of",
 ]
 
@@ -35,6 +37,17 @@ def is_tensor(block: Any) -> bool:
     """Return whether a block is a torch tensor; never imports torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(block, torch.Tensor)
+
+
+def as_block(values: Any) -> Array:
+    """Return a tensor as it is, and anything else as a numpy array."""
+    block: Array = values if is_tensor(values) else np.asarray(values)
+    return block
+
+
+def tensor_or_none(values: Any) -> Any:
+    """Return the values where they are a tensor, and None otherwise."""
+    return values if is_tensor(values) else None
 
 
 def on_host(block: Any) -> Array:

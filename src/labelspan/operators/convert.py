@@ -14,7 +14,7 @@ from .dense import Dense
 from .operator import Operator
 from .sparse import Sparse
 
-__all__ = ["as_operator", "column_names", "dense_block"]
+__all__ = ["as_operator", "column_names", "dense_block", "operator_or_none"]
 
 
 def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operator:
@@ -63,6 +63,11 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operat
         return operator
     moved: Operator = _tensors().to_device(operator, device)
     return moved
+
+
+def operator_or_none(X: Any) -> Operator | None:
+    """Return an operator or a tensor as an operator; None for data that scikit-learn validates."""
+    return as_operator(X) if isinstance(X, Operator) or is_tensor(X) else None
 
 
 def _of_host(X: Any, backend: str) -> Operator:

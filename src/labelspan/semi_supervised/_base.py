@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._params import Choice, Constraint, Either, Integer, Null, Real, check_params
+from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
-from ..estimators.whole import whole
+from ..estimators._base import all_or_nothing
 from ..graph import AFFINITIES, Affinity, AffinityGraph
 from ..labels import Kind, Labels, read_labels
 from ..metrics import threshold_by_share
@@ -161,7 +161,7 @@ class GraphClassifier(Baseline):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "affinity": Choice(AFFINITIES),
+        "affinity": OneOf(AFFINITIES),
         "n_neighbors": Integer(1),
         "gamma": Either((Real(0.0), Null())),
     }
@@ -174,7 +174,7 @@ class GraphClassifier(Baseline):
     transduction_: Array
     graph_: Operator
 
-    @whole
+    @all_or_nothing
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Score every label for every row of X.
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from .._params import Constraint
 from .._typing import Array
 from ..errors import InvalidInput
-from ..estimators.dle import DLE
-from ..estimators.whole import whole
+from ..estimators._base import all_or_nothing
+from ..estimators._labelled import LabelledEmbedding
+from ..estimators.dle import DLE, embed, why_no_batches
 from ..graph.neighbors import nearest_row
-from ..labels import Labels
+from ..labels import Kind, Labels
+from ..operators import Operator
 
 __all__ = ["DLEClassifier"]
 
 
-class DLEClassifier(ClassifierMixin, DLE):
+class DLEClassifier(ClassifierMixin, LabelledEmbedding):
     """Classification by the nearest labelled row in the space of :class:`DLE` (wang2010, Table 1).
 
     For several labels a row, one class at a time: a row gets the labels of the nearest
@@ -50,8 +54,36 @@ class DLEClassifier(ClassifierMixin, DLE):
     True
     """
 
-    @whole
-    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
+    _takes: ClassVar[tuple[Kind, ...]] = DLE._takes
+    _constraints: ClassVar[Mapping[str, Constraint]] = DLE._constraints
+    _sparse_formats: ClassVar[tuple[str, ...]] = DLE._sparse_formats
+    _takes_operators: ClassVar[bool] = False
+    center = True
+
+    label_weight_: float
+    graph_: Operator
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float = 0.0,
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 10,
+        gamma: float | None = None,
+        label_weight: Literal["auto"] | float = "auto",
+        projection: Literal["printed", "whitened"] = "printed",
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.label_weight = label_weight
+        self.projection = projection
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
         """Learn as :meth:`DLE.fit` does; keeps the labelled rows' places in the space."""
         self._keep(X, y, graph)
         return self
@@ -91,10 +123,13 @@ class DLEClassifier(ClassifierMixin, DLE):
         return np.where(labels.unknown, found, labels.values.astype(np.int64))
 
     def _keep(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        labels, latent = self._learn(X, y, graph)
+        labels, latent = embed(self, X, y, graph)
         labelled = np.flatnonzero(labels.labelled)
         self._labels, self._places = labels.rows(labelled), latent[labelled]
         return labels, latent
+
+    def _why_no_stream(self) -> str | None:
+        return why_no_batches(self)
 
     def _names(self, labels: Labels) -> Array:
         return np.asarray(self.classes_[labels.values.argmax(axis=1)])

@@ -10,7 +10,7 @@ import numpy as np
 from .._params import Constraint, Either, Integer, Null
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
-from ..estimators.coordinates import coordinates
+from ..estimators._graph_methods import coordinates
 from ..graph import metric_form
 from ..graph.neighbors import nearest_row
 from ..labels import RANK_TOLERANCE, Labels

@@ -11,8 +11,8 @@ import numpy as np
 from .._params import Constraint, Either, Integer, Null, Real
 from .._typing import Array
 from ..errors import InvalidParameter
-from ..estimators.coordinates import coordinates
-from ..estimators.whole import whole
+from ..estimators._base import all_or_nothing
+from ..estimators._graph_methods import coordinates
 from ..labels import RANK_TOLERANCE
 from ..operators import as_operator
 from ..solvers.small_dense import psd_basis
@@ -94,7 +94,7 @@ class MLLS(Baseline):
         self.alpha = alpha
         self.beta = beta
 
-    @whole
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the subspace and the labels' weights.
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
 from ..._typing import Array
-from ...estimators.thin import ThinEstimator
+from ...estimators._labelled import LabelledEmbedding
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...metrics import mean_auc
@@ -97,7 +97,7 @@ def _choose(method: str, form: Form, rows: Rows, seed: int) -> float:
     return max(form.gammas, key=quality)
 
 
-def _score(model: ThinEstimator, train: Rows, test: Rows) -> float:
+def _score(model: LabelledEmbedding, train: Rows, test: Rows) -> float:
     """Accuracy for classes, mean area under the ROC curve for labels, of linear SVMs."""
     known = model.fit(train.X, train.y).transform(train.X)
     # One number for all directions, so that C means the same to every method. It is 0 where

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from ..._typing import Array
-from ...estimators.thin import ThinEstimator
+from ...estimators._labelled import LabelledEmbedding
 from ...evaluation.measurements import Results
 from ...metrics import principal_angles
 from ...operators import as_operator
@@ -23,7 +23,7 @@ _LEAST = 0.1
 _STEP = 1e-4
 
 
-def gaps(reference: ThinEstimator, other: ThinEstimator) -> dict[str, float]:
+def gaps(reference: LabelledEmbedding, other: LabelledEmbedding) -> dict[str, float]:
     """Between eigenvalues, between weights up to a rotation, and between spaces.
 
     Weights that differ by a rotation give all rows the same distances.
@@ -39,7 +39,7 @@ def gaps(reference: ThinEstimator, other: ThinEstimator) -> dict[str, float]:
     }
 
 
-def leading_angle(reference: ThinEstimator, other: ThinEstimator) -> float | None:
+def leading_angle(reference: LabelledEmbedding, other: LabelledEmbedding) -> float | None:
     """The largest angle between the leading halves; None where the half is not defined."""
     half = (reference.eigenvalues_.size + 1) // 2
     values = reference.eigenvalues_
@@ -75,7 +75,7 @@ def worst(results: Results, measure: str) -> str:
     return f"{values.max():.1e}" if values.size else "-"
 
 
-def _weights(model: ThinEstimator) -> Array:
+def _weights(model: LabelledEmbedding) -> Array:
     return np.asarray(model.components_.T)
 
 

@@ -14,11 +14,11 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import CCA, HSL, LDA, OPLS
-from ...estimators.thin import ThinEstimator
+from ...estimators._labelled import LabelledEmbedding
 
 __all__ = ["FEATURES", "METHODS", "Rows", "load_rows"]
 
-METHODS: Mapping[str, Callable[..., ThinEstimator]] = {
+METHODS: Mapping[str, Callable[..., LabelledEmbedding]] = {
     "CCA": CCA,
     "OPLS": OPLS,
     "HSL clique": partial(HSL, laplacian="clique"),

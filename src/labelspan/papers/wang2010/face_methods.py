@@ -11,11 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._params import Choice, Either, Integer, check_params
+from ..._params import Either, Integer, OneOf, check_params
 from ..._typing import Array
 from ...errors import InvalidInput
 from ...estimators import LDA, LPP, LSI
-from ...estimators.whole import whole
+from ...estimators._base import all_or_nothing
 
 __all__ = ["FacePCA", "eigenfaces", "fisherfaces", "laplacianfaces"]
 
@@ -51,10 +51,10 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __init__(self, keep: str | int = "all") -> None:
         self.keep = keep
 
-    @whole
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the components; ``y`` holds classes, needed unless all or a number is kept."""
-        allowed = Either((Choice(("all", "classes", "search")), Integer(1)))
+        allowed = Either((OneOf(("all", "classes", "search")), Integer(1)))
         check_params("FacePCA", {"keep": self.keep}, {"keep": allowed})
         data = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if self.keep in ("classes", "search") and y is None:

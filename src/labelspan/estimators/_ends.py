@@ -1,4 +1,4 @@
-"""Reading a space: the features and labels at both ends of an axis."""
+"""The features and labels at both ends of an axis."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Entry(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The two ends of an axis, the strongest entry of each first."""
+    """Both ends of an axis, each with its strongest entry first."""
 
     high: list[Entry]
     low: list[Entry]
 
 
 def ends(owner: str, table: Array, names: Sequence[Any] | Array, component: int, n: int) -> Ends:
-    """The ``n`` entries with the largest and smallest weights in a row of a table.
+    """Return the ``n`` entries with the largest and smallest weights in a row of a table.
 
-    Entries with a weight of zero are no ends: a sparse axis may have fewer than ``n``.
+    Entries with a weight of zero are left out, so a sparse axis may have fewer than ``n``.
     """
     count = table.shape[0]
     if not 0 <= component < count:
@@ -46,7 +46,7 @@ def ends(owner: str, table: Array, names: Sequence[Any] | Array, component: int,
         )
     inner = min(n, row.size)
     bounds = np.partition(row, [inner - 1, row.size - inner])
-    # All that equal a bound, so that ties are settled by column.
+    # All entries that equal a bound, so that ties are resolved by column.
     below = np.flatnonzero(row <= bounds[inner - 1])
     above = np.flatnonzero(row >= bounds[row.size - inner])
     lowest = below[np.argsort(row[below], kind="stable")][:n]

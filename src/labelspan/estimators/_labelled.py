@@ -1,0 +1,409 @@
+"""The base class of estimators that learn from labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .._params import Constraint, OneOf, Real
+from .._typing import Array
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..labels import Factor, Kind, Labels, block_rank, read_labels, square_rank
+from ..operators import Operator, Product, VStack
+from ..operators.array_backend import as_block, inner, like, on_host, sum_of_squares
+from ..operators.row_graph import incidence
+from ..solvers import Problem, Solution, Solver, Statistics, solve_statistics
+from ..solvers.penalties import L1, L2
+from . import _partial_fit
+from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
+from ._ends import Ends, ends
+from ._options import SHARED, accept, solve
+from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
+
+__all__ = ["LabelledEmbedding", "Prepared", "has_label_factor"]
+
+# An eigenvalue below this fraction of |H|^2 may consist of rounding only.
+_FAINT = 1e-16
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """X and y of a fit as they are solved: the labelled rows, centred, and the factor H."""
+
+    features: Features
+    rows: Operator
+    means: Array
+    labels: Labels
+    factor: Array
+
+
+class LabelledEmbedding(BaseEmbedding):
+    """A space that is learned from labels and can score them.
+
+    A method that is defined by its label factor H (OPLS, CCA, LDA, HSL) gives
+    ``_make_factor`` and, for ``partial_fit``, ``_stream_map``; ``fit`` then solves
+    ``X'HH'X w = lambda (X'X + alpha I) w``. MLSI and DLE have a ``fit`` of their own.
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SHARED,
+        "alpha": Real(0.0),
+        "penalty": OneOf(("l2", "l1")),
+    }
+    _needs_labels: ClassVar[bool] = True
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
+    # Parameters that the sums of a stream depend on.
+    _summed_with: ClassVar[tuple[str, ...]] = ()
+
+    alpha: float
+    penalty: str
+
+    classes_: Array = learned()
+    label_loadings_: Array = learned()
+    label_means_: Array = learned()
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float = 0.0,
+        penalty: str = "l2",
+        center: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.center = center
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    # --- what a method with a label factor adds ---------------------------------------
+
+    def _make_factor(self, labels: Labels) -> Array:
+        """Return H, from the labels of labelled rows."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _stream_block(self, labels: Labels) -> Array:
+        """Return, row by row, what H is made from; the last columns are the labels."""
+        return labels.values
+
+    def _stream_map(self, sums: Array, square: Array) -> Array:
+        """Return T with ``H = block @ T``, from the column sums and products of the block."""
+        raise NotImplementedError(type(self).__name__)
+
+    # --- labels -----------------------------------------------------------------------
+
+    def _read_labels(
+        self, y: Any, n_rows: int, *, part: bool = False, targets: bool = False
+    ) -> Labels:
+        owner = type(self).__name__
+        labels = read_labels(y, n_rows, owner, part=part, targets=targets)
+        if labels.kind not in self._takes:
+            raise InvalidLabels(
+                f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+                "use OPLS, CCA or MLSI for those."
+            )
+        return labels
+
+    def _label_values(self, labels: Labels) -> tuple[Array, Array]:
+        """Return Y, centred where X is, with unknown entries at zero; and its means."""
+        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
+        values = labels.values - means if self.center else labels.values
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        return values, means
+
+    def _publish_labels(
+        self,
+        features: Features,
+        names: Array,
+        loadings: Array,
+        means: Array,
+        square: Array | None = None,
+    ) -> None:
+        """Set the map from the space to labels; ``square`` is Y'Y of centred labels."""
+        self.classes_ = names
+        self.label_loadings_ = features.place(loadings)
+        self.label_means_ = features.place(means)
+
+    @refuse_overflow
+    def label_scores(self, X: Any) -> Array:
+        """Score every label for every row, from the learned space.
+
+        The scores are the least squares estimate of the labels from the components: close
+        to 1 means yes, close to 0 means no. With all components of OPLS they are the
+        prediction of ridge regression.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        scores : array of shape (n, k)
+            One column for each entry of ``classes_``.
+        """
+        fitted = self._fitted()
+        # transform returns a data frame where set_output asked for one.
+        latent = as_block(self.transform(X))
+        return latent @ like(fitted.label_loadings_, latent) + like(fitted.label_means_, latent)
+
+    def top_labels(self, component: int, n: int = 10) -> Ends:
+        """Return the labels at both ends of an axis.
+
+        Parameters
+        ----------
+        component : int
+            The axis, counted from 0.
+        n : int, default=10
+            Maximum number of labels at each end.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
+        fitted = self._fitted()
+        table = on_host(fitted.label_loadings_)
+        return ends(type(self).__name__, table, fitted.classes_, component, n)
+
+    # --- fit, for methods with a label factor -----------------------------------------
+
+    @all_or_nothing
+    @refuse_overflow
+    def fit(self, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> Self:
+        """Learn the space from features and labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : vector of classes, or array or sparse matrix of shape (n, k)
+            Rows whose labels are all unknown (-1 or NaN) are used only for the graph.
+        graph : array or sparse matrix of shape (n, n) or None, default=None
+            Weights between rows, labelled or not. ``mu X'LX`` with its Laplacian L is added to
+            the metric, which moves rows that share an edge closer together.
+        mu : float, default=0.0
+            Weight of the graph; 0 is the plain method.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        self._check_penalty()
+        ready = self._prepare(X, y)
+        rows, factor = ready.rows, ready.factor  # X, H
+        edges = _graph_rows(type(self).__name__, ready.features.operator, graph, mu)
+        if edges is not None:
+            # The edges stand below the labelled rows with H = 0: X'X becomes X'X + mu X'LX,
+            # and X'H is unchanged.
+            rows = VStack([rows, edges])
+            factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
+        count = self._factor_count(ready.rows.shape, block_rank(ready.factor))
+        penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
+        solution = solve(self, Problem(rows, Factor(labels=factor), count, penalty))  # W, lambda
+        h_square = sum_of_squares(ready.factor)
+        if solution.eigenvalues[0] <= _FAINT * h_square:
+            cross = ready.rows.cross(ready.factor)  # X'H
+            self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
+        values, label_means = self._label_values(ready.labels)  # Y
+        images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))  # W'X'Y
+        signs = self._publish(
+            ready.features, solution.weights, ready.means, solution.eigenvalues, solution
+        )
+        self._publish_labels(
+            ready.features,
+            ready.labels.names,
+            signs[:, None] * images,
+            label_means,
+            values.T @ values,
+        )
+        return self
+
+    def _prepare(self, X: Any, y: Any) -> Prepared:
+        """Read X and y, keep the labelled rows, centre them and make H."""
+        features = self._read_features(X)
+        labels = self._read_labels(y, features.operator.shape[0])
+        rows, labels = _labelled_rows(features.operator, labels)
+        if labels.kind == "classes" and labels.names.size < 2:
+            raise InvalidLabels(
+                f"{type(self).__name__}: y has one class, {labels.names[0]}; "
+                "at least two are needed."
+            )
+        rows, means = self._center(rows, features.kernel_map)
+        return Prepared(features, rows, means, labels, self._make_factor(labels))
+
+    def _check_penalty(self) -> None:
+        owner = type(self).__name__
+        if self.penalty == "l1" and self.alpha == 0:
+            raise InvalidParameter(
+                f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given."
+            )
+        if self.penalty == "l1" and not self._linear:
+            raise Mismatch(
+                f"{owner}: penalty='l1' makes weights on features sparse, which "
+                f"kernel={self.kernel!r} does not have; use kernel='linear' or penalty='l2'."
+            )
+
+    def _factor_count(self, shape: tuple[int, int], rank: int) -> int:
+        rows, columns = shape
+        limits = [
+            (rank, f"the labels span {rank} directions" + (" once centred" if self.center else "")),
+            (columns, f"X has {columns} feature(s)"),
+            (rows - self.center, f"X has {rows} labelled sample(s)"),
+        ]
+        most, reason = min(limits, key=lambda pair: pair[0])
+        return self._count(most, reason, default=most)
+
+    def _refuse_rounding(self, cross: Array, x_square: float, h_square: float) -> None:
+        """Raise where X'H consists only of the rounding of its sums."""
+        if sum_of_squares(cross) <= (64 * np.finfo(np.float64).eps) ** 2 * x_square * h_square:
+            raise InvalidInput(
+                f"{type(self).__name__}: X says nothing about y, because every eigenvalue is zero "
+                "up to rounding; check that X varies with y."
+            )
+
+    # --- partial_fit ------------------------------------------------------------------
+
+    @when_streaming
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from one more batch of rows.
+
+        Any split and any order of the rows gives the same result as :meth:`fit` on all of
+        them. The space is computed when it is first used, with the parameters of that moment.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            At most 4,096 columns.
+        y : as in :meth:`fit`
+            Whole rows may be unknown; single entries may not.
+        classes : sequence or None, default=None
+            In the first call, the names of all labels that later batches may have. None uses
+            those of the first batch; a new label later raises an error.
+
+        Returns
+        -------
+        self
+        """
+        return add_batch(self, X, y, classes)  # type: ignore[no-any-return]
+
+    merge = when_streaming(_partial_fit.merge)
+
+    def _why_no_stream(self) -> str | None:
+        if self.penalty == "l1":
+            return (
+                f"{type(self).__name__}: partial_fit cannot take penalty='l1', "
+                "which needs all rows at once; use fit."
+            )
+        return why_no_stream(self)
+
+    def _open_stream(self, operator: Operator, y: Any, classes: Any) -> Stream:
+        labels = self._read_labels(y, operator.shape[0], part=True)
+        names = labels.names
+        if classes is not None:
+            names = np.asarray(classes)
+            if labels.kind != "classes" and names.size != labels.names.size:
+                raise InvalidLabels(
+                    f"{type(self).__name__}: classes names {names.size} labels, "
+                    f"but y has {labels.names.size} columns."
+                )
+            if labels.kind == "classes":
+                names = np.unique(names)
+        return Stream.opened(self, names, labels.kind, operator.dtype, self._summed_with)
+
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
+        """Return the rows that count, the block whose products with X are summed, and whether
+        rows without labels are among them.
+        """
+        labels = self._batch_labels(X, y, stream)
+        index = np.flatnonzero(labels.labelled)
+        if index.size < X.shape[0]:
+            X, labels = X.rows(index), labels.rows(index)
+        return X, self._stream_block(labels), False
+
+    def _batch_labels(self, X: Operator, y: Any, stream: Stream) -> Labels:
+        targets = stream.kind == "targets"
+        labels = self._read_labels(y, X.shape[0], part=True, targets=targets)
+        return align_labels(labels, stream, type(self).__name__)
+
+    @refuse_overflow
+    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
+        """Set what ``fit`` sets, from the sums of a stream."""
+        gram, cross, square = statistics.about(center=self.center)  # X'X, X'B, B'B
+        to_factor = self._stream_map(statistics.n * statistics.b_mean, square)  # T, H = B T
+        hh = to_factor.T @ square @ to_factor  # H'H
+        count = self._factor_count((statistics.n, gram.shape[0]), square_rank(hh))
+        seen = cross @ to_factor  # X'H
+        solution = solve_statistics(
+            gram, seen, Factor(), alpha=self.alpha, count=count, rows=statistics.n
+        )
+        accept(self, solution, count)
+        self._refuse_rounding(seen, float(np.trace(gram)), float(np.trace(hh)))
+        features = Features(None, stream.dtype)
+        means = statistics.x_mean * self.center
+        signs = self._publish(features, solution.weights, means, solution.eigenvalues, solution)
+        labels = slice(-stream.names.size, None)
+        images = (solution.weights * signs).T @ cross[:, labels]  # W'X'Y
+        label_means = statistics.b_mean[labels] * self.center
+        self._publish_labels(features, stream.names, images, label_means, square[labels, labels])
+
+
+def has_label_factor(estimator: Any) -> bool:
+    """Tell whether an estimator is defined by a label factor H, as OPLS, CCA, LDA and HSL are."""
+    if not isinstance(estimator, LabelledEmbedding):
+        return False
+    return type(estimator)._make_factor is not LabelledEmbedding._make_factor
+
+
+def _regressed(solution: Solution, images: Array) -> Array:
+    """Return the regression of the labels on the space, from ``W'X'Y``."""
+    if solution.metric is None:
+        return images
+    return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
+
+
+def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+    labelled = labels.labelled
+    if labelled.all():
+        return X, labels
+    index = np.flatnonzero(labelled)
+    if index.size < 2:
+        raise InvalidLabels(
+            "y has labels for only one row, and at least two are needed; "
+            "MLSI can learn from rows without labels."
+        )
+    return X.rows(index), labels.rows(index)
+
+
+def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | None:
+    """Return ``sqrt(mu) E X`` for the edges E of the graph; None where there is nothing to add."""
+    if not Real(0.0).accepts(mu):
+        raise InvalidParameter(f"{owner}: mu must be a number of at least 0, but {mu!r} was given.")
+    if graph is None:
+        if mu > 0:
+            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; give graph= as well.")
+        return None
+    edges = incidence(graph, X.shape[0], mu, X.dtype)
+    return Product(edges, X) if mu > 0 else None

@@ -1,0 +1,175 @@
+"""Parameter constraints that estimators share, and the choice of a solver."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
+from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
+from ..operators.threads import single_thread
+from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver
+
+__all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED", "accept", "solve"]
+
+LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
+KERNELS = (*LABEL_KERNELS, "precomputed")
+
+# Up to this many entries of X, a second BLAS thread costs more than it saves.
+_SMALL = 2**18
+
+
+# --- constraints --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _SolverLike:
+    """Accept "auto", the name of a solver, or a solver."""
+
+    def accepts(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return value == "auto" or value in SOLVERS
+        return isinstance(value, Solver) and not isinstance(value, type)
+
+    def describe(self) -> str:
+        names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
+        return f"one of {names}, or a solver from labelspan.solvers"
+
+
+@dataclass(frozen=True)
+class _RandomState:
+    """Accept what scikit-learn accepts."""
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            Integer(0).accepts(value) or value is None or isinstance(value, np.random.RandomState)
+        )
+
+    def describe(self) -> str:
+        return "a whole number of at least 0, None, or a numpy RandomState"
+
+
+@dataclass(frozen=True)
+class _Function:
+    """Accept a function."""
+
+    def accepts(self, value: Any) -> bool:
+        return callable(value)
+
+    def describe(self) -> str:
+        return "a function of two rows"
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """Accept a dictionary."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Mapping)
+
+    def describe(self) -> str:
+        return "a dictionary"
+
+
+FUNCTION = _Function()
+OPTIONS = Either((_Dictionary(), Null()))
+
+SHARED: Mapping[str, Constraint] = {
+    "n_components": Either((Integer(1), Null())),
+    "center": Boolean(),
+    "kernel": Either((OneOf(KERNELS), FUNCTION)),
+    "gamma": Either((Real(0.0), Null())),
+    "degree": Real(0.0),
+    "coef0": Real(float("-inf")),
+    "kernel_params": OPTIONS,
+    "landmarks": Either((Integer(1), Null())),
+    "solver": _SolverLike(),
+    "tol": Either((Real(0.0), Null())),
+    "max_iter": Either((Integer(1), Null())),
+    "random_state": _RandomState(),
+}
+
+
+# --- solving ------------------------------------------------------------------------------
+
+
+def solve(model: Any, problem: Problem) -> Solution:
+    """Solve a problem with the solver that the parameters of ``model`` ask for."""
+    solver = _pick_solver(model, problem)
+    _refuse_misfit(solver, problem)
+    rows, columns = problem.X.shape
+    # With X on a device the host does small algebra only, where threads wait more than they work.
+    small = rows * columns <= _SMALL or problem.X.device is not None
+    with single_thread() if small else nullcontext():
+        solution = solver.solve(problem)
+    return accept(model, solution, problem.n_components)
+
+
+def _refuse_misfit(solver: Solver, problem: Problem) -> None:
+    """Raise :class:`Mismatch` where the solver cannot take the problem.
+
+    This is the one place where a solver's reason becomes the estimator's message.
+    """
+    reason = solver.why_not(problem)
+    if reason is not None:
+        raise Mismatch(reason)
+
+
+def accept(model: Any, solution: Solution, count: int) -> Solution:
+    """Warn where the solver stopped early; refuse a solution with too few directions."""
+    owner = type(model).__name__
+    if not solution.converged:
+        warnings.warn(f"{owner}: {solution.status}", NotConverged, stacklevel=5)
+    found = solution.eigenvalues.size
+    if found == 0:
+        raise InvalidInput(
+            f"{owner}: X says nothing about y, because every eigenvalue is zero; "
+            "check that X varies between rows."
+        )
+    if model.n_components is not None and found < count:
+        raise InvalidParameter(
+            f"{owner}: n_components={count} was given, but only {found} directions have an "
+            f"eigenvalue above zero; use n_components={found} or None."
+        )
+    return solution
+
+
+def _pick_solver(model: Any, problem: Problem) -> Solver:
+    """Return the solver named or given, with the options that it has."""
+    owner, solver = type(model).__name__, model.solver
+    options = {
+        name: value
+        for name, value in (("tol", model.tol), ("max_iter", model.max_iter))
+        if value is not None
+    }
+    if not isinstance(solver, str):
+        for name in options:
+            raise Mismatch(
+                f"{owner}: {name} is set both here and on the solver given; "
+                "set it only on the solver."
+            )
+        return solver  # type: ignore[no-any-return]
+    automatic = solver == "auto"
+    name = choose_solver(problem).solver if automatic else solver
+    kind = SOLVERS[name]
+    known = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+    for option in options.keys() - known:
+        if not automatic:
+            raise Mismatch(
+                f"{owner}: {option}={options[option]!r} has no meaning for "
+                f"solver={name!r}, which is direct; leave {option} at None."
+            )
+    chosen: dict[str, Any] = {key: options[key] for key in options.keys() & known}
+    if "seed" in known:
+        state = model.random_state
+        # A whole number is the seed itself; making a RandomState of it costs milliseconds.
+        whole = isinstance(state, numbers.Integral)
+        chosen["seed"] = int(state if whole else check_random_state(state).randint(2**31 - 1))
+    return kind(**chosen)
