@@ -397,3 +397,19 @@ def test_scattered_futures_that_are_lost_are_named(client):
     kill_one(client, home)
     with pytest.raises(LostWorkers, match=r"Block 0 was data.* give functions, paths or delayed"):
         operator.gram()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_columns_with_large_means_and_constant_ones(client, make):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 6)) + 1e8
+    X[:, 2], X[:, 4] = 1e8 / 3, rng.standard_normal(90)
+    Y = (X[:, :2] > X[:, :2].mean(axis=0)).astype(float)
+    near = X - X.mean(axis=0)
+    near[:, 2] = 0.0
+    operator, means = row_blocks_of(client, make(X), 3).centered()
+    np.testing.assert_allclose(means, X.mean(axis=0), rtol=1e-15)
+    assert means[2] == X[0, 2]
+    np.testing.assert_allclose(operator.gram(), near.T @ near, atol=1e-5)
+    found = OPLS(2).fit(row_blocks_of(client, make(X), 3), Y)
+    np.testing.assert_allclose(found.eigenvalues_, OPLS(2).fit(X, Y).eigenvalues_, rtol=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .operator import Composite, Operator
+from .operator import Composite, Operator, checked_offset
 
 __all__ = ["HStack", "Product", "Scaled", "Sum", "VStack"]
 
@@ -98,6 +98,11 @@ class HStack(Composite):
     def _rmatmat(self, block: Array) -> Array:
         return self._joined([part.rmatmat(block) for part in self.parts])
 
+    def shifted(self, offset: Array) -> Operator:
+        row = checked_offset(offset, self.shape[1])
+        pairs = zip(self.parts, self._slices, strict=True)
+        return HStack([part.shifted(row[columns]) for part, columns in pairs])
+
     def cogram(self) -> Array:
         return sum((part.cogram() for part in self.parts[1:]), self.parts[0].cogram())
 
@@ -136,6 +141,9 @@ class VStack(Composite):
     def _rmatmat(self, block: Array) -> Array:
         pieces = zip(self.parts, self._slices, strict=True)
         return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
+
+    def shifted(self, offset: Array) -> Operator:
+        return VStack([part.shifted(offset) for part in self.parts])
 
     def gram(self) -> Array:
         return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())

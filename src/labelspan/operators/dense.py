@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidInput
-from .operator import Operator
+from .operator import Operator, checked_offset
 
 __all__ = ["Dense"]
 
@@ -141,11 +140,7 @@ class Dense(Operator):
         )
 
     def shifted(self, offset: Array) -> Operator:
-        offset = np.asarray(offset, dtype=np.float64)
-        if offset.shape != (self.shape[1],):
-            raise InvalidInput(
-                f"shifted: offset must hold {self.shape[1]} numbers, but has shape {offset.shape}."
-            )
+        offset = checked_offset(offset, self.shape[1])
         return Dense(self._array, offset if self._offset is None else offset + self._offset)
 
     def centered(self) -> tuple[Operator, Array]:

@@ -18,7 +18,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import concatenate, host, on_host, sum_of_squares
 
-__all__ = ["Centered", "Composite", "Operator", "RowSubset"]
+__all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
 # Number of columns that ``column_blocks`` makes dense at a time.
 _COLUMNS = 256
@@ -280,12 +280,7 @@ class Centered(Composite):
     def __init__(self, base: Operator, offset: Array) -> None:
         super().__init__(base.shape, [base])
         self.base = base
-        self.offset = np.asarray(offset, dtype=np.float64)
-        if self.offset.shape != (base.shape[1],):
-            raise InvalidInput(
-                f"Centered: offset must hold {base.shape[1]} numbers, "
-                f"but has shape {self.offset.shape}."
-            )
+        self.offset = checked_offset(offset, base.shape[1])
         self._row = base.place(self.offset[None, :])
 
     def _matmat(self, block: Array) -> Array:
@@ -318,6 +313,9 @@ class Centered(Composite):
         rows = self.shape[0]
         correction = rows * float(self.offset @ (self.offset - 2 * means))
         return max(0.0, self.base.sum_of_squares() + correction)
+
+    def shifted(self, offset: Array) -> Operator:
+        return self.base.shifted(self.offset + checked_offset(offset, self.shape[1]))
 
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
@@ -369,3 +367,23 @@ class RowSubset(Composite):
         full = np.zeros((self.base.shape[0], block.shape[1]), dtype=self.dtype)
         np.add.at(full, self.index, on_host(block))
         return self.base.rmatmat(full)
+
+    def shifted(self, offset: Array) -> Operator:
+        return RowSubset(self.base.shifted(offset), self.index)
+
+
+def checked_offset(offset: Array, columns: int) -> Array:
+    """Convert an offset to float64; raise an error where it does not fit the columns."""
+    row = np.asarray(offset, dtype=np.float64)
+    if row.shape != (columns,):
+        raise InvalidInput(f"offset must hold {columns} numbers, but has shape {row.shape}.")
+    return row
+
+
+def digits_to_lose(dtype: Any) -> float:
+    """Return how many times larger than the centred squares the squares of a mean may be.
+
+    Up to this ratio, products that are corrected after the multiplication keep enough of the 16
+    digits of float64, or of the 7 of float32.
+    """
+    return 1e3 if np.dtype(dtype) == np.float64 else 1e1

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .operator import Operator
+from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .sparse_backend import load_sparse_products
 from .threads import map_threads, n_threads
 
@@ -30,6 +30,8 @@ _WORTH_ARRANGING = 1 << 18
 _ENTRIES_OF_A_COLUMN = 8
 _MOST_PARTIAL_SUMS = 8
 _COGRAM_BLOCK = 256
+# Entries that are looked at a time where columns are compared with their means.
+_CHUNK = 1 << 22
 
 
 class Sparse(Operator):
@@ -151,22 +153,91 @@ class Sparse(Operator):
     def sum_of_squares(self) -> float:
         return float(np.square(self._csr.data, dtype=np.float64).sum())
 
+    def shifted(self, offset: Array) -> Operator:
+        """Subtract a row of numbers from every row.
+
+        Products are corrected afterwards, except in columns where the offset is large compared
+        with what remains: there the correction would cancel the digits that matter. Such a
+        column has an entry in nearly every row. Its entries are shifted before the products, at
+        the price of one more copy of the entries; all others stay shared.
+        """
+        offset = checked_offset(offset, self.shape[1])
+        candidates = self._nearly_full()
+        if not candidates.any():
+            return Centered(self, offset)
+        _, squares = self._about(offset, candidates)
+        bound = digits_to_lose(self.dtype) * squares
+        far = candidates & (self.shape[0] * np.square(offset) > bound)
+        if not far.any():
+            return Centered(self, offset)
+        return Centered(self._moved(offset, far), np.where(far, 0.0, offset))
+
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
-        csr, columns = self._csr, self.shape[1]
-        first = csr[:1].toarray()[0]
-        like_first = csr.data == first[csr.indices]
-        gone = np.bincount(csr.indices[like_first], minlength=columns) == self.shape[0]
-        if not gone.any():
-            return self.shifted(means), means
-        # Less its mean a constant column is nothing; what products that are corrected
-        # afterwards leave of it is rounding, which must not pass for a feature.
-        means[gone] = first[gone]
-        kept = ~gone[csr.indices]
-        starts = np.concatenate([[0], np.cumsum(kept)])[csr.indptr].astype(csr.indptr.dtype)
-        rest = copy(self)
-        rest._csr = sparse.csr_array((csr.data[kept], csr.indices[kept], starts), shape=csr.shape)
-        return rest.shifted(np.where(gone, 0.0, means)), means
+        candidates = self._nearly_full()
+        if not candidates.any():
+            return Centered(self, means), means
+        # Sums about zero round to the size of the mean, sums about the mean to that of the
+        # deviations: a second pass makes the mean of a constant column exact.
+        sums, _ = self._about(means, candidates)
+        means[candidates] += sums[candidates] / self.shape[0]
+        return self.shifted(means), means
+
+    def _nearly_full(self) -> Array:
+        """Return which columns have so few zeros that a large mean can cancel digits.
+
+        The zeros of a column are a distance of the mean away from it, so that
+        ``n mean^2 <= |column - mean|^2 n / zeros``.
+        """
+        counts = np.bincount(self._csr.indices, minlength=self.shape[1])
+        return np.asarray((self.shape[0] - counts) * digits_to_lose(self.dtype) < self.shape[0])
+
+    def _about(self, offset: Array, columns: Array) -> tuple[Array, Array]:
+        """Return sums and sums of squares about an offset, for some of the columns."""
+        csr, width = self._csr, self.shape[1]
+        sums, squares, counts = np.zeros(width), np.zeros(width), np.zeros(width)
+        for start in range(0, csr.nnz, _CHUNK):
+            index = csr.indices[start : start + _CHUNK]
+            here = np.flatnonzero(columns[index])
+            index = index[here]
+            deviations = csr.data[start : start + _CHUNK][here] - offset[index]
+            sums += np.bincount(index, deviations, width)
+            squares += np.bincount(index, np.square(deviations), width)
+            counts += np.bincount(index, minlength=width)
+        zeros = np.where(columns, self.shape[0] - counts, 0.0)
+        return sums - zeros * offset, squares + zeros * np.square(offset)
+
+    def _moved(self, offset: Array, far: Array) -> Sparse:
+        """Subtract the offset from some columns, entry by entry."""
+        csr = self._csr
+        data = np.empty_like(csr.data)
+        for start in range(0, csr.nnz, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            index = csr.indices[part]
+            data[part] = csr.data[part] - np.where(far[index], offset[index], 0.0)
+        moved = sparse.csr_array((data, csr.indices, csr.indptr), shape=csr.shape)
+        zeros = self._zeros_of(np.flatnonzero(far))
+        if zeros[0].size:
+            missing = (-offset[zeros[1]]).astype(data.dtype), zeros
+            moved = moved + sparse.csr_array(missing, shape=csr.shape)
+        other = copy(self)
+        other._csr = moved
+        return other
+
+    def _zeros_of(self, columns: Array) -> tuple[Array, Array]:
+        """Return rows and columns of the entries that are not stored, for nearly full columns."""
+        counts = np.bincount(self._csr.indices, minlength=self.shape[1])
+        gaps = columns[counts[columns] < self.shape[0]]
+        stored = self._csr[:, gaps].tocsc()
+        everything = np.arange(self.shape[0], dtype=self._csr.indices.dtype)
+        rows = [
+            np.setdiff1d(everything, stored.indices[start:stop], assume_unique=True)
+            for start, stop in pairwise(stored.indptr)
+        ]
+        if not rows:
+            return everything[:0], everything[:0]
+        sizes = [each.size for each in rows]
+        return np.concatenate(rows), np.repeat(gaps, sizes).astype(everything.dtype)
 
     def rows(self, index: Array) -> Operator:
         other = copy(self)

@@ -15,9 +15,9 @@ import torch
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import host, is_tensor, tensor_dtype, width_of
+from .array_backend import host, is_tensor, on_host, tensor_dtype, width_of
 from .dense import Dense
-from .operator import Operator
+from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .sparse import Sparse
 
 __all__ = ["SparseTensor", "Tensor", "TensorOperator", "tensor_operator", "to_device"]
@@ -110,7 +110,7 @@ class Tensor(TensorOperator):
         return sum(float(self._wide_piece(part).square().sum()) for part in self._slices())
 
     def shifted(self, offset: Array) -> Operator:
-        offset = np.asarray(offset, dtype=np.float64)
+        offset = checked_offset(offset, self.shape[1])
         return Tensor(self._values, offset if self._offset is None else offset + self._offset)
 
     def rows(self, index: Array) -> Operator:
@@ -158,24 +158,70 @@ class SparseTensor(TensorOperator):
         sums.index_add_(0, columns, self._csr.values().double())
         return host(sums) / self.shape[0]
 
+    def shifted(self, offset: Array) -> Operator:
+        """Subtract a row of numbers; large ones before the products, as :class:`Sparse` does."""
+        offset = checked_offset(offset, self.shape[1])
+        candidates = self._nearly_full()
+        if not bool(candidates.any()):
+            return Centered(self, offset)
+        row = torch.as_tensor(offset, device=self.device)
+        _, squares = self._about(row, candidates)
+        far = candidates & (self.shape[0] * row.square() > digits_to_lose(self.dtype) * squares)
+        if not bool(far.any()):
+            return Centered(self, offset)
+        return Centered(self._shift_entries(row, far), np.where(on_host(far), 0.0, offset))
+
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
-        # Less its mean a constant column is nothing; what a product corrected afterwards
-        # would leave of it is rounding, which must not pass for a feature.
-        counts = torch.diff(self._transpose.crow_indices().long())
-        full = torch.nonzero(counts == self.shape[0]).flatten()
-        starts = self._transpose.crow_indices().long()[full]
-        entries = self._transpose.values()
-        same = [
-            bool((entries[at : at + self.shape[0]] == entries[at]).all()) for at in starts.tolist()
-        ]
-        gone = torch.zeros(self.shape[1], dtype=torch.bool, device=self.device)
-        gone[full] = torch.tensor(same, dtype=torch.bool, device=self.device)
-        if not any(same):
-            return self.shifted(means), means
-        means[host(gone).astype(bool)] = host(entries[starts])[np.array(same)]
-        rest = SparseTensor(_without(self._csr, gone))
-        return rest.shifted(np.where(host(gone).astype(bool), 0.0, means)), means
+        candidates = self._nearly_full()
+        if not bool(candidates.any()):
+            return Centered(self, means), means
+        # About the mean, sums round to the size of the deviations: the mean of a constant column
+        # becomes exact.
+        sums, _ = self._about(torch.as_tensor(means, device=self.device), candidates)
+        means += np.where(on_host(candidates), host(sums), 0.0) / self.shape[0]
+        return self.shifted(means), means
+
+    def _nearly_full(self) -> Any:
+        """Return which columns have so few zeros that a large mean can cancel digits."""
+        zeros = self.shape[0] - torch.diff(self._transpose.crow_indices().long())
+        return zeros * digits_to_lose(self.dtype) < self.shape[0]
+
+    def _about(self, row: Any, columns: Any) -> tuple[Any, Any]:
+        """Return sums and sums of squares about a row of numbers, for some of the columns."""
+        index = self._csr.col_indices().long()
+        here = columns[index]
+        index = index[here]
+        deviations = self._csr.values()[here].double() - row[index]
+        sums, squares = torch.zeros_like(row), torch.zeros_like(row)
+        sums.index_add_(0, index, deviations)
+        squares.index_add_(0, index, deviations.square())
+        zeros = self.shape[0] - torch.bincount(index, minlength=self.shape[1])
+        zeros = torch.where(columns, zeros, 0)
+        return sums - zeros * row, squares + zeros * row.square()
+
+    def _shift_entries(self, row: Any, far: Any) -> SparseTensor:
+        """Subtract a row of numbers from some nearly full columns, entry by entry."""
+        rows, columns = self.shape
+        kind = self._csr.col_indices().dtype
+        counts = torch.diff(self._csr.crow_indices().long())
+        at = torch.repeat_interleave(torch.arange(rows, device=self.device), counts)
+        index = self._csr.col_indices().long()
+        moved = (self._csr.values().double() - torch.where(far, row, 0.0)[index]).to(
+            self._csr.values().dtype
+        )
+        ends = self._transpose.crow_indices().long()
+        for column in torch.nonzero(far & (torch.diff(ends) < rows)).flatten().tolist():
+            zero = torch.ones(rows, dtype=torch.bool, device=self.device)
+            zero[self._transpose.col_indices()[ends[column] : ends[column + 1]].long()] = False
+            gaps = torch.nonzero(zero).flatten()
+            at, index = torch.cat([at, gaps]), torch.cat([index, torch.full_like(gaps, column)])
+            moved = torch.cat([moved, (-row[column]).to(moved.dtype).expand(gaps.numel())])
+        order = torch.argsort(at * columns + index)
+        starts = torch.zeros(rows + 1, dtype=torch.int64, device=self.device)
+        torch.cumsum(torch.bincount(at, minlength=rows), 0, out=starts[1:])
+        parts = starts.to(kind), index[order].to(kind), moved[order]
+        return SparseTensor(_csr_tensor(*parts, shape=self.shape))
 
     def sum_of_squares(self) -> float:
         return float(self._csr.values().double().square().sum())
@@ -195,7 +241,7 @@ def tensor_operator(values: Any) -> TensorOperator:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             values = values.to_sparse_csr()
-    return SparseTensor(values)
+    return SparseTensor(_canonical(values))
 
 
 def to_device(operator: Operator, device: Any) -> TensorOperator:
@@ -210,6 +256,22 @@ def to_device(operator: Operator, device: Any) -> TensorOperator:
         f"device={device!r} takes an array or a sparse matrix, but {type(operator).__name__} "
         "was given; move the data before it is composed."
     )
+
+
+def _canonical(values: Any) -> Any:
+    """Sum duplicate entries of a CSR tensor and sort its columns; a copy where it has to."""
+    rows, columns = values.shape
+    counts = torch.diff(values.crow_indices().long())
+    at = torch.repeat_interleave(torch.arange(rows, device=values.device), counts)
+    place = at * columns + values.col_indices().long()
+    if bool((torch.diff(place) > 0).all()):
+        return values
+    places, which = torch.unique(place, return_inverse=True)
+    sums = torch.zeros(places.numel(), dtype=values.dtype, device=values.device)
+    sums.index_add_(0, which, values.values())
+    starts = torch.zeros(rows + 1, dtype=torch.int64, device=values.device)
+    torch.cumsum(torch.bincount(places // columns, minlength=rows), 0, out=starts[1:])
+    return _csr_tensor(starts, places % columns, sums, shape=values.shape)
 
 
 def _short_indices(values: Any) -> Any:
@@ -233,16 +295,6 @@ def _transposed(values: Any) -> Any:
     kind = values.col_indices().dtype
     indices = starts.to(kind), row_of[order].to(kind)
     return _csr_tensor(*indices, values.values()[order], shape=(columns, rows))
-
-
-def _without(values: Any, gone: Any) -> Any:
-    """Remove the entries of some columns of a CSR tensor."""
-    kept = ~gone[values.col_indices().long()]
-    starts = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
-    starts = starts[values.crow_indices().long()].to(values.crow_indices().dtype)
-    return _csr_tensor(
-        starts, values.col_indices()[kept], values.values()[kept], shape=values.shape
-    )
 
 
 def _to_float64(values: Any) -> Any:

@@ -20,7 +20,7 @@ from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter, Mismatch
 from ..array_backend import host
 from ..convert import as_operator
-from ..operator import Operator
+from ..operator import Operator, checked_offset
 from .partitions import prepare_block
 from .worker_blocks import WorkerBlocks
 
@@ -125,13 +125,16 @@ class RowBlocks(Operator):
     # --- other operators --------------------------------------------------------------
 
     def shifted(self, offset: Array) -> Operator:
-        offset = np.asarray(offset, dtype=np.float64)
-        if offset.shape != (self.shape[1],):
-            raise InvalidInput(
-                f"shifted: offset must hold {self.shape[1]} numbers, but has shape {offset.shape}."
-            )
+        offset = checked_offset(offset, self.shape[1])
         both = offset if self._offset is None else offset + self._offset
         return RowBlocks(self._held, both, self._index)
+
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        # About the mean, sums round to the size of the deviations: one more pass with a block
+        # of one column makes the mean of a constant column exact.
+        means = means + self.shifted(means).column_means()
+        return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
         index = np.asarray(index)
