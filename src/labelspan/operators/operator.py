@@ -295,7 +295,7 @@ class Centered(Composite):
         sums = self.base.column_means() * self.shape[0]
         cross = np.outer(sums, self.offset)
         square = self.shape[0] * np.outer(self.offset, self.offset)
-        return self.base.gram() - cross - cross.T + square
+        return np.asarray(self.base.gram() - cross - cross.T + square)
 
     def cross(self, block: Array) -> Array:
         sums = host(block.sum(axis=0))
