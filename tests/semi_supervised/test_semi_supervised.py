@@ -1,4 +1,4 @@
-"""Baselines: checks of scikit-learn, docstrings, and manners that all share."""
+"""All classifiers: the checks of scikit-learn, docstrings, and shared behaviour."""
 
 import inspect
 import re
@@ -36,7 +36,7 @@ from labelspan.semi_supervised import (
     SpectralGraphTransducer,
     transducer,
 )
-from labelspan.semi_supervised.graph_systems import Solves
+from labelspan.semi_supervised.graph_systems import SystemSolver
 from labelspan.semi_supervised.green import GreenFunction
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
@@ -191,15 +191,15 @@ def test_refusals(kind):
     X = features("tall", 0)
     y, _ = known(classes(60, 0), 0.4, 0)
     model = kind().fit(X, y, graph=neighbor_graph(X, 10))
-    with pytest.raises(Mismatch, match=r"graph was given to fit.*fit without graph="):
+    with pytest.raises(Mismatch, match=r"because fit was given a graph.*fit without graph="):
         model.predict(X)
     with pytest.raises(ValueError, match="needs a graph over the rows"):
         kind(affinity="precomputed").fit(X, y)
-    with pytest.raises(InvalidLabels, match="takes classes or a 0/1 indicator"):
+    with pytest.raises(InvalidLabels, match="must hold classes or a 0/1 indicator"):
         kind().fit(X, X[:, 0])
     Y = indicator(60, 0)
     Y[3, 1] = np.nan
-    with pytest.raises(InvalidLabels, match=r"single unknown entries.*mark the whole rows"):
+    with pytest.raises(InvalidLabels, match=r"some unknown entries.*mark all entries of"):
         kind().fit(X, Y)
     with pytest.raises(InvalidParameter, match="n_neighbors must be a whole number"):
         kind(n_neighbors=0).fit(X, y)
@@ -248,7 +248,7 @@ def test_inputs_stay_as_they_are(kind):
 
 def test_the_green_function_is_the_pseudo_inverse_both_ways():
     W = weights(30, 0)
-    made = GreenFunction(read_graph(W, 30), Solves("test", 1e-12, 1000))
+    made = GreenFunction(read_graph(W, 30), SystemSolver("test", 1e-12, 1000))
     inverse = np.linalg.pinv(laplacian(W), hermitian=True)
     block = np.random.default_rng(0).standard_normal((30, 3))
     np.testing.assert_allclose(made.matmat(block), inverse @ block, atol=1e-8)
@@ -256,7 +256,7 @@ def test_the_green_function_is_the_pseudo_inverse_both_ways():
 
 
 def test_kmeans_laplacian_needs_rows_that_differ():
-    with pytest.raises(InvalidInput, match="all rows of X are equal; there is no direction"):
+    with pytest.raises(InvalidInput, match="all rows of X are equal, so nothing can be embedded"):
         KMeansLaplacian().fit(np.ones((6, 2)), [0, 1, 0, 1, -1, -1], graph=np.ones((6, 6)))
 
 

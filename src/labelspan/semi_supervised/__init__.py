@@ -1,16 +1,13 @@
-"""The methods that wang2010 is compared with.
+"""Semi-supervised classifiers on graphs: those that wang2010 compares, and DLEClassifier.
 
-The classifiers of rows read labels as the rest of the package does, with -1 or NaN for
-unknown, and take classes and 0/1 indicators alike. The face methods are pipelines.
+They take classes or 0/1 indicators, with -1 or NaN for unknown labels.
 """
 
-from ._base import Baseline, GraphClassifier
 from .consistency import LocalGlobalConsistency
+from .correlated_labels import MCGF, MLGF
 from .dle_classifier import DLEClassifier
 from .harmonic import HarmonicFunction
 from .kmeans_laplacian import KMeansLaplacian
-from .mcgf import MCGF
-from .mlgf import MLGF
 from .mlls import MLLS
 from .smse import SMSE
 from .transducer import SpectralGraphTransducer
@@ -20,9 +17,7 @@ __all__ = [
     "MLGF",
     "MLLS",
     "SMSE",
-    "Baseline",
     "DLEClassifier",
-    "GraphClassifier",
     "HarmonicFunction",
     "KMeansLaplacian",
     "LocalGlobalConsistency",

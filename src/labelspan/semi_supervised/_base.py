@@ -1,4 +1,4 @@
-"""What all baselines share: reading labels, and turning scores into classes or labels."""
+"""Base classes: reading labels, and turning scores into classes or labels."""
 
 from __future__ import annotations
 
@@ -18,30 +18,24 @@ from ..labels import Kind, Labels, read_labels
 from ..metrics import threshold_by_share
 from ..operators import Operator
 from ..operators.row_graph import read_graph
-from .out_of_sample import Outside
+from .out_of_sample import NewRowAffinity
 
-__all__ = ["Baseline", "GraphClassifier"]
+__all__ = ["GraphClassifier", "ScoreClassifier"]
 
 
-class Baseline(ClassifierMixin, BaseEstimator):
-    """A classifier whose answer is a score for every label of every row.
+class ScoreClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that scores every label of every row.
 
-    A row of classes gets the class with the highest score; the most frequent class where all
-    scores are equal, as where nothing is known of a row. With an indicator, each label goes
-    to the rows whose score lies above its threshold; see ``thresholds_``.
+    For classes, a row gets the class with the highest score, or the most frequent class if all
+    scores are equal because nothing is known about the row. For an indicator, each label goes to
+    the rows with a score above its threshold; see ``thresholds_``.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
-        The labels' names.
+        Names of the classes or labels.
     thresholds_ : array of shape (k,) or None
-        With an indicator, above which score a label is given; chosen on the labelled rows.
-
-    Examples
-    --------
-    >>> from labelspan.semi_supervised import MLLS, Baseline
-    >>> issubclass(MLLS, Baseline)
-    True
+        For an indicator: score above which a row gets the label.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
@@ -68,31 +62,31 @@ class Baseline(ClassifierMixin, BaseEstimator):
         labels = read_labels(y, n_rows, owner)
         if labels.kind == "targets":
             raise InvalidLabels(
-                f"{owner} takes classes or a 0/1 indicator, but y holds numbers of another kind. "
-                "Unknown label type: continuous."
+                f"{owner}: y must hold classes or a 0/1 indicator, but it holds other numbers; bin "
+                "them into classes. Unknown label type: continuous."
             )
         if labels.unknown is not None and labels.unknown[labels.labelled].any():
             raise InvalidLabels(
-                f"{owner}: y has rows with single unknown entries, and rows must be labelled or "
-                "wholly unknown; mark the whole rows."
+                f"{owner}: y has rows with some unknown entries, but a row must be labelled or "
+                "unknown as a whole; mark all entries of these rows as unknown."
             )
         return labels
 
     def _keep_labels(self, scores: Array, labels: Labels) -> None:
-        """Learn from the scores of the fitted rows how to decide."""
+        """Keep the names of the labels, and choose thresholds on the scores of the fitted rows."""
         self.classes_ = labels.names
         self._kind: Kind = labels.kind
         self._majority = int(labels.values.sum(axis=0).argmax())
         self.thresholds_ = None if labels.kind == "classes" else self._thresholds(scores, labels)
 
     def _thresholds(self, scores: Array, labels: Labels) -> Array:
-        """As large a share above as carry the label among the labelled rows."""
+        """Choose thresholds that give each label its share among the labelled rows."""
         open_rows = ~labels.labelled
         judged = scores[open_rows] if open_rows.any() else scores
         return threshold_by_share(judged, labels.means())
 
     def _decide(self, scores: Array) -> Array:
-        """Classes, or a 0/1 indicator, from scores."""
+        """Turn scores into classes, or a 0/1 indicator."""
         if self._kind != "classes":
             return np.asarray(scores > self.thresholds_, dtype=np.int64)
         best = scores.argmax(axis=1)
@@ -105,6 +99,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            Rows to score.
 
         Returns
         -------
@@ -118,15 +113,17 @@ class Baseline(ClassifierMixin, BaseEstimator):
         raise NotImplementedError(type(self).__name__)
 
     def predict(self, X: Any) -> Array:
-        """The class of each row, or its 0/1 indicator where ``y`` was one.
+        """Predict the class of each row, or its 0/1 indicator if ``y`` was one.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            Rows to classify.
 
         Returns
         -------
         y : array of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator.
         """
         return self._decide(self.label_scores(X))
 
@@ -138,26 +135,20 @@ class Baseline(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class GraphClassifier(Baseline):
-    """A baseline that spreads labels over a graph of all rows, labelled or not.
+class GraphClassifier(ScoreClassifier):
+    """A classifier that propagates labels over a graph of all rows, labelled or not.
 
     ``fit`` scores the rows it is given. New rows get the mean of the scores of fitted rows,
-    weighted by the affinity that made the graph.
+    weighted by the affinity that made the graph. A subclass implements ``_propagate``.
 
     Attributes
     ----------
     scores_ : array of shape (n, k)
-        Of the rows of ``fit``.
+        Scores of the rows of ``fit``.
     transduction_ : array of shape (n,) or (n, k)
         Their labels; known ones are kept.
-    graph_ : Operator
-        Of shape (n, n).
-
-    Examples
-    --------
-    >>> from labelspan.semi_supervised import GraphClassifier, HarmonicFunction
-    >>> issubclass(HarmonicFunction, GraphClassifier)
-    True
+    graph_ : operator of shape (n, n)
+        The graph.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -181,16 +172,17 @@ class GraphClassifier(Baseline):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            All rows, those to be classified too.
+            All rows, including those to be classified.
         y : array or sparse matrix of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator. -1 or NaN mean unknown; rows are labelled or wholly
-            unknown.
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown; a row is labelled or unknown as
+            a whole.
         graph : array, sparse matrix, operator or None, default=None
-            Weights between all rows, in place of those that ``affinity`` would make.
+            Weights between all rows, used instead of ``affinity``.
 
         Returns
         -------
-        self
+        self : GraphClassifier
+            The fitted classifier.
         """
         self._check_params()
         data = self._validate(X, reset=True)
@@ -198,14 +190,14 @@ class GraphClassifier(Baseline):
         made = self._graph(data, graph)
         weights = self._prepare(made.graph)
         scores = self._propagate(data, labels, weights)
-        self._outside = self._affinity_to(data, made.gamma)
+        self._new_rows = self._affinity_to(data, made.gamma)
         self.graph_, self.scores_ = weights, scores
         self._keep_labels(scores, labels)
         self.transduction_ = self._complete(self._decide(scores), labels)
         return self
 
     def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
-        """Learn from all rows and give the labels of all: the known ones stay.
+        """Fit on all rows and return the labels of all; known ones are kept.
 
         Parameters
         ----------
@@ -220,11 +212,11 @@ class GraphClassifier(Baseline):
         return self.fit(X, y, graph).transduction_
 
     def _propagate(self, data: Any, labels: Labels, graph: Operator) -> Array:
-        """The method itself: the scores of all rows."""
+        """Return the scores of all rows: the method itself."""
         raise NotImplementedError(type(self).__name__)
 
     def _prepare(self, graph: Operator) -> Operator:
-        """The graph that the method works on."""
+        """Return the graph that the method works on."""
         return graph
 
     def _graph(self, data: Any, graph: Any) -> AffinityGraph:
@@ -233,14 +225,14 @@ class GraphClassifier(Baseline):
         affinity = Affinity(self.affinity, self.n_neighbors, self.gamma)
         return affinity(type(self).__name__, data)
 
-    def _affinity_to(self, data: Any, gamma: float | None) -> Outside | None:
-        """The way to new rows; None where the graph was given, and says nothing of them."""
+    def _affinity_to(self, data: Any, gamma: float | None) -> NewRowAffinity | None:
+        """Return the affinity to new rows; None if the graph was given, which has none."""
         if gamma is None:
             return None
-        return Outside(data, None if self.affinity == "rbf" else self.n_neighbors, gamma)
+        return NewRowAffinity(data, None if self.affinity == "rbf" else self.n_neighbors, gamma)
 
     def _complete(self, found: Array, labels: Labels) -> Array:
-        """What was found, with known labels in their place."""
+        """Put the known labels in place of predicted ones."""
         labelled = labels.labelled
         if labels.kind == "classes":
             known = labels.names[labels.values.argmax(axis=1)]
@@ -248,10 +240,10 @@ class GraphClassifier(Baseline):
         return np.where(labelled[:, None], labels.values.astype(np.int64), found)
 
     def _new_scores(self, data: Any) -> Array:
-        if self._outside is None:
+        if self._new_rows is None:
             raise Mismatch(
-                f"{type(self).__name__}: graph was given to fit, and new rows cannot be compared "
-                "with the fitted ones without an affinity; put all rows into fit and read "
-                "transduction_ or scores_, or fit without graph=."
+                f"{type(self).__name__}: new rows have no affinity to the fitted ones because fit "
+                "was given a graph; pass all rows to fit and read transduction_ or scores_, or fit "
+                "without graph=."
             )
-        return self._outside.mean(data, self.scores_)
+        return self._new_rows.mean(data, self.scores_)

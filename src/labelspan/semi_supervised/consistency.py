@@ -1,4 +1,4 @@
-"""Local and global consistency, the CF of wang2010."""
+"""Local and global consistency, called CF in wang2010."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from .._typing import Array
 from ..graph import degrees
 from ..labels import Labels
 from ..operators import Operator, Scaled
-from .graph_systems import Solves, SolvingClassifier, reached
+from ._base import GraphClassifier
+from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["LocalGlobalConsistency"]
 
 
-class LocalGlobalConsistency(SolvingClassifier):
-    """Learning with local and global consistency, the CF of wang2010.
+class LocalGlobalConsistency(GraphClassifier):
+    """Learning with local and global consistency, called CF in wang2010.
 
     By Zhou, Bousquet, Lal, Weston and Schoelkopf (NIPS 2003, printed 2004). With
     ``S = D^-1/2 W D^-1/2`` the scores are::
@@ -28,39 +29,44 @@ class LocalGlobalConsistency(SolvingClassifier):
     the limit of ``F <- alpha S F + (1 - alpha) Y``, found here by conjugate gradients, with
     Y zero for unlabelled rows. Rows that no label reaches have scores of zero.
 
-    Special cases: ``alpha=0`` gives Y itself. Run to its end, scikit-learn's
-    ``LabelSpreading`` is the same with each row's scores divided by their sum.
+    Special cases: ``alpha=0`` gives Y itself. Run to full convergence, scikit-learn's
+    ``LabelSpreading`` is the same with the scores of each row divided by their sum.
 
     Parameters
     ----------
     alpha : float, default=0.99
-        How much the neighbours count, below 1.
+        Weight of the neighbours, below 1.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" insists on a given one.
+        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
     n_neighbors : int, default=10
-        For "nearest_neighbors".
+        Number of neighbours, for ``affinity="nearest_neighbors"``.
     gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+        median squared distance.
     tol : float, default=1e-8
-        The relative residual at which conjugate gradients stop. Scores fall with the distance
-        from labels, and those below tol times the largest are rounding.
+        Relative residual at which conjugate gradients stop. Scores decrease with the
+        distance from labels; those below tol times the largest are rounding errors.
     max_iter : int, default=1000
-        The most iterations of a solve.
+        Maximum number of iterations of a solve.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        The class of every row of ``fit``, or its labels; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are kept.
     thresholds_ : array of shape (k,) or None
-        For an indicator: above it, a row gets the label. As large a share of the unlabelled
-        rows lies above as carries the label among the labelled ones.
+        For an indicator: score above which a row gets the label, chosen so that the label has
+        the same share among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
-    n_iter_, n_features_in_ : int
+        The graph.
+    n_iter_ : int
+        Number of iterations of conjugate gradients, over all solves.
+    n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -75,7 +81,8 @@ class LocalGlobalConsistency(SolvingClassifier):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SolvingClassifier._constraints,
+        **GraphClassifier._constraints,
+        **SOLVER_CONSTRAINTS,
         "alpha": Real(0.0, 0.999999),
     }
 
@@ -96,7 +103,8 @@ class LocalGlobalConsistency(SolvingClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _solve(self, data: Any, labels: Labels, graph: Operator, solves: Solves) -> Array:
+    def _propagate(self, data: Any, labels: Labels, graph: Operator) -> Array:
+        solve = SystemSolver(type(self).__name__, self.tol, self.max_iter)
         near = reached(type(self).__name__, graph, labels)
         sums = degrees(graph)
         root = np.where(sums > 0, 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0)), 0.0)
@@ -105,5 +113,6 @@ class LocalGlobalConsistency(SolvingClassifier):
         def apply(block: Array) -> Array:
             return np.asarray(block - self.alpha * smooth.matmat(block))
 
-        scores = solves(apply, (1.0 - self.alpha) * labels.values, np.ones(sums.size))
+        scores = solve(apply, (1.0 - self.alpha) * labels.values, np.ones(sums.size))
+        self.n_iter_ = solve.n_iter
         return np.where(near[:, None], scores, 0.0)

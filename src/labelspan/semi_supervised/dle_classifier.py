@@ -24,12 +24,12 @@ __all__ = ["DLEClassifier"]
 class DLEClassifier(ClassifierMixin, LabelledEmbedding):
     """Classification by the nearest labelled row in the space of :class:`DLE` (wang2010, Table 1).
 
-    For several labels a row, one class at a time: a row gets the labels of the nearest
-    row for which they are known. ``fit_predict`` is the paper's own use, where the rows to
+    For multi-label data each label is predicted separately: a row gets the label of the nearest
+    row for which it is known. ``fit_predict`` is the use in the paper, where the rows to
     classify are part of the fit.
 
     Special cases: with ``projection="printed"`` and as many components as features, the space
-    is the features turned, and this the 1-nearest-neighbour classifier.
+    is a rotation of the features, and this is the 1-nearest-neighbour classifier.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
-        """Learn as :meth:`DLE.fit` does; keeps the labelled rows' places in the space."""
+        """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space."""
         self._keep(X, y, graph)
         return self
 
     def predict(self, X: Any) -> Array:
-        """The class of each row, or its 0/1 indicator where ``y`` was one.
+        """Predict the class of each row, or its 0/1 indicator if ``y`` was one.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         return self._nearest(np.asarray(self.transform(X)))
 
     def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
-        """Learn from all rows and give the labels of all: the known ones stay.
+        """Fit on all rows and return the labels of all; known ones are kept.
 
         Parameters
         ----------
@@ -145,8 +145,8 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
             known = np.flatnonzero(~unknown)
             if known.size == 0:
                 raise InvalidInput(
-                    f"{type(self).__name__}: nothing is known of label {self.classes_[column]} "
-                    "in y; leave its column out."
+                    f"{type(self).__name__}: label {self.classes_[column]} is unknown in all rows "
+                    "of y; leave its column out."
                 )
             out[:, column] = labels.values[known, column][nearest_row(latent, self._places[known])]
         return out

@@ -1,4 +1,4 @@
-"""Gaussian fields and harmonic functions, the HF of wang2010."""
+"""Gaussian fields and harmonic functions, called HF in wang2010."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from .._typing import Array
 from ..graph import Laplacian
 from ..labels import Labels
 from ..operators import Operator
-from .graph_systems import Solves, SolvingClassifier, reached
+from ._base import GraphClassifier
+from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["HarmonicFunction", "clamped"]
 
-# A class with a smaller share of the scores of unlabelled rows has none of them.
+# Share of the scores of unlabelled rows below which a class counts as absent.
 _NO_MASS = 1e-6
 
 
@@ -26,68 +27,75 @@ def _for_classes(model: HarmonicFunction) -> bool:
 
 
 def _probabilities(self: HarmonicFunction, X: Any) -> Array:
-    """Scores of classes as probabilities; not there for an indicator.
+    """Return class probabilities; not available for an indicator.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+        Rows to classify.
 
     Returns
     -------
     probabilities : array of shape (n, k)
+        One column per class.
     """
     weighted = np.clip(self.label_scores(X), 0.0, 1.0) * self.class_weight_
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
-class HarmonicFunction(SolvingClassifier):
-    """Harmonic functions on the graph, the HF of wang2010.
+class HarmonicFunction(GraphClassifier):
+    """Harmonic functions on a graph, called HF in wang2010.
 
     By Zhu, Ghahramani and Lafferty (ICML 2003). The labelled rows keep their labels, and
-    each other row has the mean of its neighbours' scores:
+    the score of every other row is the mean of the scores of its neighbours:
 
         L_uu F_u = W_ul Y_l,      L = D - W
 
-    solved by conjugate gradients. It minimises ``tr F'LF``; the scores lie between 0 and 1,
-    and those of a row sum to 1 where the labels do. Rows that no label reaches have the
-    labels' shares among the labelled rows for scores.
+    solved by conjugate gradients. It minimizes ``tr F'LF``; the scores lie between 0 and 1,
+    and those of a row sum to 1 if the labels do. Rows that no label reaches get the means of
+    the labels over the labelled rows as scores.
 
-    Special cases: run to its end, scikit-learn's ``LabelPropagation`` is the same. It is
-    :class:`MLGF` with ``mu=0``.
+    Special cases: run to full convergence, scikit-learn's ``LabelPropagation`` is the same.
+    It is :class:`MLGF` with ``mu=0``.
 
     Parameters
     ----------
     class_mass : bool, default=False
-        For classes: compare ``q_k f_ik / sum_i f_ik`` in place of ``f_ik``, where q_k is the
-        share of class k among the labelled rows, as it is, without smoothing, and the sum is
-        over the unlabelled rows; not done where a class has nothing there. ``scores_`` stay F.
+        For classes: compare ``q_k f_ik / sum_i f_ik`` instead of ``f_ik``, where q_k is the
+        share of class k among the labelled rows, without smoothing, and the sum is over the
+        unlabelled rows; skipped if a class has no mass there. ``scores_`` stay F.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" insists on a given one.
+        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
     n_neighbors : int, default=10
-        For "nearest_neighbors".
+        Number of neighbours, for ``affinity="nearest_neighbors"``.
     gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+        median squared distance.
     tol : float, default=1e-8
-        The relative residual at which conjugate gradients stop.
+        Relative residual at which conjugate gradients stop.
     max_iter : int, default=1000
-        The most iterations of a solve.
+        Maximum number of iterations of a solve.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        The class of every row of ``fit``, or its labels; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are kept.
     class_weight_ : array of shape (k,)
-        What scores are multiplied by before classes are compared; ones without class mass.
+        Factors of the scores when classes are compared; ones without class mass.
     thresholds_ : array of shape (k,) or None
-        For an indicator: above it, a row gets the label. As large a share of the unlabelled
-        rows lies above as carries the label among the labelled ones.
+        For an indicator: score above which a row gets the label, chosen so that the label has
+        the same share among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
-    n_iter_, n_features_in_ : int
+        The graph.
+    n_iter_ : int
+        Number of iterations of conjugate gradients, over all solves.
+    n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -100,7 +108,8 @@ class HarmonicFunction(SolvingClassifier):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SolvingClassifier._constraints,
+        **GraphClassifier._constraints,
+        **SOLVER_CONSTRAINTS,
         "class_mass": Boolean(),
     }
 
@@ -123,9 +132,11 @@ class HarmonicFunction(SolvingClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _solve(self, data: Any, labels: Labels, graph: Operator, solves: Solves) -> Array:
+    def _propagate(self, data: Any, labels: Labels, graph: Operator) -> Array:
+        solve = SystemSolver(type(self).__name__, self.tol, self.max_iter)
         near = reached(type(self).__name__, graph, labels)
-        scores = clamped(graph, labels, near, None, solves)
+        scores = clamped(graph, labels, near, None, solve)
+        self.n_iter_ = solve.n_iter
         self.class_weight_ = np.ones(scores.shape[1])
         if self.class_mass and labels.kind == "classes" and not labels.labelled.all():
             mass = scores[~labels.labelled].sum(axis=0)
@@ -136,7 +147,7 @@ class HarmonicFunction(SolvingClassifier):
     def _decide(self, scores: Array) -> Array:
         return super()._decide(scores * self.class_weight_)
 
-    # Scores of an indicator are cut by share, and say no yes or no by themselves.
+    # Scores of an indicator are compared with thresholds, and are not probabilities.
     predict_proba = available_if(_for_classes)(_probabilities)
 
 
@@ -145,11 +156,11 @@ def clamped(
     labels: Labels,
     near: Array,
     label_graph: Array | None,
-    solves: Solves,
+    solve: SystemSolver,
 ) -> Array:
-    """Scores with the labelled rows held: ``L_uu F_u + F_u M = W_ul Y_l``.
+    """Solve ``L_uu F_u + F_u M = W_ul Y_l`` for the scores, with the labelled rows fixed.
 
-    ``near`` tells the rows that labels reach; the others get the labels' means.
+    ``near`` are the rows that labels reach; the others get the means of the labels.
     ``label_graph`` is M, symmetric, k x k; None is zero.
     """
     laplacian = Laplacian(graph)
@@ -164,17 +175,17 @@ def clamped(
         full[free] = block
         return laplacian.matmat(full)[free]
 
-    # Counted from the means: what an iteration leaves open stays there, and not at zero, and
-    # scores of classes sum to 1 at any tolerance. The centred labels are zero elsewhere, so
-    # that all of W may be multiplied.
+    # Solved for the difference from the means: an unfinished iteration then stays close to the
+    # means and not to zero, and scores of classes sum to 1 at any tolerance. The centred labels
+    # are zero in unlabelled rows, so that all of W can be multiplied.
     pull = graph.matmat(np.where(labels.labelled[:, None], labels.values - means, 0.0))[free]
     diagonal = laplacian.degrees[free]
     if label_graph is None:
-        scores[free] += solves(apply, pull, diagonal)
+        scores[free] += solve(apply, pull, diagonal)
     else:
-        # In the eigenvectors of M the labels part, each with a shift of its own.
+        # In the eigenvectors of M the systems separate, each with its own shift.
         shifts, turn = np.linalg.eigh(label_graph)
         right = (pull - means @ label_graph) @ turn
-        found = solves.shifted(apply, right, diagonal, np.maximum(shifts, 0.0))
+        found = solve.shifted(apply, right, diagonal, np.maximum(shifts, 0.0))
         scores[free] += found @ turn.T
     return scores

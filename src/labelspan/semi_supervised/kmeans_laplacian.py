@@ -1,4 +1,4 @@
-"""The K-means-Laplacian embedding, the KL of wang2010."""
+"""The K-means-Laplacian embedding, called KL in wang2010."""
 
 from __future__ import annotations
 
@@ -16,68 +16,74 @@ from ..graph.neighbors import nearest_row
 from ..labels import RANK_TOLERANCE, Labels
 from ..operators import Operator
 from ..solvers.small_dense import psd_basis
-from .graph_systems import Solves, SolvingClassifier
-from .green import GreenFunction, joined
+from ._base import GraphClassifier
+from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver
+from .green import GreenFunction, connected_graph
 
 __all__ = ["KMeansLaplacian"]
 
 
-class KMeansLaplacian(SolvingClassifier):
-    """K-means-Laplacian embedding and the nearest labelled row in it, the KL of wang2010.
+class KMeansLaplacian(GraphClassifier):
+    """Nearest labelled row in the K-means-Laplacian embedding, called KL in wang2010.
 
-    By Wang, Ding and Li (SDM 2009), whose text was not at hand; this is the quotient that
-    wang2010's Eq. 9 generalises. K-means, relaxed, looks for Q that maximises
-    ``tr Q'Xc Xc'Q``, the Laplacian embedding for Q that minimises ``tr Q'LQ``. Together::
+    By Wang, Ding and Li (SDM 2009), whose text was not available; this is the quotient that
+    Eq. 9 of wang2010 generalizes. Relaxed K-means maximizes ``tr Q'Xc Xc'Q``, the
+    Laplacian embedding minimizes ``tr Q'LQ``. Together::
 
         max tr (Q'LQ)^-1 (Q'Xc Xc'Q)
 
-    Its columns solve ``Xc Xc'q = lambda L q``. With ``v = Xc'q / lambda^1/2`` that says
-    ``q = L^+ Xc v / lambda^1/2``, and put back in v, a problem of the size of the features::
+    Its columns solve ``Xc Xc'q = lambda L q``. With ``v = Xc'q / lambda^1/2`` this is
+    ``q = L^+ Xc v / lambda^1/2``, and inserted in v a problem of the size of the features::
 
         Xc'L^+ Xc v = lambda v,      Q = L^+ Xc V lambda^-1/2,      Q'LQ = I
 
-    L^+ is applied by conjugate gradients. Labels play no part in the embedding. An unlabelled
-    row gets the labels of the nearest labelled row in it, and ``scores_`` are those labels, 0
-    or 1; new rows, which have no place in it, get the vote of their neighbours.
+    L^+ is applied by conjugate gradients. The embedding does not use the labels. An
+    unlabelled row gets the labels of the nearest labelled row in it, and ``scores_`` are these
+    labels, 0 or 1; new rows, which are not embedded, get the weighted vote of their neighbours.
 
-    A graph that falls into parts is joined by weak links between all rows, with a warning:
-    the quotient would be infinite for what tells parts apart.
+    If the graph is not connected, weak links between all rows are added, with a warning: the
+    quotient would be infinite for differences between components.
 
-    Special cases: on the complete graph with equal weights L^+ is a multiple of the centring,
-    and Q spans the leading principal components of X.
+    Special cases: on the complete graph with equal weights L^+ is a multiple of the centring
+    matrix, and Q spans the leading principal components of X.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        The dimensions of the embedding. None takes one less than there are classes, or
-        labels, and no more than X has directions.
+        Number of dimensions of the embedding. None is the number of classes or labels less
+        one, or the rank of X if that is smaller.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" insists on a given one.
+        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
     n_neighbors : int, default=10
-        For "nearest_neighbors".
+        Number of neighbours, for ``affinity="nearest_neighbors"``.
     gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+        median squared distance.
     tol : float, default=1e-8
-        The relative residual at which conjugate gradients stop.
+        Relative residual at which conjugate gradients stop.
     max_iter : int, default=1000
-        The most iterations of a solve.
+        Maximum number of iterations of a solve.
 
     Attributes
     ----------
     embedding_ : array of shape (n, m)
         Q, for every row of ``fit``.
     eigenvalues_ : array of shape (m,)
-        lambda, falling: the quotient along each column.
+        lambda, decreasing: the quotient along each column.
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     scores_ : array of shape (n, k)
     transduction_ : array of shape (n,) or (n, k)
-        The class of every row of ``fit``, or its labels; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are kept.
     thresholds_ : array of shape (k,) or None
-        For an indicator, a half.
+        For an indicator: 0.5.
     graph_ : operator of shape (n, n)
-    n_iter_, n_features_in_ : int
+        The graph.
+    n_iter_ : int
+        Number of iterations of conjugate gradients, over all solves.
+    n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -93,7 +99,8 @@ class KMeansLaplacian(SolvingClassifier):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SolvingClassifier._constraints,
+        **GraphClassifier._constraints,
+        **SOLVER_CONSTRAINTS,
         "n_components": Either((Integer(1), Null())),
     }
 
@@ -118,16 +125,18 @@ class KMeansLaplacian(SolvingClassifier):
         self.max_iter = max_iter
 
     def _prepare(self, graph: Operator) -> Operator:
-        return joined(type(self).__name__, graph)
+        return connected_graph(type(self).__name__, graph)
 
-    def _solve(self, data: Any, labels: Labels, graph: Operator, solves: Solves) -> Array:
+    def _propagate(self, data: Any, labels: Labels, graph: Operator) -> Array:
+        solve = SystemSolver(type(self).__name__, self.tol, self.max_iter)
         rows = coordinates(type(self).__name__, data)[0].rows
-        green = GreenFunction(graph, solves)
+        green = GreenFunction(graph, solve)
         quotients, directions = psd_basis(metric_form(rows, green), RANK_TOLERANCE)
         count = self._count(quotients.size, labels)
         directions = directions[:, :count] / np.sqrt(quotients[:count])
         self.embedding_ = green.matmat(rows.matmat(directions))
         self.eigenvalues_ = quotients[:count]
+        self.n_iter_ = solve.n_iter
         known = np.flatnonzero(labels.labelled)
         nearest = known[nearest_row(self.embedding_, self.embedding_[known])]
         return np.where(labels.labelled[:, None], labels.values, labels.values[nearest])
@@ -135,18 +144,21 @@ class KMeansLaplacian(SolvingClassifier):
     def _count(self, most: int, labels: Labels) -> int:
         owner = type(self).__name__
         if most == 0:
-            raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
+            raise InvalidInput(
+                f"{owner}: all rows of X are equal, so nothing can be embedded; give rows that "
+                "differ."
+            )
         if self.n_components is None:
             if labels.names.size < 2:
                 raise InvalidLabels(
-                    f"{owner}: y has one class, {labels.names[0]}, and n_components=None takes one "
-                    "less than there are; label rows of another class, or give n_components."
+                    f"{owner}: y has only the class {labels.names[0]}, but n_components=None needs "
+                    "two; label rows of another class, or give n_components."
                 )
             return min(most, labels.names.size - 1)
         if self.n_components > most:
             raise InvalidParameter(
-                f"{owner}: n_components={self.n_components} is too large; at most {most} can be "
-                f"had, for X has {most} independent direction(s)."
+                f"{owner}: n_components={self.n_components} is too large; X has rank {most}, so "
+                f"give at most {most}."
             )
         return self.n_components
 

@@ -1,4 +1,4 @@
-"""The graph of the labels: which of them go together."""
+"""Correlations of labels, and their Laplacian."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["correlation", "label_laplacian"]
 
 
 def correlation(labels: Labels) -> Array:
-    """The cosine between labels over the labelled rows."""
+    """Compute the cosines between labels over the labelled rows."""
     return label_correlation(labels.values[labels.labelled])
 
 
 def label_laplacian(labels: Labels, *, normalized: bool = False) -> Array:
-    """The k x k Laplacian of :func:`correlation` less its diagonal.
+    """Compute the k x k Laplacian of :func:`correlation` without its diagonal.
 
-    Normalised, a label that goes with no other has a row of zeros.
+    Normalized, a label that occurs with no other has a row of zeros.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Least squares with a subspace that labels share, the MLLS of wang2010."""
+"""Least squares with a shared subspace, called MLLS in wang2010."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from ..estimators._graph_methods import coordinates
 from ..labels import RANK_TOLERANCE
 from ..operators import as_operator
 from ..solvers.small_dense import psd_basis
-from ._base import Baseline
+from ._base import ScoreClassifier
 
 __all__ = ["MLLS"]
 
 
-class MLLS(Baseline):
-    """Multi-label least squares with a shared subspace, the MLLS of wang2010.
+class MLLS(ScoreClassifier):
+    """Multi-label least squares with a shared subspace, called MLLS in wang2010.
 
-    By Ji, Tang, Yu and Ye (KDD 2008). Label l is predicted by ``u_l'x``, and of each u_l the
-    part outside a subspace, spanned by the r orthonormal rows of Theta, is penalised more::
+    By Ji, Tang, Yu and Ye (KDD 2008). Label l is predicted by ``u_l'x``; the part of u_l
+    outside a subspace, spanned by the r orthonormal rows of Theta, is penalized more::
 
         min |XU - Y|^2 / n + alpha |U - Theta'V|^2 + beta |U|^2
 
     over U (d x k), V and Theta. Given Theta, ``V = Theta U`` and
-    ``(M - alpha Theta'Theta) U = X'Y / n`` with ``M = X'X / n + (alpha + beta) I``; what is
-    left is to maximise::
+    ``(M - alpha Theta'Theta) U = X'Y / n`` with ``M = X'X / n + (alpha + beta) I``; it remains
+    to maximize::
 
         tr (Theta S_1 Theta')^-1 (Theta S_2 Theta')
 
     with ``S_1 = I - alpha M^-1`` and ``S_2 = M^-1 X'Y Y'X M^-1 / n^2``, which the leading
     eigenvectors of ``S_1^-1 S_2`` span. X and Y (0 and 1) are centred; rows without labels
-    are left out. Exact for any shape: where d is above n, in the row space of X.
+    are left out. The solution is exact for any shape; for d > n it is computed in the row space
+    of X.
 
     Special cases: ``alpha=0`` is ridge regression with the penalty ``beta n``. So is every
     alpha once r reaches the rank of X'Y, at most k: Theta then holds all of the ridge
@@ -46,24 +47,28 @@ class MLLS(Baseline):
     Parameters
     ----------
     n_components : int or None, default=None
-        r. None takes half the rank of X'Y, rounded up: with all of it nothing would be shared.
+        r, the number of shared dimensions. None is half the rank of X'Y, rounded up.
     alpha : float, default=1.0
-        The penalty on what lies outside the subspace, in units of the features' mean square.
+        Regularization strength outside the subspace, in units of the mean square of the
+        features.
     beta : float, default=0.1
-        The penalty on all of U, in the same units.
+        Regularization strength of all of U, in the same units.
 
     Attributes
     ----------
     coef_ : array of shape (k, d)
         U'.
     intercept_ : array of shape (k,)
+        Constant term of each label.
     components_ : array of shape (r, d)
         Theta.
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     thresholds_ : array of shape (k,) or None
-        For an indicator: above it, a row gets the label. As large a share of the labelled
-        rows of ``fit`` lies above as carries the label.
+        For an indicator: score above which a row gets the label, chosen so that each label keeps
+        its share of the labelled rows of ``fit``.
     n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -96,19 +101,20 @@ class MLLS(Baseline):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the subspace and the labels' weights.
+        """Fit the subspace and the weights of the labels.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
             One of n and d must be at most 4,096.
         y : array or sparse matrix of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator. -1 or NaN mean unknown; rows are labelled or wholly
-            unknown.
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown; a row is labelled or unknown as
+            a whole.
 
         Returns
         -------
-        self
+        self : MLLS
+            The fitted classifier.
         """
         self._check_params()
         data = self._validate(X, reset=True)
@@ -133,8 +139,8 @@ class MLLS(Baseline):
             return (rank + 1) // 2
         if self.n_components > rank:
             raise InvalidParameter(
-                f"MLLS: n_components={self.n_components} is too large; at most {rank} can be had, "
-                f"for X'Y has rank {rank}, and with as many it is ridge regression."
+                f"MLLS: n_components={self.n_components} is too large; X'Y has rank {rank}, so "
+                f"give at most {rank}, which is ridge regression, or fewer."
             )
         return self.n_components
 
@@ -174,12 +180,12 @@ class _Shared:
         return int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum())
 
     def subspace(self, count: int) -> Array:
-        """Theta', with orthonormal columns."""
+        """Return Theta', with orthonormal columns."""
         leading = self._whitened[0][:, :count] * np.sqrt(self._tight / self._loose)
         return np.asarray(np.linalg.qr(leading)[0])
 
     def slopes(self, theta: Array) -> Array:
-        """``(M - alpha Theta'Theta)^-1 X'Y / n``, by Woodbury's identity."""
+        """Return ``(M - alpha Theta'Theta)^-1 X'Y / n``, by Woodbury's identity."""
         plain = self.cross / self._tight
         inner = np.eye(theta.shape[1]) - self.alpha * theta.T @ (theta / self._tight)
         inside = np.linalg.solve(inner, theta.T @ plain)

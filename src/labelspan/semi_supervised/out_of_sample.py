@@ -1,4 +1,4 @@
-"""Scores for rows that were not part of the graph."""
+"""Scores of rows that were not part of the graph."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._typing import Array
 
-__all__ = ["Outside"]
+__all__ = ["NewRowAffinity"]
 
-# New rows taken at a time.
+# Number of new rows per block.
 _BLOCK = 512
 
 
 @dataclass(frozen=True)
-class Outside:
-    """The way from new rows to the fitted ones: Gaussian weights to all, or to the nearest."""
+class NewRowAffinity:
+    """Gaussian weights from new rows to all fitted rows, or to the nearest of them."""
 
     rows: Any
     n_neighbors: int | None
     gamma: float
 
     def mean(self, data: Any, scores: Array) -> Array:
-        """The mean of the fitted rows' scores, weighted by ``exp(-gamma |x - x_i|^2)``."""
+        """Average the scores of fitted rows with weights ``exp(-gamma |x - x_i|^2)``."""
         out = np.empty((data.shape[0], scores.shape[1]))
         for start in range(0, data.shape[0], _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -36,12 +36,12 @@ class Outside:
     def _block_mean(self, data: Any, scores: Array) -> Array:
         if self.n_neighbors is None:
             squares = pairwise_distances(data, self.rows, metric="sqeuclidean")
-            return np.asarray(self._shares(squares) @ scores)
+            return np.asarray(self._weights(squares) @ scores)
         count = min(self.n_neighbors, self.rows.shape[0])
         far, near = NearestNeighbors(n_neighbors=count).fit(self.rows).kneighbors(data)
-        return np.asarray(np.einsum("ij,ijk->ik", self._shares(far**2), scores[near]))
+        return np.asarray(np.einsum("ij,ijk->ik", self._weights(far**2), scores[near]))
 
-    def _shares(self, squares: Array) -> Array:
+    def _weights(self, squares: Array) -> Array:
         # Counted from the nearest, weights that would all round to zero keep their ratios.
         squares = squares.astype(np.float64)
         weights = np.exp(-self.gamma * (squares - squares.min(axis=1, keepdims=True)))

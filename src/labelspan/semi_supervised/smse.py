@@ -1,4 +1,4 @@
-"""Semi-supervised learning by a Sylvester equation, the SMSE of wang2010."""
+"""Semi-supervised learning by a Sylvester equation, called SMSE in wang2010."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .._typing import Array
 from ..graph import Laplacian
 from ..labels import Labels
 from ..operators import Operator
-from .graph_systems import Solves, SolvingClassifier, reached
+from ._base import GraphClassifier
+from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 from .label_correlation import label_laplacian
 
 __all__ = ["SMSE"]
 
 
-class SMSE(SolvingClassifier):
-    """Semi-supervised multi-label learning by a Sylvester equation, the SMSE of wang2010.
+class SMSE(GraphClassifier):
+    """Semi-supervised multi-label learning by a Sylvester equation, called SMSE in wang2010.
 
     By Chen, Song, Wang and Zhang (SDM 2008). One graph joins the rows, another the labels::
 
@@ -30,46 +31,51 @@ class SMSE(SolvingClassifier):
     L is the Laplacian of the rows' graph and H that of the labels' cosine correlation over
     the labelled rows. In the eigenvectors of H there is one system each,
     ``(J + mu L + nu h_j I) f = J Y q_j``, solved by conjugate gradients. The original text
-    was not at hand: its own label similarity and its mu and nu may differ. Rows that no
-    label reaches have scores of zero.
+    was not available: its label similarity and its mu and nu may differ. Rows that no label
+    reaches have scores of zero.
 
-    Special cases: ``nu=0`` takes each label on its own; with ``nu=0``, a falling mu brings
-    the labelled rows to Y and the others to :class:`HarmonicFunction`.
+    Special cases: ``nu=0`` treats each label separately; with ``nu=0`` and mu to 0, the
+    labelled rows tend to Y and the others to :class:`HarmonicFunction`.
 
     Parameters
     ----------
     mu : float, default=0.1
-        How much smoothness over the rows counts.
+        Weight of smoothness over the rows.
     nu : float, default=0.01
-        How much smoothness over the labels counts.
+        Weight of smoothness over the labels.
     normalized : bool, default=False
-        Take the normalised Laplacians of both graphs, ``I - D^-1/2 W D^-1/2``; each row then
+        Use the normalized Laplacians of both graphs, ``I - D^-1/2 W D^-1/2``; every row then
         needs a neighbour.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" insists on a given one.
+        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
     n_neighbors : int, default=10
-        For "nearest_neighbors".
+        Number of neighbours, for ``affinity="nearest_neighbors"``.
     gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+        median squared distance.
     tol : float, default=1e-8
-        The relative residual at which conjugate gradients stop.
+        Relative residual at which conjugate gradients stop.
     max_iter : int, default=1000
-        The most iterations of a solve.
+        Maximum number of iterations of a solve.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        The labels of every row of ``fit``, or its class; known ones are kept.
+        Labels, or classes, of all rows of ``fit``; known ones are kept.
     thresholds_ : array of shape (k,) or None
-        For an indicator: above it, a row gets the label. As large a share of the unlabelled
-        rows lies above as carries the label among the labelled ones.
+        For an indicator: score above which a row gets the label, chosen so that the label has
+        the same share among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
-    n_iter_, n_features_in_ : int
+        The graph.
+    n_iter_ : int
+        Number of iterations of conjugate gradients, over all solves.
+    n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -83,7 +89,8 @@ class SMSE(SolvingClassifier):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SolvingClassifier._constraints,
+        **GraphClassifier._constraints,
+        **SOLVER_CONSTRAINTS,
         "mu": Real(0.0),
         "nu": Real(0.0),
         "normalized": Boolean(),
@@ -110,7 +117,8 @@ class SMSE(SolvingClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _solve(self, data: Any, labels: Labels, graph: Operator, solves: Solves) -> Array:
+    def _propagate(self, data: Any, labels: Labels, graph: Operator) -> Array:
+        solve = SystemSolver(type(self).__name__, self.tol, self.max_iter)
         near = reached(type(self).__name__, graph, labels)
         laplacian = Laplacian(graph, normalized=self.normalized)
         held = labels.labelled.astype(np.float64)
@@ -121,7 +129,8 @@ class SMSE(SolvingClassifier):
 
         diagonal = held + self.mu * (1.0 if self.normalized else laplacian.degrees)
         # Unlabelled rows of labels.values are zero: J Y is the block itself.
-        found = solves.shifted(
+        found = solve.shifted(
             apply, labels.values @ turn, diagonal, self.nu * np.maximum(shifts, 0.0)
         )
+        self.n_iter_ = solve.n_iter
         return np.where(near[:, None], found @ turn.T, 0.0)

@@ -1,4 +1,4 @@
-"""The spectral graph transducer, the transducer of wang2010."""
+"""The spectral graph transducer, compared in wang2010."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .graph_systems import reached
 
 __all__ = ["SpectralGraphTransducer", "smallest_eigenvectors", "sphere_minimum"]
 
-# Up to so many rows the Laplacian's whole spectrum is computed, from an n x n array.
+# Maximum number of rows for a full eigendecomposition of the Laplacian, an n x n array.
 _DENSE_LIMIT = 2000
-# Shares of the norm below which a number is rounding.
+# Relative size below which a number is a rounding error.
 _ROUNDING = 1e-12
 
 
 class SpectralGraphTransducer(GraphClassifier):
-    """The spectral graph transducer of wang2010.
+    """Spectral graph transducer, compared in wang2010.
 
-    By Joachims (ICML 2003). One class against the rest: a cut of the graph, balanced and
-    relaxed to real numbers, that the labelled rows pull towards their side::
+    By Joachims (ICML 2003). One class against the rest: a balanced cut of the graph,
+    relaxed to real numbers, with a cost for labelled rows on the wrong side::
 
         min z'Lz + c (z - g)'C(z - g)      with  z'1 = 0  and  z'z = n
 
@@ -44,45 +44,49 @@ class SpectralGraphTransducer(GraphClassifier):
 
     where l is the one solution below the smallest eigenvalue of G: the smallest eigenvalue of
     ``[[G, -I], [-bb'/n, G]]``, found here as the root of a scalar function. ``scores_`` are z
-    less ``((q/p)^1/2 - (p/q)^1/2) / 2``, the middle of the two targets, and the highest wins.
+    minus ``((q/p)^1/2 - (p/q)^1/2) / 2``, the midpoint of the two targets, and the highest wins.
     Rows that no label reaches have scores of zero, and so have labels that all labelled rows
     carry, or none.
 
     With ``normalized=True`` L is ``I - D^-1/2 W D^-1/2``, and its null vector, the square
     roots of the degrees, takes the place of 1.
 
-    Special cases: with a falling c, z is the first eigenvector and the labels choose its
-    sign alone; on two classes the scores are each other's negatives.
+    Special cases: for c to 0, z is the first eigenvector and the labels choose only its sign;
+    for two classes the scores are the negatives of each other.
 
     Parameters
     ----------
     c : float, default=3200.0
-        How much the labelled rows count, above 0.
+        Weight of the labelled rows, above 0.
     n_eigenvectors : int, default=80
-        How many eigenvectors; no more are taken than there are. Up to 2,000 rows they come
-        from the whole spectrum of an n x n array, beyond by Lanczos iteration.
+        Maximum number of eigenvectors. Up to 2,000 rows they come from a full
+        eigendecomposition of an n x n array, beyond that from Lanczos iterations.
     normalized : bool, default=True
-        Whether to take the normalised Laplacian, for which every row needs a neighbour.
+        Whether to use the normalized Laplacian, for which every row needs a neighbour.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" insists on a given one.
+        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
     n_neighbors : int, default=10
-        For "nearest_neighbors".
+        Number of neighbours, for ``affinity="nearest_neighbors"``.
     gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+        median squared distance.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        Names of the classes or labels.
     scores_ : array of shape (n, k)
+        z, shifted as above.
     transduction_ : array of shape (n,) or (n, k)
-        The class of every row of ``fit``, or its labels; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are kept.
     thresholds_ : array of shape (k,) or None
-        For an indicator: above it, a row gets the label. As large a share of the unlabelled
-        rows lies above as carries the label among the labelled ones.
+        For an indicator: score above which a row gets the label, chosen so that the label has
+        the same share among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
+        The graph.
     n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -126,7 +130,7 @@ class SpectralGraphTransducer(GraphClassifier):
         total = int(labelled.sum())
         if labels.kind == "classes" and labels.names.size < 2:
             raise InvalidLabels(
-                f"{owner}: y has one class, {labels.names[0]}, and one is set against the rest; "
+                f"{owner}: y has only the class {labels.names[0]}, but at least two are needed; "
                 "label rows of another class."
             )
         near = reached(owner, graph, labels)
@@ -152,16 +156,16 @@ class SpectralGraphTransducer(GraphClassifier):
 
 
 def smallest_eigenvectors(laplacian: Laplacian, count: int) -> Array:
-    """Orthonormal eigenvectors of the smallest eigenvalues, the known null vector left out.
+    """Compute orthonormal eigenvectors of the smallest eigenvalues but the known null vector.
 
-    That is the constant one, or the roots of the degrees where the Laplacian is normalised.
-    Taken off by name and not as the first of the list, for a graph in parts has several null
-    vectors, and any basis of them may come.
+    The null vector is constant, or the square roots of the degrees for a normalized Laplacian.
+    It is deflated explicitly, and not dropped as the first eigenvector, because a graph with
+    several components has several null vectors in an arbitrary basis.
     """
     rows = laplacian.shape[0]
     null = np.sqrt(laplacian.degrees) if laplacian.normalized else np.ones(rows)
     null = null / np.linalg.norm(null)
-    # No eigenvalue is above it; moved beyond, the null vector comes last.
+    # An upper bound of the eigenvalues; shifted beyond it, the null vector comes last.
     bound = 2.0 * (1.0 if laplacian.normalized else float(laplacian.degrees.max()))
     bound = bound or 1.0
     if rows <= _DENSE_LIMIT or count >= rows - 1:
@@ -181,11 +185,11 @@ def smallest_eigenvectors(laplacian: Laplacian, count: int) -> Array:
 
 
 def sphere_minimum(G: Array, b: Array, square: float) -> tuple[Array, float]:
-    """Minimise ``w'Gw - 2 b'w`` with ``w'w = square``: w, and the l of ``(G - l I) w = b``.
+    """Minimize ``w'Gw - 2 b'w`` with ``w'w = square``; return w and l of ``(G - l I) w = b``.
 
     In the eigenvectors of G, ``sum b_i^2 / (g_i - l)^2 = square`` has one root l below all
-    g_i. Where b has nothing along the lowest eigenvector that sum may stay too small; then l
-    is the lowest g itself, and a multiple of its eigenvector makes up the length.
+    g_i. If b is orthogonal to the lowest eigenvector, that sum may stay too small; then l is
+    the lowest g, and a multiple of its eigenvector is added to reach the length.
 
     Examples
     --------
@@ -211,7 +215,7 @@ def sphere_minimum(G: Array, b: Array, square: float) -> tuple[Array, float]:
             return np.asarray(turn @ weights), float(values[0])
         along = np.where(far, along, 0.0)
 
-    # By the distance below the lowest g, in which nothing cancels.
+    # In terms of the distance below the lowest g, which avoids cancellation.
     def excess(distance: float) -> float:
         kept = along != 0
         return float(np.square(along[kept] / (gaps[kept] + distance)).sum()) - square
