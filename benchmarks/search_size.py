@@ -21,8 +21,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
 from labelspan.datasets import make_tagged_vectors
-from labelspan.index.ann import Cache, Graph
-from labelspan.index.vectors import Vectors, unit_rows
+from labelspan.index.ann import AnnCache, AnnIndex
+from labelspan.index.vectors import UnitVectors, unit_rows
 
 from .harness import Report, Row, make_parser
 
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> None:
     report = Report("search_size", args)
     for size in [10_000] if args.quick else args.sizes:
         base, queries = make_vectors(size, args)
-        vectors = Vectors(base)
+        vectors = UnitVectors(base)
         exact = [rows for rows, _ in vectors.top(queries, ANSWERS)]
 
         def add(name: str, search: Search, exact: Any = exact, asked: Any = queries, **notes: Any):
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> None:
         )
         for links, joining in args.graphs:
             start = time.perf_counter()
-            graph = Graph.build(base, jobs=args.jobs, links=links, joining=joining)
+            graph = AnnIndex.build(base, jobs=args.jobs, links=links, joining=joining)
             notes = {"build s": round(time.perf_counter() - start, 1)}
             notes |= {"graph MB": round(graph.nbytes / 1e6, 1)}
             for count in args.proposed:
@@ -83,7 +83,7 @@ def by_numpy(queries: Any, base: Any) -> Any:
     return np.take_along_axis(best, order, axis=1)
 
 
-def by_graph(queries: Any, graph: Graph, vectors: Vectors, count: int) -> Any:
+def by_graph(queries: Any, graph: AnnIndex, vectors: UnitVectors, count: int) -> Any:
     """Proposals of the graph, ranked by their cosines."""
     proposed = graph.propose(queries, count)
     return [vectors.rank(q, rows, ANSWERS)[0] for q, rows in zip(queries, proposed, strict=True)]
@@ -123,10 +123,10 @@ def file_row(base: Any, jobs: int) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "graph"
         start = time.perf_counter()
-        Cache(base, path, "benchmark").prepare(jobs)
+        AnnCache(base, path, "benchmark").prepare(jobs)
         built = time.perf_counter() - start
         start = time.perf_counter()
-        opened = Cache(base, path, "benchmark").ready()
+        opened = AnnCache(base, path, "benchmark").ready()
         seconds = time.perf_counter() - start
         assert opened is not None
         size = path.stat().st_size

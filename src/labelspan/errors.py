@@ -9,6 +9,7 @@
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      +-- MissingData (FileNotFoundError)  a data set or an index was not found
      +-- Locked                           another writer has the index open
+     +-- TooManyFiles (OSError)           the process cannot open another file
      +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
@@ -34,6 +35,7 @@ __all__ = [
     "MissingData",
     "NotConverged",
     "NotStreaming",
+    "TooManyFiles",
 ]
 
 
@@ -71,6 +73,10 @@ class MissingData(LabelspanError, FileNotFoundError):
 
 class Locked(LabelspanError):
     """Another writer has the index open."""
+
+
+class TooManyFiles(LabelspanError, OSError):
+    """The process, or the system, has too many files open."""
 
 
 class LostWorkers(LabelspanError, RuntimeError):

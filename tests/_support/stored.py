@@ -9,7 +9,7 @@ from pathlib import Path
 from _support.topics import corpus
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.index.manifest import read_manifest, write_manifest
+from labelspan.index.folder import read_manifest, write_manifest
 
 
 def made(count=24, **params):

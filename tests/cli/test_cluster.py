@@ -186,7 +186,7 @@ def test_the_parameter_of_the_index(client):
 
 def test_what_the_index_refuses(client):
     texts, labels = ["chess board", "song tune", "dice card", "radio choir"], [["a"], ["b"]] * 2
-    with pytest.raises(Mismatch, match="on_pass is told of passes on a cluster; give client="):
+    with pytest.raises(Mismatch, match="on_pass is called for passes on a cluster; give client="):
         SemanticIndex().fit(texts, labels, on_pass=print)
     with pytest.raises(Mismatch, match="DLE needs all rows on one machine; leave client= out"):
         SemanticIndex(estimator=DLE()).fit(texts, labels, client=client)

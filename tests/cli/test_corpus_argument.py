@@ -110,7 +110,7 @@ def test_search_finds_nothing_and_says_so(saved):
         (["tag", "-i", "{saved}"], "There is no text to tag; give one"),
         (["tag", "-i", "{saved}", "-"], "Standard input is empty; give one text per line."),
         (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
-        (["axes", "{saved}", "--axis", "99"], "there are axes 0 to 5, but 99"),
+        (["axes", "{saved}", "--axis", "99"], "numbers must be 0 to 5, but 99"),
         (["info", "nowhere"], "There is no index in 'nowhere'"),
         (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
     ],

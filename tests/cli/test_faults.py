@@ -311,11 +311,15 @@ def changed(**entries):
 PACKED = gzip.compress(as_lines(rows(12)).encode())
 FLIPPED = PACKED[:-6] + bytes([PACKED[-6] ^ 1]) + PACKED[-5:]
 REFUSED = {
-    "half a character in a text": ("a.jsonl", changed(body="\ud800"), "texts[3] holds half"),
-    "in metadata": ("a.jsonl", changed(note="\ud800"), "metadata[3] holds half a character"),
-    "in a key": ("a.jsonl", changed(**{"no\ud800te": 1}), "metadata[3] holds half a character"),
-    "in a label": ("a.jsonl", changed(tags=["\ud800"]), "labels[3] must hold strings"),
-    "in an id": ("a.jsonl", changed(id="\ud800"), "ids[3] must be a string"),
+    "half a character in a text": ("a.jsonl", changed(body="\ud800"), "texts[3] has an unpaired"),
+    "in metadata": ("a.jsonl", changed(note="\ud800"), "metadata[3] has an unpaired surrogate"),
+    "in a key": ("a.jsonl", changed(**{"no\ud800te": 1}), "metadata[3] has an unpaired surrogate"),
+    "in a label": (
+        "a.jsonl",
+        changed(tags=["\ud800"]),
+        "labels[3] must be a list of non-empty strings",
+    ),
+    "in an id": ("a.jsonl", changed(id="\ud800"), "ids[3] must be a non-empty string"),
     "a broken line": ("a.jsonl", as_lines(rows(3)).encode()[:-9], "line 3: this is not JSON"),
     "a deep line": ("a.jsonl", b'{"text": ' + b"[" * 100_000, "line 1: this is not JSON"),
     "a long number": ("a.jsonl", b'{"text": ' + b"9" * 5000 + b"}", "line 1: this is not JSON"),
@@ -376,4 +380,4 @@ def test_a_folder_with_pipes_and_links_to_nowhere(tmp_path):
 def test_a_device_without_end_is_not_read(tmp_path):
     done = invoked("fit", "/dev/zero", "-o", tmp_path / "index")
     assert done.exit_code == 1
-    assert "/dev/zero is a device, which may have no end" in done.stderr
+    assert "/dev/zero is a device, which may never end" in done.stderr

@@ -92,7 +92,7 @@ def test_fit_does_not_write_over_an_index(here):
         (["same.csv"], "all labelled items have the same labels, so there is nothing to learn"),
         (["a.jsonl", "--ids", "year"], "the id '2000' is also in line 1"),
         (["empty.jsonl"], "empty.jsonl holds no items."),
-        (["one.jsonl"], "an index needs two items or more, but 1 came"),
+        (["one.jsonl"], "an index needs two items or more, but 1 were given"),
         (
             ["a.jsonl", "--beta", "0.5", "--method", "cca"],
             "--beta works only with --method mlsi, but --method cca was given",
@@ -128,7 +128,7 @@ def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
         raise KeyboardInterrupt
 
     if moment == "write_index":
-        monkeypatch.setattr("labelspan.index.generation.Corpus.write_to", stop)
+        monkeypatch.setattr("labelspan.index.folder.ItemStore.write_to", stop)
     else:
         monkeypatch.setattr(SemanticIndex, moment, stop)
     before = sorted(here.rglob("*"))
@@ -145,7 +145,7 @@ def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelspan.index.generation.Corpus.write_to", stop)
+    monkeypatch.setattr("labelspan.index.folder.ItemStore.write_to", stop)
     assert run("fit", "a.jsonl", "--dimensions", 3, "--force").exit_code == 130
     assert sorted((p, p.stat().st_size) for p in here.rglob("*")) == before
 
@@ -211,7 +211,7 @@ def test_add_is_all_or_nothing(here, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelspan.index.items.Items.write", stop)
+    monkeypatch.setattr("labelspan.index.items.ItemTable.write", stop)
     more = as_lines([{**rows()[0], "id": "new"}])
     one_sentence(run("add", "-", input=more), code=130)
     monkeypatch.undo()

@@ -19,7 +19,7 @@ from labelspan.cli import app
 from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile, InvalidParameter, Mismatch
 from labelspan.index import ann
-from labelspan.index.ann import GRAPH, Cache, Graph
+from labelspan.index.ann import ANN_FILE, AnnCache, AnnIndex
 from labelspan.index.vectors import unit_rows
 from labelspan.web.snapshot import Snapshot
 
@@ -54,7 +54,7 @@ def X(original):
 
 def graph_file(folder):
     (generation,) = folder.glob("generation-*")
-    return generation / GRAPH
+    return generation / ANN_FILE
 
 
 def names(hits):
@@ -140,7 +140,7 @@ def test_without_usearch_search_is_exact_and_says_so(folder, X, monkeypatch):
         hits = index.search(X[:3])
         assert index.search_by_ == "exact"
         assert hits == index.search(X[:3], approximate=False)
-        assert index.search_cache() == ann.CacheState(0, 0, "usearch is not installed")
+        assert index.search_cache() == ann.AnnState(0, 0, "usearch is not installed")
         for ask in (lambda: index.search(X[0], approximate=True), index.prepare_search):
             with pytest.raises(Mismatch, match=r"needs usearch.*pip install 'labelspan\[ann\]'"):
                 ask()
@@ -200,10 +200,10 @@ def test_a_graph_of_others_is_out_of_date(folder, tmp_path, X, monkeypatch):
     other.fit([""] * 1500, vectors=X + 1e-3).save(tmp_path / "other")
     graph_file(tmp_path / "other").write_bytes(content)
     with SemanticIndex.load(tmp_path / "other") as loaded:
-        assert "its vectors is another" in loaded.search_cache().reason
+        assert "its vectors differs" in loaded.search_cache().reason
     monkeypatch.setattr(ann.metadata, "version", lambda name: "99.0")
     with SemanticIndex.load(folder) as loaded:
-        assert "its usearch is another" in loaded.search_cache().reason
+        assert "its usearch differs" in loaded.search_cache().reason
         loaded.search(X[0])
         assert loaded.search_by_ == "exact"
         # Built by the one that is installed now, it is used.
@@ -220,11 +220,11 @@ def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
     aside = path.rename(tmp_path / "aside")
     path.symlink_to(aside)
     with SemanticIndex.load(folder) as index:
-        assert "no plain file" in index.search_cache().reason
+        assert "not a regular file" in index.search_cache().reason
     path.unlink()
     path.mkdir()
     with SemanticIndex.load(folder) as index:
-        assert "no plain file" in index.search_cache().reason
+        assert "not a regular file" in index.search_cache().reason
         # What cannot be written is held.
         assert index.prepare_search().search_cache().vectors == 1500
 
@@ -234,8 +234,8 @@ def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
 
 @needs_usearch
 def test_searches_go_on_while_one_builds(X, monkeypatch):
-    cache, begun, go_on = Cache(unit_rows(X)), threading.Event(), threading.Event()
-    build, built = Graph.build, []
+    cache, begun, go_on = AnnCache(unit_rows(X)), threading.Event(), threading.Event()
+    build, built = AnnIndex.build, []
 
     def slow(*args, **options):
         built.append(args)
@@ -243,7 +243,7 @@ def test_searches_go_on_while_one_builds(X, monkeypatch):
         go_on.wait(30)
         return build(*args, **options)
 
-    monkeypatch.setattr(Graph, "build", slow)
+    monkeypatch.setattr(AnnIndex, "build", slow)
     threads = [threading.Thread(target=cache.prepare) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -301,11 +301,11 @@ def test_a_full_disk_leaves_no_part_of_a_graph(folder, X, monkeypatch, caplog):
     def full(path, write):
         raise InvalidFile(f"{path} cannot be written: No space left on device.")
 
-    monkeypatch.setattr("labelspan.index.ann_file.write_whole", full)
+    monkeypatch.setattr("labelspan.index.ann.write_whole", full)
     with SemanticIndex.load(folder) as index, caplog.at_level(logging.WARNING):
         assert len(index.search(X[0], approximate=True)) == 10
         assert index.search_by_ == "approximate"
-    assert "held in memory alone" in caplog.text
+    assert "in memory only" in caplog.text
     assert not graph_file(folder).exists()
 
 
@@ -370,7 +370,7 @@ def test_the_explorer_builds_the_graph_of_a_large_index(folder, monkeypatch, cap
         snapshot.prepare_search()
         assert not graph_file(folder).exists()
         index.approximate_from = 1000
-        monkeypatch.setattr(Cache, "prepare", lambda *args: 1 / 0)
+        monkeypatch.setattr(AnnCache, "prepare", lambda *args: 1 / 0)
         snapshot.prepare_search()
         assert "could not be prepared" in caplog.text
         monkeypatch.undo()

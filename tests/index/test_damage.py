@@ -11,7 +11,7 @@ from _support.stored import edited, generation, made, replaced
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidFile, MissingData
-from labelspan.index.manifest import read_manifest
+from labelspan.index.folder import read_manifest
 
 
 def test_a_missing_file_is_named(folder):
@@ -74,13 +74,16 @@ def test_what_cannot_be_read_is_noticed_unverified(folder, change):
         SemanticIndex.load(folder, verify=False)
 
 
-def test_a_later_format_says_which(folder):
+def test_another_format_says_what_to_do(folder):
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace('"version": 1', '"version": 7', 1))
-    with pytest.raises(
-        InvalidFile, match="format 7, and this labelspan reads formats up to 1; install a newer"
-    ):
-        SemanticIndex.load(folder)
+    written = path.read_text()
+    for version, remedy in ((7, "install a newer labelspan"), (1, "fit the index again")):
+        path.write_text(written.replace('"version": 2', f'"version": {version}', 1))
+        with pytest.raises(
+            InvalidFile,
+            match=f"format {version}, and this labelspan reads format 2; {remedy}",
+        ):
+            SemanticIndex.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +110,14 @@ def test_a_missing_field_is_named(folder, name, value):
 @pytest.mark.parametrize("place", ["../outside", "/tmp", ".", "", "generation-00000000/../x"])
 def test_paths_that_lead_outside_are_not_followed(folder, place):
     edited(folder, lambda content: content.update(generation=place))
-    with pytest.raises(InvalidFile, match="no folder of this index; it is not opened"):
+    with pytest.raises(InvalidFile, match="not a folder of this index; it is not opened"):
         SemanticIndex.load(folder)
 
 
 @pytest.mark.parametrize("name", ["../secret.json", "/etc/passwd", "a/b.npy", "x.pkl"])
 def test_files_that_lie_outside_are_not_opened(folder, name):
     edited(folder, lambda content: content["files"].update({name: {}}))
-    with pytest.raises(InvalidFile, match="no file of this index; it is not opened"):
+    with pytest.raises(InvalidFile, match="not a file of this index; it is not opened"):
         SemanticIndex.load(folder)
 
 
@@ -140,7 +143,10 @@ def test_links_are_not_followed(folder, tmp_path):
         ([24, 4], "not the array that the manifest describes"),
         ([24, 5, 1], "not the array that the manifest describes"),
         ([0, 5], "do not fit together|has no vector"),
-        *((wrong, "no shape and type") for wrong in ([-1, 5], [24.0, 5], "24", None, [[24], 5])),
+        *(
+            (wrong, "no valid shape and type")
+            for wrong in ([-1, 5], [24.0, 5], "24", None, [[24], 5])
+        ),
     ],
 )
 def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(folder, shape, message):
@@ -185,7 +191,7 @@ def test_no_code_in_an_array_is_run(folder, tmp_path):
     with pytest.raises(InvalidFile, match=r"vectors\.npy is damaged"):
         SemanticIndex.load(folder)
     edited(folder, lambda content: content["files"]["vectors.npy"].update(dtype="|O"))
-    with pytest.raises(InvalidFile, match="no shape and type that could be read"):
+    with pytest.raises(InvalidFile, match="no valid shape and type"):
         SemanticIndex.load(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -211,11 +217,11 @@ def test_classes_and_parameters_come_from_a_fixed_list(folder, part, change):
 @pytest.mark.parametrize("name", ["transform", "__class__", "_check_params", "os.system_"])
 def test_results_of_a_strange_name_are_not_set(folder, name):
     edited(folder, lambda content: content["estimator"]["values"].update({name: 1}))
-    with pytest.raises(InvalidFile, match="results of a strange name"):
+    with pytest.raises(InvalidFile, match="attributes with unexpected names"):
         SemanticIndex.load(folder)
     edited(folder, lambda content: content["estimator"]["values"].pop(name))
     edited(folder, lambda content: content["estimator"]["arrays"].update(estimator_mean=name))
-    with pytest.raises(InvalidFile, match="results of a strange name"):
+    with pytest.raises(InvalidFile, match="attributes with unexpected names"):
         SemanticIndex.load(folder)
 
 

@@ -16,21 +16,21 @@ def index():
 
 TEXTS, LABELS, IDS, _ = corpus(8)
 FITS = [
-    ({"texts": []}, "two items or more, but 0 came"),
-    ({"texts": ["one"]}, "two items or more, but 1 came"),
+    ({"texts": []}, "two items or more, but 0 were given"),
+    ({"texts": ["one"]}, "two items or more, but 1 were given"),
     ({"texts": "one text"}, "texts must be a list of strings; put one text in a list"),
-    ({"texts": [*TEXTS[:7], None]}, r"texts\[7\] is of type NoneType.*'' where there is no text"),
-    ({"texts": [*TEXTS[:7], "\ud800"]}, r"texts\[7\] holds half a character"),
-    ({"texts": [""] * 8}, "no word to learn from"),
-    ({"ids": ["a", "b", "c", "d", "e", "f", "b", "h"]}, "id 'b' comes twice"),
+    ({"texts": [*TEXTS[:7], None]}, r"texts\[7\] is of type NoneType.*'' if there is no text"),
+    ({"texts": [*TEXTS[:7], "\ud800"]}, r"texts\[7\] has an unpaired surrogate"),
+    ({"texts": [""] * 8}, "no words to learn from"),
+    ({"ids": ["a", "b", "c", "d", "e", "f", "b", "h"]}, "id 'b' occurs twice"),
     ({"ids": ["a"]}, "there are 8 items and 1 ids"),
-    ({"ids": list(range(8))}, r"ids\[0\] must be a string"),
-    ({"labels": None}, r"MLSI learns from labels, and no item has a known one.*LSI\(\)"),
-    ({"labels": [None] * 8}, "no item has a known one"),
-    ({"labels": [[]] * 8}, "no item has a known one"),
+    ({"ids": list(range(8))}, r"ids\[0\] must be a non-empty string"),
+    ({"labels": None}, r"MLSI needs labels, but no item has a known label.*LSI\(\)"),
+    ({"labels": [None] * 8}, "no item has a known label"),
+    ({"labels": [[]] * 8}, "no item has a known label"),
     ({"labels": LABELS[:3]}, "there are 8 items and 3 entries"),
     ({"labels": ["game"] * 8}, r"labels\[0\] must be a list of strings"),
-    ({"labels": [[1]] * 8}, r"labels\[0\] must hold strings"),
+    ({"labels": [[1]] * 8}, r"labels\[0\] must be a list of non-empty strings"),
     ({"labels": np.eye(8)}, "need label_names"),
     ({"labels": np.eye(8), "label_names": ["a"]}, "must be 8 different names"),
     ({"labels": np.full((8, 2), 0.5), "label_names": "ab"}, "an indicator of 0 and 1"),
@@ -39,7 +39,7 @@ FITS = [
     ({"metadata": [{"a": [1]}] * 8}, r"metadata\[0\] has 'a': \[1\]"),
     ({"metadata": [{"a": float("nan")}] * 8}, "finite numbers"),
     ({"metadata": [3] * 8}, "must be a dict"),
-    ({"vectors": np.eye(8)}, r"leave vectors= out, or use SemanticIndex\(vectorizer=None\)"),
+    ({"vectors": np.eye(8)}, r"omit vectors=, or use SemanticIndex\(vectorizer=None\)"),
 ]
 
 
@@ -58,7 +58,7 @@ def test_what_fit_refuses(wrong, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"vectorizer": "bm25"}, "vectorizer must be 'tfidf', a scikit-learn vectoriser or None"),
+        ({"vectorizer": "bm25"}, "vectorizer must be 'tfidf', a scikit-learn vectorizer or None"),
         ({"estimator": "MLSI"}, "estimator must be an estimator of labelspan"),
         ({"folds": 1}, "folds must be a whole number of at least 2"),
         ({"random_state": None}, "random_state must be a whole number"),
@@ -91,7 +91,7 @@ def test_what_the_constructor_refuses_in_fit(params, message):
         (lambda i: i.explain("a", "nobody"), "There is no item 'nobody'"),
         (lambda i: i.similar_labels("gone"), "No item has the label 'gone'"),
         (lambda i: i.add(["a"], ids=["x", "y"]), "there are 1 items and 2 ids"),
-        (lambda i: i.add(["a", "b"], ids=["x", "x"]), "id 'x' comes twice"),
+        (lambda i: i.add(["a", "b"], ids=["x", "x"]), "id 'x' occurs twice"),
         (lambda i: i.remove(["item0", "nobody"]), "There is no item 'nobody'"),
     ],
 )

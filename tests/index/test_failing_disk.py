@@ -15,7 +15,7 @@ from labelspan.index import items as items_module
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(
-        InvalidInput, match=r"holds other files, say 'thesis\.tex'; give a new folder"
+        InvalidInput, match=r"holds other files, for example 'thesis\.tex'; give a new folder"
     ):
         made().save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
@@ -80,8 +80,8 @@ def test_at_every_step_of_a_save_the_old_index_is_there(folder, monkeypatch):
 def test_an_add_without_room_leaves_the_index(folder):
     with SemanticIndex.load(folder, write=True) as index:
         before = answers(index)
-        pages = index._corpus._items._connection.execute("PRAGMA page_count").fetchone()[0]
-        index._corpus._items._connection.execute(f"PRAGMA max_page_count = {pages}")
+        pages = index._store._table._connection.execute("PRAGMA page_count").fetchone()[0]
+        index._store._table._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(InvalidFile, match="full; the index is as it was"):
             index.add(["chess " * 5000] * 3, ids=["a", "b", "c"])
         assert answers(index) == before
@@ -187,7 +187,7 @@ for _ in range(rounds):
         seen.add((len(own), len(groups)))
 print(len(seen))
 small.save(folder)
-left = {"lock", "manifest.json", SemanticIndex.load(folder)._generation}
+left = {"lock", "manifest.json", SemanticIndex.load(folder)._folder.generation}
 print(set(os.listdir(folder)) == left)
 """
 

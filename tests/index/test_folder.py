@@ -27,7 +27,7 @@ def test_a_loaded_index_answers_as_the_saved_one(folder):
 
 def test_arrays_are_mapped_and_not_read(folder):
     loaded = SemanticIndex.load(folder)
-    for array in (loaded._corpus._vectors._base, loaded._model.estimator.components_):
+    for array in (loaded._store._vectors._base, loaded._model.estimator.components_):
         assert not array.flags.writeable
         assert isinstance(array.base, np.memmap)
 
@@ -86,8 +86,8 @@ def test_vectors_of_ones_own_come_back(tmp_path):
 def test_what_only_code_could_bring_back_is_refused(folder, tmp_path):
     before = answers(SemanticIndex.load(folder))
     wrong = [
-        ({"vectorizer": CountVectorizer(tokenizer=str.split, token_pattern=None)}, "bring vectors"),
-        ({"vectorizer": type("Mine", (CountVectorizer,), {})()}, "bring vectors"),
+        ({"vectorizer": CountVectorizer(tokenizer=str.split, token_pattern=None)}, "give vectors"),
+        ({"vectorizer": type("Mine", (CountVectorizer,), {})()}, "give vectors"),
         ({"estimator": MLSI(3, kernel="rbf", gamma=0.1)}, "kernel='rbf' cannot be written"),
     ]
     for params, message in wrong:
@@ -111,7 +111,7 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
         # Put in order: rows that are gone go, late ones join the array.
         index.save()
         assert answers(SemanticIndex.load(folder)) == answers(other)
-        assert index._corpus._vectors._base.shape == (len(index), 5)
+        assert index._store._vectors._base.shape == (len(index), 5)
         index.add(["song"], ids=["z"])
     again = SemanticIndex.load(folder)
     assert "z" in again
@@ -123,9 +123,9 @@ def test_numbers_of_rows_are_not_used_twice(folder):
         for _ in range(3):
             index.add(["song"], ids=["last"]).remove("last")
         index.add(["chess"], ids=["kept"])
-        assert index._corpus._row(index._corpus.catalogue.rows["kept"]) == 27
+        assert index._store._row(index._store.catalogue.rows["kept"]) == 27
     # What is gone takes no memory.
-    again = SemanticIndex.load(folder)._corpus
+    again = SemanticIndex.load(folder)._store
     assert again.catalogue.rows["kept"] == 24
     assert again._row(24) == 27
 

@@ -14,8 +14,7 @@ from _support.hostile import Payload, attempt, header, refused, sample, works
 from _support.stored import edited, generation, replaced, run
 
 from labelspan.errors import LabelspanError
-from labelspan.index.manifest import read_manifest, write_manifest
-from labelspan.index.parts import parse_json
+from labelspan.index.folder import parse_json, read_manifest, write_manifest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGALRM and pipes")
 
@@ -124,8 +123,8 @@ def test_words_and_labels_are_lists_of_strings(words, small):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"input": "filename"}, "reads files, and is not made"),
-        ({"input": "file"}, "reads files, and is not made"),
+        ({"input": "filename"}, "would read files; it is not loaded"),
+        ({"input": "file"}, "would read files; it is not loaded"),
         ({"token_pattern": "("}, "the parameters of the vectorizer are damaged"),
         ({"token_pattern": None}, "the parameters of the vectorizer are damaged"),
         ({"ngram_range": [1, 1.5]}, "ngram_range"),
@@ -134,7 +133,7 @@ def test_words_and_labels_are_lists_of_strings(words, small):
         ({"dtype": "object"}, "the parameters of the vectorizer are damaged"),
         ({"tokenizer": "os.system"}, "the parameters of the vectorizer are damaged"),
         ({"analyzer": "os.system"}, "the parameters of the vectorizer are damaged"),
-        ({"stop_words": DEEP}, "nested far too deep"),
+        ({"stop_words": DEEP}, "nested too deeply"),
     ],
 )
 def test_a_vectoriser_that_would_do_something_else(params, message, small):
@@ -294,7 +293,7 @@ for name in ("words.json", "labels.json"):
     (inner / name).write_bytes(old)
 with (small / "manifest.json").open("r+b") as file:
     file.truncate(1 << 40)
-check("far too large")
+check("is too large")
 def dimensions(content):
     content["estimator"]["values"].update(n_components_=10**12, n_features_in_=10**12)
 edited(small, dimensions)

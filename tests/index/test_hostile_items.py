@@ -1,4 +1,4 @@
-"""A hostile table of items, and what is no plain file: refused, unread, and never waited for."""
+"""Hostile tables of items, and irregular files: rejected without reading or waiting."""
 
 import os
 import sys
@@ -149,7 +149,7 @@ def test_an_empty_file_that_is_a_pipe(small):
     edited(small, lambda content: content["files"]["vectors.npy"].update(shape=[0, 2]))
     path.unlink()
     os.mkfifo(path)
-    refused(small, "no plain file", seconds=5)
+    refused(small, "not a regular file", seconds=5)
 
 
 def test_a_journal_does_not_reach_other_files(small, tmp_path):

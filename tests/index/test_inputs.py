@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
+from labelspan.index.query import query_vectors
 from labelspan.index.tagger import calibrate
 
 
@@ -119,7 +120,10 @@ def test_shares_add_up_to_the_score(index):
     hit = index.search("crop a photo", 1)[0]
     why = index.explain("crop a photo", hit.id, n=8)
     assert why.score == pytest.approx(hit.score, abs=1e-6)
-    shares = index._query("crop a photo", (), ())[0][0] * index._corpus.vectors([hit.id])[0]
+    shares = (
+        query_vectors(*index._fitted(), "crop a photo", (), ())[0][0]
+        * index._store.vectors([hit.id])[0]
+    )
     assert sum(a.share for a in why.axes) == pytest.approx(shares[shares > 0].sum(), abs=1e-6)
     every = index.explain("crop a photo", hit.id, n=1000)
     # Words with a negative share are not shown; the rest cannot be less than the whole.
@@ -136,7 +140,7 @@ def test_an_axis_is_read_at_the_end_where_both_lie(index):
         why = index.explain(query, index.search(query, 1)[0].id)
         best = why.axes[0]
         assert best.words == getattr(best.axis.words, best.end)
-        coordinates = index._query(query, (), ())[0][0]
+        coordinates = query_vectors(*index._fitted(), query, (), ())[0][0]
         ends = {a.end: np.sign(coordinates[a.axis.number]) for a in why.axes}
         assert ends == {"high": 1, "low": -1}
         assert label in [entry.name for axis in why.axes[:3] for entry in axis.labels]
@@ -155,5 +159,5 @@ def test_axes_have_words_and_labels_at_both_ends(index):
     assert names == set(WORDS)
     assert all(len(end) <= 2 for axis in axes for end in (*axis.words, *axis.labels))
     assert index.axes(2, [3]) == axes[3:4]
-    with pytest.raises(InvalidParameter, match="axes 0 to 7, but 8"):
+    with pytest.raises(InvalidParameter, match="numbers must be 0 to 7, but 8"):
         index.axes(numbers=[8])

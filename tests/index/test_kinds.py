@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 
 from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.errors import InvalidInput, Mismatch
-from labelspan.index.vectorizer import default_vectorizer
+from labelspan.index.learn import default_vectorizer
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_vectors_of_ones_own():
     assert index.add(["new"], ids=["x"], vectors=X[:1]).search(X[0], 1)[0].score > 0.999
     with pytest.raises(Mismatch, match="a query is a vector"):
         index.search("a text")
-    with pytest.raises(Mismatch, match="takes vectors; give vectors="):
+    with pytest.raises(Mismatch, match="no vectorizer; give vectors="):
         index.add(["a text"])
     with pytest.raises(InvalidInput, match="must have 12 columns as in fit, but have 3"):
         index.search(np.ones(3))

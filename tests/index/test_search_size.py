@@ -9,9 +9,8 @@ import pytest
 from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile
 from labelspan.index import ann
-from labelspan.index.ann import Graph, near_top
-from labelspan.index.ann_file import check_graph
-from labelspan.index.vectors import Vectors, unit_rows
+from labelspan.index.ann import AnnIndex, check_ann, nearest
+from labelspan.index.vectors import UnitVectors, unit_rows
 
 needs_usearch = pytest.mark.skipif(
     find_spec("usearch") is None, reason="usearch is not installed: pip install 'labelspan[ann]'"
@@ -49,7 +48,7 @@ def same(found, expected):
 @pytest.mark.parametrize("k", [1, 10, 300, 5000])
 @pytest.mark.parametrize("sizes", [(1 << 22, 256), (5000, 7), (64, 3)])
 def test_many_queries_are_answered_as_each_alone(base, queries, k, sizes, monkeypatch):
-    vectors = Vectors(base[:2500])
+    vectors = UnitVectors(base[:2500])
     vectors.append(base[2500:])
     vectors.drop(np.array([0, 17, 2700]))
     alone = [vectors.top(query[None], k)[0] for query in queries]
@@ -69,7 +68,7 @@ def test_rows_that_float32_cannot_tell_apart_are_ranked_by_more(monkeypatch):
     rng = np.random.default_rng(0)
     middle = unit_rows(rng.standard_normal((1, 100)))
     close = middle + 3e-8 * rng.standard_normal((400, 100)).astype(np.float32)
-    vectors = Vectors(close.astype(np.float32))
+    vectors = UnitVectors(close.astype(np.float32))
     exact = (vectors.base * middle[0].astype(float)).sum(axis=1)
     expected = np.lexsort((np.arange(400), -exact))[:20]
     for size in (1 << 22, 100, 1):
@@ -82,14 +81,14 @@ def test_rows_that_float32_cannot_tell_apart_are_ranked_by_more(monkeypatch):
 def test_a_mask_is_a_smaller_array(base, queries, share):
     mask = np.random.default_rng(1).random(ROWS) < share
     open_rows = np.flatnonzero(mask)
-    inside = Vectors(base[open_rows]).top(queries, 10)
-    found = Vectors(base).top(queries, 10, mask)
+    inside = UnitVectors(base[open_rows]).top(queries, 10)
+    found = UnitVectors(base).top(queries, 10, mask)
     same(found, [(open_rows[rows], scores) for rows, scores in inside])
 
 
 def test_memory_is_bounded_however_many_ask():
     rng = np.random.default_rng(0)
-    vectors = Vectors(unit_rows(rng.standard_normal((20_000, 16))))
+    vectors = UnitVectors(unit_rows(rng.standard_normal((20_000, 16))))
     asked = unit_rows(rng.standard_normal((1000, 16)))
     tracemalloc.start()
     vectors.top(asked, 10)
@@ -104,15 +103,15 @@ def test_memory_is_bounded_however_many_ask():
 
 @needs_usearch
 def test_the_graph_finds_nearly_all_and_scores_are_exact(base, queries):
-    vectors = Vectors(base)
-    found, proposed = near_top(vectors, Graph.build(base), queries, 10, vectors.alive)
+    vectors = UnitVectors(base)
+    found, proposed = nearest(vectors, AnnIndex.build(base), queries, 10, vectors.alive)
     exact = vectors.top(queries, 10)
     assert proposed
     hits = [len(set(a) & set(b)) for (a, _), (b, _) in zip(found, exact, strict=True)]
     assert np.mean(hits) > 9.8
     for (rows, scores), query in zip(found, queries, strict=True):
         np.testing.assert_array_equal(scores, vectors.rank(query, rows, 10)[1])
-    one, _ = near_top(vectors, Graph.build(base), queries[:1], 10, vectors.alive)
+    one, _ = nearest(vectors, AnnIndex.build(base), queries[:1], 10, vectors.alive)
     same(one, found[:1])
 
 
@@ -120,21 +119,23 @@ def test_the_graph_finds_nearly_all_and_scores_are_exact(base, queries):
 def test_rows_of_zeros_are_not_in_the_graph(base):
     holes = base.copy()
     holes[::3] = 0
-    graph = Graph.build(holes)
+    graph = AnnIndex.build(holes)
     assert len(graph) == ROWS - ROWS // 3
     (rows,) = graph.propose(base[1:2], 50)
     assert (rows % 3 > 0).all()
-    nothing = Vectors(np.zeros((5, 4), dtype=np.float32))
-    assert near_top(nothing, Graph.build(nothing.base), np.eye(1, 4), 2, nothing.alive)[1] is False
+    nothing = UnitVectors(np.zeros((5, 4), dtype=np.float32))
+    assert (
+        nearest(nothing, AnnIndex.build(nothing.base), np.eye(1, 4), 2, nothing.alive)[1] is False
+    )
 
 
 @needs_usearch
 def test_late_rows_are_found_and_gone_ones_are_not(base, queries):
-    vectors = Vectors(base)
-    graph = Graph.build(base)
+    vectors = UnitVectors(base)
+    graph = AnnIndex.build(base)
     vectors.append(queries[:5])
     vectors.drop(np.array([3, ROWS + 1]))
-    found, proposed = near_top(vectors, graph, queries[:5], 10, vectors.alive)
+    found, proposed = nearest(vectors, graph, queries[:5], 10, vectors.alive)
     assert proposed
     for n, (rows, scores) in enumerate(found):
         assert (ROWS + n in rows) == (n != 1)
@@ -147,9 +148,9 @@ def test_late_rows_are_found_and_gone_ones_are_not(base, queries):
     ("share", "k", "proposed"), [(0.9, 10, True), (0.2, 10, False), (1, 257, False)]
 )
 def test_narrow_filters_and_many_answers_are_exact(base, queries, share, k, proposed):
-    vectors = Vectors(base)
+    vectors = UnitVectors(base)
     mask = np.random.default_rng(0).random(ROWS) < share
-    found, used = near_top(vectors, Graph.build(base), queries, k, mask)
+    found, used = nearest(vectors, AnnIndex.build(base), queries, k, mask)
     assert used is proposed
     assert [len(rows) for rows, _ in found] == [
         len(rows) for rows, _ in vectors.top(queries, k, mask)
@@ -159,18 +160,18 @@ def test_narrow_filters_and_many_answers_are_exact(base, queries, share, k, prop
 
 @needs_usearch
 def test_a_filter_against_the_query_is_exact_for_that_query(base, queries):
-    vectors = Vectors(base)
+    vectors = UnitVectors(base)
     mask = base @ queries[0] < 0.2
     assert mask.mean() > 0.25
     asked = queries[[0, 1]]
-    found, _ = near_top(vectors, Graph.build(base), asked, 10, mask)
+    found, _ = nearest(vectors, AnnIndex.build(base), asked, 10, mask)
     same(found[:1], vectors.top(asked[:1], 10, mask))
     assert len(found[1][0]) == 10
 
 
 @needs_usearch
 def test_the_same_vectors_give_the_same_graph(base):
-    assert Graph.build(base)._graph.save() == Graph.build(base)._graph.save()
+    assert AnnIndex.build(base)._index.save() == AnnIndex.build(base)._index.save()
 
 
 # --- a graph that is not sound ------------------------------------------------------------
@@ -178,9 +179,9 @@ def test_the_same_vectors_give_the_same_graph(base):
 
 @needs_usearch
 def test_a_graph_that_leads_astray_is_refused_with_any_hash(base):
-    graph = Graph.build(base)
-    content, empty = bytes(graph._graph.save()), bytes(ann._empty(WIDTH).save())
-    check_graph(content, empty, ROWS)
+    graph = AnnIndex.build(base)
+    content, empty = bytes(graph._index.save()), bytes(ann._empty(WIDTH).save())
+    check_ann(content, empty, ROWS)
     nodes = 8 + ROWS * 2 * WIDTH + 64 + 40
     ground = nodes + 2 * ROWS
     wrong = {
@@ -197,16 +198,16 @@ def test_a_graph_that_leads_astray_is_refused_with_any_hash(base):
     for what, (place, data) in wrong.items():
         changed = content[:place] + data + content[place + len(data) :]
         with pytest.raises(InvalidFile, match=what):
-            check_graph(changed, empty, ROWS)
+            check_ann(changed, empty, ROWS)
     for cut in (0, 3, 50, len(content) // 2, len(content) - 1):
-        with pytest.raises(InvalidFile, match="not sound"):
-            check_graph(content[:cut], empty, ROWS)
+        with pytest.raises(InvalidFile, match="not valid"):
+            check_ann(content[:cut], empty, ROWS)
 
 
 @needs_usearch
 def test_a_link_above_the_ground_leads_to_a_node_that_reaches_there(base):
     content, empty = (
-        bytearray(graph.save()) for graph in (Graph.build(base)._graph, ann._empty(WIDTH))
+        bytearray(graph.save()) for graph in (AnnIndex.build(base)._index, ann._empty(WIDTH))
     )
     at = 8 + ROWS * 2 * WIDTH + 64 + 40
     levels = np.frombuffer(bytes(content[at : at + 2 * ROWS]), "<i2")
@@ -215,4 +216,4 @@ def test_a_link_above_the_ground_leads_to_a_node_that_reaches_there(base):
     link = at + 2 * ROWS + int(lengths[:high].sum()) + 8 + 2 + 4 * 33 + 4
     content[link : link + 4] = low.to_bytes(4, "little")
     with pytest.raises(InvalidFile, match="a link is wrong"):
-        check_graph(bytes(content), bytes(empty), ROWS)
+        check_ann(bytes(content), bytes(empty), ROWS)

@@ -8,8 +8,13 @@ from sklearn.exceptions import NotFittedError
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import Filter
-from labelspan.index.vectorizer import default_vectorizer
-from labelspan.index.vectors import Vectors, unit_rows
+from labelspan.index.learn import default_vectorizer
+from labelspan.index.query import query_vectors
+from labelspan.index.vectors import UnitVectors, unit_rows
+
+
+def _query(index, *asked):
+    return query_vectors(*index._fitted(), *asked)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def test_the_best_of_many_are_those_of_a_full_sort(count, k, ties):
     rng = np.random.default_rng(count + k)
     drawn = rng.standard_normal((count, 3))
     rows = unit_rows(drawn.round() if ties else drawn)
-    vectors, query = Vectors(rows[: count // 2]), unit_rows(rng.standard_normal((1, 3)))
+    vectors, query = UnitVectors(rows[: count // 2]), unit_rows(rng.standard_normal((1, 3)))
     vectors.append(rows[count // 2 :])
     vectors.drop(np.array([1, count - 1]))
     allowed = rng.random(count) < 0.7
@@ -82,8 +87,8 @@ def test_several_texts_are_as_many_searches(index):
 def test_search_by_items_leaves_them_out(index):
     hits = index.search(items=["item0", "item3"], k=60)
     assert not {"item0", "item3"} & {hit.id for hit in hits}
-    both = index._corpus.vectors(["item0", "item3"]).mean(axis=0)
-    score = float(unit_rows(both[None])[0] @ index._corpus.vectors([hits[0].id])[0])
+    both = index._store.vectors(["item0", "item3"]).mean(axis=0)
+    score = float(unit_rows(both[None])[0] @ index._store.vectors([hits[0].id])[0])
     assert hits[0].score == pytest.approx(score, abs=1e-6)
 
 
@@ -93,13 +98,13 @@ def test_search_by_label_finds_its_items(index):
 
 
 def test_text_items_and_labels_together_are_a_mean(index):
-    parts = [index._query(*part)[0][0] for part in (("radio", (), ()), (None, ("item2",), ()))]
-    parts.append(index._query(None, (), ("image",))[0][0])
-    mixed = index._query("radio", ("item2",), ("image",))[0][0]
+    parts = [_query(index, *part)[0][0] for part in (("radio", (), ()), (None, ("item2",), ()))]
+    parts.append(_query(index, None, (), ("image",))[0][0])
+    mixed = _query(index, "radio", ("item2",), ("image",))[0][0]
     np.testing.assert_allclose(mixed, unit_rows(np.sum(parts, axis=0)[None])[0], atol=1e-6)
     hits = index.search("radio", 5, labels=["image"], items="item2")
     assert hits[0].score == pytest.approx(
-        float(mixed @ index._corpus.vectors([hits[0].id])[0]), abs=1e-6
+        float(mixed @ index._store.vectors([hits[0].id])[0]), abs=1e-6
     )
 
 
@@ -131,7 +136,7 @@ def test_true_is_not_one_in_a_filter():
     index = SemanticIndex().fit(texts, labels, ids, metadata=tables)
     wanted = [(True, {0}), (1, {1, 2}), (0, {4}), (None, {5}), ("1", set())]
     for value, rows in wanted:
-        mask = index._corpus.catalogue.mask(Filter(metadata={"x": value}), 6)
+        mask = index._store.catalogue.mask(Filter(metadata={"x": value}), 6)
         assert set(np.flatnonzero(mask)) == rows
 
 
@@ -139,7 +144,7 @@ def test_ties_are_settled_by_order_and_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(0)
     base = unit_rows(rng.standard_normal((40, 5)))
     base[10:20] = base[3]
-    vectors = Vectors(base)
+    vectors = UnitVectors(base)
     vectors.append(base[3:5])
     vectors.drop(np.array([12]))
     queries = np.concatenate([base[3:4], unit_rows(rng.standard_normal((9, 5)))])
@@ -159,7 +164,7 @@ def test_an_added_item_lies_where_its_text_says():
     text = corpus()[0][5]
     index.add([text, "unheard", ""], ids=["twin", "odd", "void"])
     assert len(index) == 63
-    np.testing.assert_array_equal(index._corpus.vectors(["twin"]), index._corpus.vectors(["item5"]))
+    np.testing.assert_array_equal(index._store.vectors(["twin"]), index._store.vectors(["item5"]))
     assert index.search(text, 2)[1].score == pytest.approx(1)
     assert index.item("twin").labels is None
     assert "void" not in {hit.id for hit in index.search(["chess", "photo"], 63)[0]}
@@ -170,8 +175,8 @@ def test_a_new_label_can_be_searched_and_filtered_by():
     index.search(labels="game")
     index.add(["song tune radio", "song mixer"], [["live"], ["live", "sound"]], ["n1", "n2"])
     # What tells games from the rest depends on the rest, which has changed.
-    mean = index._corpus.vectors(index.ids).mean(axis=0, dtype=float)
-    np.testing.assert_allclose(index._corpus.moments()[0], mean, atol=1e-12)
+    mean = index._store.vectors(index.ids).mean(axis=0, dtype=float)
+    np.testing.assert_allclose(index._store.moments()[0], mean, atol=1e-12)
     assert index.labels["live"] == 2
     assert index.search(labels="live", k=2)[0].labels
     assert {h.id for h in index.search("song", 9, {"labels": "live"})} == {"n1", "n2"}
@@ -195,7 +200,7 @@ def test_removed_items_are_gone():
 
 def test_ids_are_not_taken_twice():
     index = fresh()
-    with pytest.raises(InvalidInput, match=r"'item3' is in the index already.*replace=True"):
+    with pytest.raises(InvalidInput, match=r"'item3' is already in the index.*replace=True"):
         index.add(["a", "b"], ids=["new", "item3"])
     assert "new" not in index
     index.add(["camera"], [["image"]], ["item3"], replace=True)
@@ -223,5 +228,5 @@ def test_sizes_and_abilities_are_plain_properties(index):
     assert index.can_tag
     assert not SemanticIndex(estimator=LSI(2)).fit(["a b", "b c", "c d"]).can_tag
     for name in ("n_dimensions", "can_tag", "label_names"):
-        with pytest.raises(NotFittedError, match="holds nothing"):
+        with pytest.raises(NotFittedError, match="is empty; call fit"):
             getattr(SemanticIndex(), name)

@@ -277,11 +277,11 @@ def _prepare_search(out: Path) -> None:
 def _check_out(out: Path, *, force: bool) -> None:
     """Raise an error for a folder that must not be overwritten, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
-    from ..index.store import strangers  # noqa: PLC0415
+    from ..index.folder import foreign_files  # noqa: PLC0415
 
     there = (out / "manifest.json").is_file()
     # What a killed fit left behind does not stop the next one.
-    if not there and out.exists() and not (out.is_dir() and not strangers(out)):
+    if not there and out.exists() and not (out.is_dir() and not foreign_files(out)):
         raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
     if there and not force:
         raise InvalidInput(

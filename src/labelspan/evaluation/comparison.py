@@ -28,9 +28,7 @@ from .._params import Boolean, Integer, Real, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import indicator, read_label_lists, read_texts
-from ..index.learn import learn_words
-from ..index.progress_steps import Progress, Steps
-from ..index.vectorizer import default_vectorizer
+from ..index.learn import ProgressCallback, StepCounter, default_vectorizer, learn_words
 from .measurements import Record, Results
 from .spaces import (
     METHODS,
@@ -118,7 +116,7 @@ def evaluate(
     most_items: int = 6000,
     tune: bool = True,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Compare raw features, LSI, MLSI, OPLS, CCA, HSL and ridge scores on a corpus.
 
@@ -182,7 +180,7 @@ def evaluate(
     k = len(corpus.names)
     count = min(max(1, round(held_out * k)), k - 2)
     labelled = np.flatnonzero((corpus.Y >= 0).all(axis=1))
-    step = Steps(progress, folds * (len(METHODS) + tune) + tune * len(_ALPHAS) * len(_BETAS))
+    step = StepCounter(progress, folds * (len(METHODS) + tune) + tune * len(_ALPHAS) * len(_BETAS))
     parts = np.array_split(np.random.default_rng(random_state).permutation(labelled), folds)
     records: list[Record] = []
     tuned: Mapping[str, Any] | None = None

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from .._typing import Array
 from ..datasets.debtags import load_debtags
 from ..index import Hit, SemanticIndex
-from ..index.vectorizer import default_vectorizer
+from ..index.learn import default_vectorizer
 from .spaces import RAW, SplitVectors, embed, retrieval_measures, tagging_measures, tagging_scores
 
 __all__ = ["SEARCHES", "STEPS", "Demo", "Row", "run_demo"]

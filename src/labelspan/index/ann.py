@@ -1,55 +1,79 @@
-"""Approximate search: a graph of neighbours by usearch, as a cache of the vectors.
+"""Approximate nearest-neighbour search with usearch, as a cache in memory or in a file.
 
-The graph covers the fixed array of an index. It proposes rows; these are ranked by their
-exact cosines. Rows that came later are compared one by one, rows that are gone or filtered
-out are passed over, and a query for which too few rows are left is searched exactly.
+The usearch index covers the fixed array of vectors. It proposes rows, which are ranked by their
+exact cosines. Rows added later are compared one by one, removed and filtered rows are skipped,
+and a query for which too few rows remain is searched exactly.
+
+The file:
+
+    labelspan ann 1     16 bytes with a line feed, then the length of the JSON in 8 bytes
+    {...}               JSON: hash of the vectors, usearch version, size and sha256 of the rest
+    ...                 zeros up to a multiple of 64, then what usearch wrote
+
+usearch follows the links in its file without checking them, so a file that is not what was
+written must never reach it. The hash detects damage. A file made by somebody else could have
+the right hash, so all its links are checked here first; at worst it then finds poor neighbours.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import logging
+import mmap
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from .._files import write_whole
 from .._typing import Array
 from ..errors import InvalidFile, Mismatch
-from .ann_file import check_graph, read_graph, write_graph
-from .progress_steps import Progress
-from .vectors import Ranked, Vectors
+from .items import file_size
+from .vectors import Ranked, UnitVectors
 
-__all__ = ["GRAPH", "Cache", "CacheState", "Graph", "installed", "near_top"]
+__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest"]
 
 _log = logging.getLogger("labelspan.index")
 
-GRAPH = "vectors.usearch"
-# Chosen on 10^5 vectors of 100 dimensions (benchmarks/search_size.py): links of a node, rows
-# that are looked at when one joins, and rows that a search proposes.
-_LINKS, _JOINING, _PROPOSED = 16, 64, 256
-# For k answers, so many times k are proposed; for more answers than this, search is exact.
-_SPARE, _MOST_ANSWERS = 4, 256
-# With a filter that lets fewer than one row in four through, search is exact.
+ANN_FILE = "vectors.usearch"
+# Chosen on 10^5 vectors of 100 dimensions (benchmarks/search_size.py): links per node, rows
+# visited when a row is added, and rows that a search proposes.
+_LINKS, _EXPANSION, _PROPOSED = 16, 64, 256
+# At least 4 k rows are proposed; for k above 256, search is exact.
+_PROPOSED_PER_ANSWER, _MOST_ANSWERS = 4, 256
+# With a filter that fewer than one row in four passes, search is exact.
 _LEAST_SHARE = 0.25
 _ROWS_AT_ONCE = 1 << 13
+_BEGINNING = b"labelspan ann 1\n"
+_ALIGNED = 64
+_LONGEST_HEADER = 1 << 16
+_NODES_AT_ONCE = 1 << 16
+# Format of usearch: number of rows and bytes per row; a head of 64 bytes with the count in
+# bytes 18 to 25; then size, links, links on the lowest level, highest level and entry point.
+_MATRIX, _HEAD, _ABOUT = 8, 64, 40
+_COUNT = slice(17, 25)
+_KEY = 8
 
 
 def installed() -> bool:
-    """Whether usearch is there."""
+    """Tell whether usearch is installed."""
     return find_spec("usearch") is not None
 
 
-class Graph:
-    """Rows of an array, linked to those near them; rows of zeros are not in it."""
+class AnnIndex:
+    """usearch index of the rows of an array; rows of zeros are not in it."""
 
-    def __init__(self, graph: Any, held: Any = None) -> None:
-        self._graph = graph
+    def __init__(self, index: Any, content: Any = None) -> None:
+        self._index = index
         # usearch reads from it as long as it is used.
-        self._held = held
+        self._content = content
 
     @classmethod
     def build(
@@ -58,48 +82,48 @@ class Graph:
         *,
         jobs: int = 1,
         links: int = _LINKS,
-        joining: int = _JOINING,
-        progress: Progress | None = None,
+        expansion: int = _EXPANSION,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Link the rows; with one job the same rows give the same graph."""
-        graph = _empty(base.shape[1], links, joining)
+        """Build the index; with one job the same rows give the same index."""
+        index = _empty(base.shape[1], links, expansion)
         for start in range(0, len(base), _ROWS_AT_ONCE):
             block = np.asarray(base[start : start + _ROWS_AT_ONCE])
             rows = np.flatnonzero(block.any(axis=1))
             if rows.size:
-                graph.add((start + rows).astype(np.uint64), block[rows], threads=jobs)
+                index.add((start + rows).astype(np.uint64), block[rows], threads=jobs)
             if progress is not None:
                 progress(min(start + _ROWS_AT_ONCE, len(base)), len(base))
-        return cls(graph)
+        return cls(index)
 
     @classmethod
     def read(cls, path: Path, made_of: dict[str, Any], *, mapped: bool) -> Self:
-        """The graph in a file, if it is sound and was made of just this."""
-        graph = _empty(made_of["width"])
-        held = read_graph(path, made_of, bytes(graph.save()), mapped=mapped)
-        graph.view(held)
-        return cls(graph, held)
+        """Read the index in a file, if it is valid and was made from the same vectors."""
+        index = _empty(made_of["width"])
+        content = read_ann_file(path, made_of, bytes(index.save()), mapped=mapped)
+        index.view(content)
+        return cls(index, content)
 
     def write(self, path: Path, made_of: dict[str, Any]) -> None:
-        """Put the graph in a file."""
-        content = self._graph.save()
-        # A usearch that writes in another way has its graphs held, and never written.
-        check_graph(content, bytes(_empty(made_of["width"]).save()), made_of["rows"])
-        write_graph(path, content, made_of)
+        """Write the index to a file."""
+        content = self._index.save()
+        # If a later usearch writes another format, its index is kept in memory only.
+        check_ann(content, bytes(_empty(made_of["width"]).save()), made_of["rows"])
+        write_ann_file(path, content, made_of)
 
     def __len__(self) -> int:
-        return len(self._graph)
+        return len(self._index)
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes, or the part of a file that it uses."""
-        return int(self._graph.serialized_length)
+        """Size in memory, or in the file."""
+        return int(self._index.serialized_length)
 
     def propose(self, queries: Array, count: int) -> list[Array]:
-        """For each query about so many rows that are near it, in order."""
+        """Propose about ``count`` near rows for each query, in row order."""
         count = min(count, len(self))
-        found = self._graph.search(queries, count, threads=1 if len(queries) == 1 else 0)
-        # One query's answer comes without its first axis.
+        found = self._index.search(queries, count, threads=1 if len(queries) == 1 else 0)
+        # The answer to one query has no first axis.
         keys = np.asarray(found.keys).reshape(len(queries), count)
         counts = np.atleast_1d(found.counts) if len(queries) > 1 else [len(found)]
         return [
@@ -107,38 +131,32 @@ class Graph:
         ]
 
 
-def _empty(width: int, links: int = _LINKS, joining: int = _JOINING) -> Any:
+def _empty(width: int, links: int = _LINKS, expansion: int = _EXPANSION) -> Any:
     from usearch.index import Index  # noqa: PLC0415 - it is optional
 
-    # Of unit vectors the product is the cosine, and of zeros it is a number.
+    # The inner product of unit vectors is their cosine, and is defined for zeros as well.
     return Index(
         ndim=width,
         metric="ip",
         dtype="f16",
         connectivity=links,
-        expansion_add=joining,
+        expansion_add=expansion,
         enable_key_lookups=False,
     )
 
 
 @dataclass(frozen=True)
-class CacheState:
-    """What there is for approximate search.
+class AnnState:
+    """State of approximate search.
 
     Attributes
     ----------
     vectors : int
-        How many vectors the graph covers; 0 where there is none to be used.
+        Number of vectors that the usearch index covers; 0 if there is none that can be used.
     bytes : int
-        Its size.
+        Size of the usearch index.
     reason : str
-        Why there is none.
-
-    Examples
-    --------
-    >>> from labelspan.index import CacheState
-    >>> CacheState(0, 0, "none was built").vectors
-    0
+        Why there is none; empty if there is one.
     """
 
     vectors: int
@@ -146,11 +164,11 @@ class CacheState:
     reason: str
 
 
-class Cache:
-    """The graph of an array, held in memory or in a file beside it, or yet to be built.
+class AnnCache:
+    """usearch index of an array: in memory, in a file next to the array, or not built yet.
 
-    The file is no part of the index. It is used when it was made of these very vectors, by
-    the usearch that is installed, and is whole and sound; otherwise it is as good as none.
+    The file is not part of the saved index. It is used if it is valid and was made from the same
+    vectors by the installed version of usearch; otherwise it counts as missing.
     """
 
     def __init__(
@@ -160,49 +178,53 @@ class Cache:
         self._path = path
         self._sha256 = sha256
         self._mapped = mapped
-        self._graph: Graph | None = None
+        self._ann: AnnIndex | None = None
         self._refused: tuple[Any, str] | None = None
         self._opening, self._building = threading.Lock(), threading.Lock()
 
-    def ready(self) -> Graph | None:
-        """The graph that is held, or that a good file holds."""
+    def ready(self) -> AnnIndex | None:
+        """Return the index that is in memory or in a valid file, or None."""
         with self._opening:
-            if self._graph is None and self._path is not None and installed():
-                self._graph = self._opened(self._path)
-            return self._graph
+            if self._ann is None and self._path is not None and installed():
+                self._ann = self._opened(self._path)
+            return self._ann
 
-    def prepare(self, jobs: int = 1, progress: Progress | None = None) -> Graph:
-        """The graph, built and put in its file where there was none."""
+    def prepare(
+        self, jobs: int = 1, progress: Callable[[int, int], None] | None = None
+    ) -> AnnIndex:
+        """Return the index; build it, and write its file, if there is none."""
         if not installed():
             raise Mismatch(
                 "approximate search needs usearch, which is not installed; "
                 "pip install 'labelspan[ann]', or leave approximate= out."
             )
-        # Searches go on meanwhile, exactly.
+        # Meanwhile searches are exact.
         with self._building:
             found = self.ready()
             if found is not None:
                 return found
-            built = Graph.build(self._base, jobs=jobs, progress=progress)
+            built = AnnIndex.build(self._base, jobs=jobs, progress=progress)
             if self._path is not None and self._path.parent.is_dir() and len(built):
                 try:
                     built.write(self._path, self._made_of())
                 except (InvalidFile, OSError) as error:
-                    _log.warning("The graph of neighbours is held in memory alone: %s", error)
+                    _log.warning(
+                        "The index for approximate search is kept in memory only: %s", error
+                    )
             with self._opening:
-                self._graph = built
+                self._ann = built
             return built
 
-    def state(self) -> CacheState:
-        """What there is."""
+    def state(self) -> AnnState:
+        """Describe the current state."""
         found = self.ready()
         if found is not None:
-            return CacheState(len(self._base), found.nbytes, "")
+            return AnnState(len(self._base), found.nbytes, "")
         if not installed():
-            return CacheState(0, 0, "usearch is not installed")
-        return CacheState(0, 0, "none was built" if self._refused is None else self._refused[1])
+            return AnnState(0, 0, "usearch is not installed")
+        return AnnState(0, 0, "none was built" if self._refused is None else self._refused[1])
 
-    def _opened(self, path: Path) -> Graph | None:
+    def _opened(self, path: Path) -> AnnIndex | None:
         try:
             about = path.lstat()
         except OSError:
@@ -212,11 +234,12 @@ class Cache:
         if self._refused is not None and self._refused[0] == mark:
             return None
         try:
-            return Graph.read(path, self._made_of(), mapped=self._mapped)
+            return AnnIndex.read(path, self._made_of(), mapped=self._mapped)
         except Exception as error:
-            # Whatever is wrong with it, the vectors themselves are there to be searched.
-            _log.warning("A graph of neighbours is not used: %s", error)
-            self._refused = mark, str(error)
+            # Whatever is wrong with the file, the vectors can still be searched exactly.
+            _log.warning("A file for approximate search is not used: %s", error)
+            if getattr(error, "errno", None) not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+                self._refused = mark, str(error)
             return None
 
     def _made_of(self) -> dict[str, Any]:
@@ -226,28 +249,31 @@ class Cache:
             "rows": rows,
             "width": width,
             "usearch": metadata.version("usearch"),
-            "settings": [_LINKS, _JOINING],
+            "settings": [_LINKS, _EXPANSION],
         }
 
 
-def near_top(
-    vectors: Vectors, graph: Graph | None, queries: Array, k: int, mask: Array
+def nearest(
+    vectors: UnitVectors, ann: AnnIndex, queries: Array, k: int, mask: Array
 ) -> tuple[list[Ranked], bool]:
-    """The best rows for each query, and whether the graph had a part in it.
+    """Find the best rows for each query; tell whether the usearch index was used.
 
-    The graph is asked where ``k`` is at most 256 and a quarter of its rows may be found. A
-    query for which it proposes fewer than ``k`` of these is searched exactly.
+    It is used if ``k`` is at most 256 and at least a quarter of its rows may be found. A query
+    for which it proposes fewer than ``k`` of these rows is searched exactly.
     """
     covered = len(vectors.base)
     share = np.count_nonzero(mask[:covered]) / max(1, covered)
-    if graph is None or not len(graph) or k > _MOST_ANSWERS or share < _LEAST_SHARE:
+    if not len(ann) or k > _MOST_ANSWERS or share < _LEAST_SHARE:
         return vectors.top(queries, k, mask), False
     late = mask.copy()
     late[:covered] = False
-    came_later = vectors.top(queries, k, late)
+    added_later = vectors.top(queries, k, late)
     found: list[Ranked | None] = []
     for query, own, later in zip(
-        queries, graph.propose(queries, max(_PROPOSED, _SPARE * k)), came_later, strict=True
+        queries,
+        ann.propose(queries, max(_PROPOSED, _PROPOSED_PER_ANSWER * k)),
+        added_later,
+        strict=True,
     ):
         ranked = vectors.rank(query, own[mask[own]], k)
         full = len(ranked[0]) == k
@@ -258,3 +284,114 @@ def near_top(
     exact = iter(vectors.top(queries[missing], k, mask))
     answers = [next(exact) if ranked is None else ranked for ranked in found]
     return answers, len(missing) < len(queries)
+
+
+# --- the file ---------------------------------------------------------------------------
+
+
+def write_ann_file(path: Path, content: Any, made_of: Mapping[str, Any]) -> None:
+    """Write the bytes of a usearch index, with their hash and what they were made from."""
+    about = {**made_of, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    head = json.dumps(about).encode()
+    head = _BEGINNING + len(head).to_bytes(8, "little") + head
+
+    def write(file: BinaryIO) -> None:
+        file.write(head + bytes(-len(head) % _ALIGNED))
+        file.write(content)
+
+    write_whole(path, write)
+
+
+def read_ann_file(path: Path, made_of: Mapping[str, Any], empty: bytes, *, mapped: bool) -> Any:
+    """Read the bytes of a usearch index, if they are valid and made from the same vectors.
+
+    ``empty`` is an empty usearch index with the same settings. The file is mapped, or read into
+    memory: then it may change later.
+    """
+    if file_size(path) < len(_BEGINNING) + 8:
+        raise InvalidFile(f"{path} is damaged: it is too short.")
+    with path.open("rb") as file:
+        content: Any = (
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else file.read()
+        )
+    content = memoryview(content)
+    at = len(_BEGINNING) + 8
+    length = int.from_bytes(content[len(_BEGINNING) : at], "little")
+    if content[: len(_BEGINNING)] != _BEGINNING or length > _LONGEST_HEADER:
+        raise InvalidFile(f"{path} is damaged, or not a file of labelspan.")
+    try:
+        about = json.loads(bytes(content[at : at + length]))
+    except (ValueError, RecursionError):
+        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
+    found = content[at + length + -(at + length) % _ALIGNED :]
+    for name, value in {**made_of, "bytes": len(found)}.items():
+        if not isinstance(about, dict) or about.get(name) != value:
+            raise InvalidFile(f"{path} is out of date or damaged: its {name} differs.")
+    if hashlib.sha256(found).hexdigest() != about.get("sha256"):
+        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
+    check_ann(found, empty, made_of["rows"])
+    return found
+
+
+def check_ann(content: Any, empty: bytes, rows: int) -> None:
+    """Check that every link in a usearch index leads to a node in it, and that keys are rows."""
+    try:
+        _check(np.frombuffer(content, dtype=np.uint8), empty, rows)
+    except (ValueError, IndexError) as error:
+        raise InvalidFile(f"An index for approximate search is not valid: {error}.") from None
+
+
+def _check(data: Array, empty: bytes, rows: int) -> None:
+    size, width = (int(n) for n in data[:_MATRIX].view("<u4"))
+    _require(size <= rows and width == int.from_bytes(empty[4:8], "little"), "another matrix")
+    at = _MATRIX + size * width
+    head = bytearray(empty[_MATRIX : _MATRIX + _HEAD])
+    head[_COUNT] = size.to_bytes(8, "little")
+    _require(data[at : at + _HEAD].tobytes() == bytes(head), "another head")
+    at += _HEAD
+    about = _numbers(data[at : at + _ABOUT][None], "<u8")[0]
+    links, ground = (
+        int.from_bytes(empty[n : n + 8], "little") for n in (len(empty) - 32, len(empty) - 24)
+    )
+    _require(tuple(about[:3].tolist()) == (size, links, ground), "another size")
+    at += _ABOUT
+    levels = _numbers(data[at : at + 2 * size].reshape(size, 2), "<i2")[:, 0].astype(np.int64)
+    at += 2 * size
+    highest, entry = int(about[3]), int(about[4])
+    _require(size > 0 and entry < size and bool((levels >= 0).all()), "a level or its entry")
+    _require(highest == levels.max() == levels[entry], "the highest level")
+    # A node: its key, its level, and for each level a count and that number of links.
+    lowest, upper = _KEY + 2 + 4 * (1 + ground), 4 * (1 + links)
+    lengths = lowest + upper * levels
+    _require(at + int(lengths.sum()) == data.size, "another length")
+    starts = at + np.cumsum(lengths) - lengths
+    for first in range(0, size, _NODES_AT_ONCE):
+        own = slice(first, first + _NODES_AT_ONCE)
+        nodes = data[starts[own, None] + np.arange(lowest)]
+        _require(bool((_numbers(nodes[:, :_KEY], "<u8") < rows).all()), "a key")
+        said = _numbers(nodes[:, _KEY : _KEY + 2], "<i2")[:, 0]
+        _require(bool((said == levels[own]).all()), "a node's level")
+        _check_links(nodes[:, _KEY + 2 :], levels, 0)
+    for level in range(1, highest + 1):
+        reaching = np.flatnonzero(levels >= level)
+        for first in range(0, reaching.size, _NODES_AT_ONCE):
+            where = starts[reaching[first : first + _NODES_AT_ONCE]] + lowest + upper * (level - 1)
+            _check_links(data[where[:, None] + np.arange(upper)], levels, level)
+
+
+def _check_links(lists: Array, levels: Array, level: int) -> None:
+    """Check lists of links: each must lead to a node that reaches the level."""
+    numbers = _numbers(lists, "<u4")
+    counts, links = numbers[:, 0], numbers[:, 1:]
+    _require(bool((counts <= links.shape[1]).all()), "a count of links")
+    used = links[np.arange(links.shape[1]) < counts[:, None]]
+    _require(bool((used < levels.size).all()) and bool((levels[used] >= level).all()), "a link")
+
+
+def _numbers(rows: Array, kind: str) -> Array:
+    return np.ascontiguousarray(rows).view(kind)
+
+
+def _require(fine: bool, what: str) -> None:
+    if not fine:
+        raise ValueError(f"{what} is wrong")

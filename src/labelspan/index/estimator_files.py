@@ -1,37 +1,43 @@
-"""Writing a fitted estimator as plain data and arrays, and making it again."""
+"""Write fitted estimators and vectorizers as plain data and arrays, and read them again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from .._typing import Array
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
+from .learn import WordVectorizer
 
-__all__ = ["pack_estimator", "unpack_estimator"]
+__all__ = ["pack_estimator", "pack_vectorizer", "unpack_estimator", "unpack_vectorizer"]
 
-_KINDS = {kind.__name__: kind for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS)}
-# What fit learned has names with an underscore at the end; of what is private, one entry
-# says that there is no kernel.
+_ESTIMATORS = {kind.__name__: kind for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS)}
+# Fitted attributes end with an underscore; the private one tells that there is no kernel.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_|_kernel_map")
+_VECTORIZERS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer, WordVectorizer)
+}
+_TYPES = {np.dtype(kind).name: kind for kind in (np.float32, np.float64, np.int64)}
 
 
 def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Class, parameters and small results as plain data; arrays by name.
+    """Describe an estimator by class, parameters and plain attributes, and its arrays by name.
 
-    What :func:`unpack_estimator` makes of it maps rows as the estimator did. A graph over
-    the rows of the fit is not kept.
+    :func:`unpack_estimator` makes an estimator of it that transforms rows in the same way. A
+    graph over the rows of the fit is not kept.
     """
     kind = type(estimator).__name__
     params = estimator.get_params(deep=False)
-    strange = [name for name, value in params.items() if not _is_plain(value)]
+    unusual = [name for name, value in params.items() if not _is_plain(value)]
     kernel = getattr(estimator, "_kernel_map", None) is not None
-    if type(estimator) is not _KINDS.get(kind) or strange or kernel:
-        what = f"kernel={params.get('kernel')!r}" if kernel else ", ".join(strange) or kind
+    if type(estimator) is not _ESTIMATORS.get(kind) or unusual or kernel:
+        what = f"kernel={params.get('kernel')!r}" if kernel else ", ".join(unusual) or kind
         raise Mismatch(
             f"save: the estimator {kind} with {what} cannot be written without code that would "
             "run on load; use one of labelspan's with plain parameters and kernel='linear'."
@@ -47,16 +53,16 @@ def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
-    """The estimator that :func:`pack_estimator` took apart."""
-    kind = _KINDS.get(str(described.get("class")))
+    """Make the estimator that :func:`pack_estimator` described."""
+    kind = _ESTIMATORS.get(str(described.get("class")))
     params, values = described.get("params"), described.get("values")
     if kind is None or not isinstance(params, dict) or not isinstance(values, dict):
-        raise InvalidFile("manifest.json: the estimator is of no kind that is known.")
+        raise InvalidFile("manifest.json: the class of the estimator is unknown.")
     learned = {**values, **arrays}
-    # What a class defines itself, say as a property, is no result either.
-    strange = [name for name in learned if not _LEARNED.fullmatch(name) or hasattr(kind, name)]
-    if strange:
-        raise InvalidFile("manifest.json: the estimator has results of a strange name.")
+    # Attributes that the class defines itself, for example properties, are not results of a fit.
+    unusual = [name for name in learned if not _LEARNED.fullmatch(name) or hasattr(kind, name)]
+    if unusual:
+        raise InvalidFile("manifest.json: the estimator has attributes with unexpected names.")
     try:
         estimator = kind(**params)
         estimator._check_params()
@@ -67,6 +73,93 @@ def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) 
     for name, value in learned.items():
         setattr(estimator, name, value)
     return estimator
+
+
+def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, Array | None]:
+    """Describe a vectorizer by plain data, its words in order, and their weights.
+
+    Raises
+    ------
+    Mismatch
+        For a vectorizer that could be restored only by running code from the file.
+    """
+    kind = type(vectorizer).__name__
+    params = vectorizer.get_params(deep=False) if hasattr(vectorizer, "get_params") else {}
+    plain = {name: _plain(value) for name, value in params.items()}
+    files = plain.get("input", "content") != "content"
+    if type(vectorizer) is not _VECTORIZERS.get(kind) or Ellipsis in plain.values() or files:
+        raise Mismatch(
+            f"save: the vectorizer {vectorizer!r} cannot be written without code that would run "
+            "on load; use scikit-learn's TfidfVectorizer, CountVectorizer or HashingVectorizer "
+            "with plain parameters and input='content', or give vectors (vectorizer=None)."
+        )
+    described = {"class": kind, "params": plain}
+    if kind == "HashingVectorizer":
+        return described, None, None
+    words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
+    weighted = isinstance(vectorizer, TfidfVectorizer) and vectorizer.use_idf
+    return described, words, np.asarray(vectorizer.idf_) if weighted else None
+
+
+def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array | None) -> Any:
+    """Make the vectorizer that :func:`pack_vectorizer` described."""
+    kind = _VECTORIZERS.get(str(described.get("class")))
+    params = described.get("params")
+    if kind is None or not isinstance(params, dict):
+        raise InvalidFile("manifest.json: the class of the vectorizer is unknown.")
+    given = dict(params)
+    if given.get("input") != "content":
+        # It would open files that texts and queries name.
+        raise InvalidFile("manifest.json: the vectorizer would read files; it is not loaded.")
+    try:
+        given["dtype"] = _TYPES[given["dtype"]]
+        given["ngram_range"] = _whole_numbers(given["ngram_range"])
+        if kind is HashingVectorizer:
+            return HashingVectorizer(**given).fit([""])
+        _check_words(words)
+        weighted = kind in (TfidfVectorizer, WordVectorizer) and bool(given["use_idf"])
+        if (weights is None) is weighted:
+            raise ValueError("idf")
+        # A given vocabulary is not learned: fitting on an empty text sets up everything else.
+        vectorizer = kind(**{**given, "vocabulary": words, "lowercase": False}).fit([""])
+        vectorizer.set_params(vocabulary=given["vocabulary"], lowercase=given["lowercase"])
+        if weights is not None:
+            vectorizer.idf_ = np.array(weights)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, re.error) as error:
+        said = str(error).partition("\n")[0]
+        raise InvalidFile(
+            f"manifest.json: the parameters of the vectorizer are damaged ({said:.200})."
+        ) from error
+    return vectorizer
+
+
+def _whole_numbers(pair: Any) -> tuple[int, int]:
+    low, high = pair
+    if type(low) is not int or type(high) is not int:
+        raise TypeError("ngram_range")
+    return low, high
+
+
+def _check_words(words: Any) -> None:
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TypeError("words")
+
+
+def _plain(value: Any) -> Any:
+    """Convert a parameter to what JSON can hold; an ellipsis if that is impossible."""
+    if _is_plain(value):
+        return value
+    if isinstance(value, type) and np.dtype(value).name in _TYPES:
+        return np.dtype(value).name
+    if isinstance(value, Mapping):
+        entries = {key: _plain(entry) for key, entry in value.items()}
+        strings = all(isinstance(key, str) for key in entries)
+        return entries if strings and Ellipsis not in entries.values() else ...
+    if isinstance(value, list | tuple | set | frozenset):
+        ordered = sorted(value) if isinstance(value, set | frozenset) else value
+        parts = [_plain(entry) for entry in ordered]
+        return ... if Ellipsis in parts else parts
+    return ...
 
 
 def _is_plain(value: Any) -> bool:

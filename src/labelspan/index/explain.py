@@ -1,4 +1,4 @@
-"""Reading a space through words and labels: axes, and why an item was found."""
+"""Interpretation of a space by words and labels: its axes, and why an item was found."""
 
 from __future__ import annotations
 
@@ -11,38 +11,24 @@ from sklearn.utils import check_array
 from .._typing import Array
 from ..errors import InvalidParameter
 from ..estimators._ends import Ends, ends
-from .corpus import Corpus
-from .items import Item
-from .learn import Model
-from .results import Axis, AxisShare, Explanation, LabelShare, WordShare
+from .items import ItemStore
+from .learn import IndexModel
+from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
 
-__all__ = ["explain", "label_direction", "read_axes"]
+__all__ = ["explain", "read_axes"]
 
 _NOTHING = Ends([], [])
 
 
-def label_direction(corpus: Corpus, label: str) -> Array:
-    """The unit vector whose cosines say best, by least squares, which items have a label."""
-    mean, second = corpus.moments()
-    names, centres = corpus.centred_labels()
-    if label not in names:
-        raise corpus.catalogue.unknown_label(label)
-    own = mean + centres[names.index(label)]
-    ridge = max(float(np.trace(second)) / mean.size, np.finfo(float).tiny) / max(1, len(corpus))
-    direction = np.linalg.solve(second + ridge * np.eye(mean.size), own)
-    norm = float(np.linalg.norm(direction))
-    return np.asarray(direction / norm if norm > 0 else direction)
-
-
-def read_axes(model: Model, corpus: Corpus, numbers: Sequence[int], n: int) -> list[Axis]:
-    """Axes with the words and the labels at their ends."""
+def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: int) -> list[Axis]:
+    """Describe axes by the words and labels at both ends."""
     count = int(model.estimator.n_components_)
     for number in numbers:
         if not 0 <= number < count:
             raise InvalidParameter(
-                f"axes: there are axes 0 to {count - 1}, but {number!r} was asked for."
+                f"axes: numbers must be 0 to {count - 1}, but {number!r} was given."
             )
-    labels, centres = corpus.centred_labels()
+    labels, centres = store.centred_labels()
     words = model.words
     components = getattr(model.estimator, "components_", None)
     return [
@@ -59,23 +45,25 @@ def read_axes(model: Model, corpus: Corpus, numbers: Sequence[int], n: int) -> l
 
 
 def explain(
-    model: Model, corpus: Corpus, query: Array, *, features: Any, item: Item, n: int
+    model: IndexModel, store: ItemStore, query: Array, *, features: Any, item: Item, n: int
 ) -> Explanation:
-    """Why an item is near a query: a unit vector, and features where it was a text."""
-    own = corpus.vectors([item.id])[0].astype(np.float64)
+    """Explain the score of an item for a unit vector; ``features`` are those of a text."""
+    own = store.vectors([item.id])[0].astype(np.float64)
     shares = query.astype(np.float64) * own
     top = np.argsort(-shares, kind="stable")[:n]
     top = top[shares[top] > 0]
     axes = tuple(
         AxisShare(axis, float(shares[axis.number]), "high" if query[axis.number] > 0 else "low")
-        for axis in read_axes(model, corpus, top.tolist(), 3)
+        for axis in read_axes(model, store, top.tolist(), 3)
     )
     score = float(np.clip(shares.sum(), 0.0, 1.0))
     words = () if features is None else _words(model, own, features, item, n)
     return Explanation(item.id, score, axes, words, _labels(model, query, item))
 
 
-def _words(model: Model, own: Array, features: Any, item: Item, n: int) -> tuple[WordShare, ...]:
+def _words(
+    model: IndexModel, own: Array, features: Any, item: Item, n: int
+) -> tuple[WordShare, ...]:
     names = model.words
     components = getattr(model.estimator, "components_", None)
     if names is None or components is None:
@@ -97,14 +85,14 @@ def _words(model: Model, own: Array, features: Any, item: Item, n: int) -> tuple
 
 
 def _entries(features: Any) -> dict[int, float]:
-    """The entries of one row that are not zero, by column."""
+    """Return the nonzero entries of one row, by column."""
     row = check_array(features, accept_sparse="csr", dtype=[np.float32, np.float64])
     columns = row.nonzero()[1]
     values = np.asarray(row[:, columns].sum(axis=0)).reshape(-1) if columns.size else ()
     return {int(column): float(value) for column, value in zip(columns, values, strict=True)}
 
 
-def _labels(model: Model, query: Array, item: Item) -> tuple[LabelShare, ...]:
+def _labels(model: IndexModel, query: Array, item: Item) -> tuple[LabelShare, ...]:
     if model.tagger is None or item.labels is None:
         return ()
     found = model.tagger.probabilities(query[None, :])[0]

@@ -1,239 +1,600 @@
-"""An index and its folder: saving, loading, and who may write."""
+"""Folder of a saved index: manifest, files of the current generation, and lock of the writer.
+
+    manifest.json           names the current generation and its files; replaced in one step
+    generation-0a1b2c3d/    arrays, JSON files and items.sqlite
+    lock                    held by the process that writes
+
+A save writes a new generation next to the old one, then replaces the manifest, then deletes the
+old generation: a process killed at any moment leaves the old index or the new one. Items added
+later are transactions in the generation's items.sqlite. Reading never runs code from a file.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
+import secrets
 import shutil
+import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO
 
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+import numpy as np
 
-from ..errors import InvalidInput, Mismatch
-from .corpus import Corpus
-from .generation import read_index, write_index
-from .learn import Model
-from .manifest import MANIFEST, field, read_manifest
-from .store import Lock, commit, opened, prepared
+from .._files import sync_folder, write_whole
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked, MissingData
+from .estimator_files import pack_estimator, pack_vectorizer, unpack_estimator, unpack_vectorizer
+from .items import ItemStore, check_descriptors, file_size, missing_resource
+from .learn import IndexModel
+from .tagger import Tagger
 
-__all__ = ["Stored"]
+__all__ = ["IndexFolder", "foreign_files", "parse_json", "read_manifest", "write_manifest"]
 
-Where = str | os.PathLike[str]
+_MANIFEST = "manifest.json"
+_ITEMS = "items.sqlite"
+_LOCK = "lock"
+_FORMAT = "labelspan-index"
+_VERSION = 2
+# A manifest may hold lists of words; JSON takes about twenty times its size in memory.
+_LARGEST_MANIFEST = 1 << 24
+_DEEPEST_MANIFEST = 20
+_GENERATION = re.compile(r"generation-[0-9a-f]{8}")
+_FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
+_OWN = re.compile(rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|\.?{re.escape(_MANIFEST)}.*")
+# Each retry follows a save between reading the manifest and reading its files.
+_TRIES = 20
+_TYPES = ("<f4", "<f8", "<i4", "<i8")
+# JSON is read into memory as a whole; arrays are mapped.
+_LARGEST_JSON = 1 << 31
+_CHUNK = 1 << 20
+# First bytes of an .npy file, and the longest header that numpy reads.
+_NPY_START = b"\x93NUMPY\x01\x00"
+_LONGEST_HEADER = 10_000
+_ESTIMATOR = "estimator_"
+
+# Entry of the manifest for a file: size, sha256, and for arrays dtype and shape.
+FileEntry = dict[str, Any]
+# What a folder holds: the fitted parts, the items, and the settings of the index.
+Content = tuple[IndexModel, ItemStore, dict[str, Any]]
 
 
-class Stored:
-    """A model and a corpus, in memory or in a folder."""
+class IndexFolder:
+    """Folder that holds an index, open for reading or for writing.
 
-    # Of an index that was saved without it.
-    approximate_from = 300_000
+    Parameters
+    ----------
+    path : Path
+        An existing folder with an index in it, unless ``new`` is given.
+    write : bool
+        Whether to hold the lock of the writer.
+    mapped : bool
+        Whether arrays are memory-mapped, or else read into memory.
+    new : bool
+        Whether the folder may be new, empty, or left by a save that was killed.
+    """
 
-    def __init__(self, *, vectorizer: Any, estimator: Any, folds: int, random_state: int) -> None:
-        self.vectorizer = vectorizer
-        self.estimator = estimator
-        self.folds = folds
-        self.random_state = random_state
-        self._model: Model | None = None
-        self._corpus: Corpus | None = None
-        self._folder: Path | None = None
-        self._generation = ""
-        self._lock: Lock | None = None
-        self._mapped = True
-
-    # --- saving and loading -----------------------------------------------------------
-
-    def save(self, path: Where | None = None) -> Self:
-        """Write the index to a folder, in place of an index that may be there.
-
-        A kill at any moment leaves the old index or the new one; so does a full disk. Those
-        who read the old one go on reading it.
-
-        Parameters
-        ----------
-        path : path or None, default=None
-            A folder: new, empty, or with an index in it. None writes the index anew where it
-            was loaded for writing, items that were added or removed put in order.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from labelspan import SemanticIndex
-        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
-        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = index.save(folder)
-        ...     with SemanticIndex.load(folder, write=True) as writer:
-        ...         _ = writer.add(["a game of dice"], ids=["new"])
-        ...     with SemanticIndex.load(folder) as reader:
-        ...         reader.item("new").text
-        'a game of dice'
-        """
-        model, corpus = self._fitted()
-        if path is None and self._folder is None:
-            raise InvalidInput("save: this index has no folder yet; give one.")
-        folder = self._folder if path is None else Path(path)
-        assert folder is not None
-        own = self._folder is not None and folder.resolve() == self._folder.resolve()
-        if own and self._lock is None:
-            raise self._read_only("save")
-        settings = {
-            "default_vectorizer": isinstance(self.vectorizer, str),
-            "default_estimator": self.estimator is None,
-            "folds": self.folds,
-            "random_state": self.random_state,
-            "approximate_from": self.approximate_from,
-        }
-        new = not folder.exists()
-        folder = prepared(folder)
-        lock = self._lock if own and self._lock is not None else Lock(folder)
-        try:
-            commit(folder, lambda made, key: write_index(made, key, model, corpus, settings))
-        except BaseException:
-            if new and not (folder / MANIFEST).exists():
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
-        finally:
-            if lock is not self._lock:
-                lock.release()
-        if own:
-            self._open(write=True, verify=False)
-        return self
-
-    @classmethod
-    def load(
-        cls, path: Where, *, write: bool = False, verify: bool = True, mapped: bool = True
-    ) -> Self:
-        """Open a saved index. No code in it is run.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        write : bool, default=False
-            Whether items will be added or removed: each change is then on disk when its call
-            returns. One writer at a time; readers go on beside it.
-        verify : bool, default=True
-            Whether to see that every file and item is what was written. Otherwise sizes and
-            shapes alone are checked.
-        mapped : bool, default=True
-            Whether arrays are read from their files when they are needed. Otherwise they are
-            held in memory, and a file that is cut short later does no harm: a process that
-            reads a mapped one beyond its end is ended by the system.
-
-        Returns
-        -------
-        SemanticIndex
-            Close a writer when done, or use it in a ``with`` statement.
-
-        Raises
-        ------
-        MissingData
-            Where there is no index.
-        InvalidFile
-            Where it is damaged, foreign or of a later format.
-        Locked
-            Where another writer has it open.
-        """
-        index = cls.__new__(cls)
-        folder = Path(path)
-        read_manifest(folder)
-        Stored.__init__(index, vectorizer="tfidf", estimator=None, folds=2, random_state=0)
-        index._folder = folder
-        index._mapped = mapped
-        index._lock = Lock(folder) if write else None
-        try:
-            index._open(write=write, verify=verify)
-        except BaseException:
-            index.close()
-            raise
-        return index
-
-    def _open(self, *, write: bool, verify: bool) -> None:
-        """Take over what is in the folder, in place of what is held."""
-        assert self._folder is not None
-
-        def read(folder: Path, content: dict[str, Any]) -> tuple[Any, ...]:
-            found = read_index(folder, content, write=write, verify=verify, mapped=self._mapped)
-            return (*found, folder.name)
-
-        model, corpus, settings, generation = opened(self._folder, read)
-        try:
-            numbers = {name: field(settings, name, int) for name in ("folds", "random_state")}
-            if "approximate_from" in settings:
-                numbers["approximate_from"] = field(settings, "approximate_from", int)
-            own = None if model.vectorizer is None else clone(model.vectorizer)
-            estimator = None if settings.get("default_estimator") else clone(model.estimator)
-        except BaseException:
-            corpus.close()
-            raise
-        if self._corpus is not None:
-            self._corpus.close()
-        self._model, self._corpus, self._generation = model, corpus, generation
-        self.vectorizer = "tfidf" if settings.get("default_vectorizer") else own
-        self.estimator = estimator
-        vars(self).update(numbers)
-
-    def refresh(self) -> bool:
-        """Read the index again if a writer has changed it; gives whether it had."""
-        if not self.stale():
-            return False
-        self._open(write=False, verify=True)
-        return True
-
-    def stale(self) -> bool:
-        """Whether a writer has changed the folder since it was read."""
-        _, corpus = self._fitted()
-        if self._folder is None or self._lock is not None:
-            return False
-        current = read_manifest(self._folder).get("generation")
-        return current != self._generation or corpus.changed()
-
-    def close(self) -> None:
-        """Let go of the folder, so that others may write to it."""
-        if self._corpus is not None:
-            self._corpus.close()
-        if self._lock is not None:
-            self._lock.release()
-        self._model = self._corpus = self._lock = self._folder = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+    def __init__(
+        self, path: Path, *, write: bool = False, mapped: bool = True, new: bool = False
     ) -> None:
-        self.close()
+        self.path = path
+        self.generation = ""
+        self._mapped = mapped
+        self._sha256 = ""
+        self._created = not path.exists()
+        if new:
+            _prepare(path)
+        else:
+            read_manifest(path)
+        self._lock = _WriteLock(path) if write else None
 
     @property
     def writable(self) -> bool:
-        """Whether items can be added and removed: in memory, or as the writer of a folder."""
-        return self._folder is None or self._lock is not None
+        """Whether this object holds the lock of the writer."""
+        return self._lock is not None
 
-    # --- for those below --------------------------------------------------------------
+    def read(self, *, verify: bool) -> Content:
+        """Read the current generation; start again if a save replaces it meanwhile."""
+        content = read_manifest(self.path)
+        for _ in range(_TRIES):
+            generation = _generation_folder(self.path, content)
+            try:
+                found = _read_generation(
+                    generation, content, write=self.writable, verify=verify, mapped=self._mapped
+                )
+            except (OSError, InvalidFile) as error:
+                newer = read_manifest(self.path)
+                if newer.get("generation") == content.get("generation"):
+                    if isinstance(error, LabelspanError):
+                        raise
+                    raise _unreadable(error, error.filename or generation) from error
+                content = newer
+            else:
+                self.generation = generation.name
+                self._sha256 = content["files"]["vectors.npy"]["sha256"]
+                return found
+        raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
 
-    def _fitted(self) -> tuple[Model, Corpus]:
-        if self._model is None or self._corpus is None:
-            raise NotFittedError(
-                "This SemanticIndex holds nothing; call fit, or SemanticIndex.load."
+    def write(self, model: IndexModel, store: ItemStore, settings: dict[str, Any]) -> None:
+        """Write a new generation and make it the current one; on failure change nothing."""
+        key = secrets.token_hex(4)
+        made = self.path / f"generation-{key}"
+        try:
+            made.mkdir()
+            content = _write_generation(made, key, model, store, settings)
+            sync_folder(self.path)
+            write_manifest(self.path, {**content, "generation": made.name, "key": key})
+        except BaseException as error:
+            if made.name != _current_generation(self.path):
+                shutil.rmtree(made, ignore_errors=True)
+            if self._created and not (self.path / _MANIFEST).exists():
+                shutil.rmtree(self.path, ignore_errors=True)
+            missing = missing_resource(error.__cause__, self.path)
+            if missing is not None:
+                raise missing from error
+            if isinstance(error, OSError) and not isinstance(error, LabelspanError):
+                raise _unwritable(error, self.path) from error
+            raise
+        for other in self.path.glob("generation-*"):
+            if other != made:
+                # Readers may have old files open; what remains is deleted by the next save.
+                shutil.rmtree(other, ignore_errors=True)
+        for partial in self.path.glob(f".{_MANIFEST}.*"):
+            partial.unlink(missing_ok=True)
+
+    def replaced(self) -> bool:
+        """Tell whether a save has replaced the generation that was read."""
+        return bool(read_manifest(self.path).get("generation") != self.generation)
+
+    def ann_source(self, name: str) -> dict[str, Any]:
+        """Describe where the file for approximate search belongs, and which vectors it covers."""
+        path = self.path / self.generation / name
+        return {"path": path, "sha256": self._sha256, "mapped": self._mapped}
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+class _WriteLock:
+    """Right to write to a folder, until it is released or the process ends.
+
+    It is SQLite's lock on an empty file: the same on every system, and never left behind.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / _LOCK
+        try:
+            # SQLite would read a foreign file, or the target of a link.
+            if os.path.lexists(path) and file_size(path):
+                raise InvalidFile(f"{path} is damaged: it is not empty; remove it.")
+            self._connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
             )
-        return self._model, self._corpus
+        except OSError as error:
+            raise _unwritable(error, folder) from error
+        except sqlite3.Error as error:
+            check_descriptors(folder)
+            raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+        try:
+            # Nothing is ever written, so a full disk does not matter and a kill leaves nothing.
+            self._connection.execute("PRAGMA journal_mode = MEMORY")
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            if "locked" not in str(error):
+                check_descriptors(folder)
+                raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+            raise Locked(
+                f"Another writer has the index in {str(folder)!r} open; close that one first, "
+                "or load this one for reading."
+            ) from None
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise InvalidFile(f"{path} is damaged ({error}); remove it.") from error
 
-    def _changing(self, what: str) -> tuple[Model, Corpus]:
-        found = self._fitted()
-        if not self.writable:
-            raise self._read_only(what)
+    def release(self) -> None:
+        """Let others write."""
+        self._connection.close()
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """List the names in a folder that are not files of an index or of a killed save."""
+    return sorted(path.name for path in folder.iterdir() if not _OWN.fullmatch(path.name))
+
+
+def _prepare(path: Path) -> None:
+    """Make a folder if it is missing; raise an error if it holds other files."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        foreign = foreign_files(path)
+    except OSError as error:
+        raise _unwritable(error, path) from error
+    if foreign:
+        raise InvalidInput(
+            f"save: {str(path)!r} holds other files, for example {foreign[0]!r}; give a new folder."
+        )
+
+
+# --- one generation -------------------------------------------------------------------------
+
+
+def _write_generation(
+    folder: Path, key: str, model: IndexModel, store: ItemStore, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Write all files of an index to an empty folder; return the content of its manifest."""
+    described, arrays = pack_estimator(model.estimator)
+    vectorizer, words, weights = None, None, None
+    if model.vectorizer is not None:
+        vectorizer, words, weights = pack_vectorizer(model.vectorizer)
+    files: dict[str, FileEntry] = {}
+
+    def put(name: str, array: Array | None) -> None:
+        if array is not None:
+            files[f"{name}.npy"] = _write_array(folder / f"{name}.npy", array)
+
+    put("vectors", store.write_to(folder / _ITEMS, key))
+    put("idf", weights)
+    for name, array in arrays.items():
+        put(_ESTIMATOR + name.strip("_").lower(), array)
+    if words is not None:
+        files["words.json"] = _write_json(folder / "words.json", words)
+    if model.tagger is not None:
+        put("tagger_weights", model.tagger.weights)
+        put("tagger_bias", model.tagger.bias)
+        put("tagger_thresholds", model.tagger.thresholds)
+        files["labels.json"] = _write_json(folder / "labels.json", model.tagger.labels)
+    named = {_ESTIMATOR + name.strip("_").lower(): name for name in arrays}
+    return {
+        "class": "SemanticIndex",
+        "settings": settings,
+        "vectorizer": vectorizer,
+        "estimator": {**described, "arrays": named},
+        "files": files,
+    }
+
+
+def _read_generation(
+    folder: Path, content: dict[str, Any], *, write: bool, verify: bool, mapped: bool
+) -> Content:
+    """Read the files of an index as its manifest describes them."""
+    if _field(content, "class", str) != "SemanticIndex":
+        raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
+    files = _field(content, "files", dict)
+    settings = _field(content, "settings", dict)
+    for name in ("folds", "random_state", "approximate_from"):
+        _field(settings, name, int)
+
+    def entry(name: str) -> FileEntry:
+        found = files.get(name)
+        if not isinstance(found, dict):
+            raise InvalidFile(f"manifest.json: there is no file {name!r}.")
         return found
 
-    def _read_only(self, what: str) -> Mismatch:
-        return Mismatch(
-            f"{what}: the index in {str(self._folder)!r} was loaded for reading; load it with "
-            "write=True."
+    def get(name: str) -> Array:
+        found = _read_array(folder / f"{name}.npy", entry(f"{name}.npy"), verify=verify)
+        return found if mapped else np.array(found)
+
+    described = _field(content, "estimator", dict)
+    named = _field(described, "arrays", dict)
+    estimator = unpack_estimator(
+        described, {str(attribute): get(name) for name, attribute in named.items()}
+    )
+    vectorizer = None
+    if content.get("vectorizer") is not None:
+        table = _field(content, "vectorizer", dict)
+        words = None
+        if "words.json" in files:
+            words = _read_json(folder / "words.json", entry("words.json"))
+        vectorizer = unpack_vectorizer(table, words, get("idf") if "idf.npy" in files else None)
+    tagger = None
+    if "labels.json" in files:
+        labels = _read_json(folder / "labels.json", entry("labels.json"))
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise InvalidFile("labels.json is damaged: it is not a list of names.")
+        parts = (get(f"tagger_{name}") for name in ("weights", "bias", "thresholds"))
+        tagger = Tagger(tuple(labels), *parts)
+    base = get("vectors")
+    model = IndexModel(vectorizer, estimator, tagger)
+    _check_shapes(model, base)
+    _check_use(model)
+    key = _field(content, "key", str)
+    return model, ItemStore.open(folder / _ITEMS, key, base, write=write, verify=verify), settings
+
+
+def _check_shapes(model: IndexModel, base: Array) -> None:
+    """Check that the parts fit together, before anything is computed with them."""
+    components: Any = getattr(model.estimator, "components_", None)
+    wrong = InvalidFile("The parts of the index do not fit together; it is damaged.")
+    if base.ndim != 2 or base.dtype != np.float32 or np.ndim(components) != 2:
+        raise wrong
+    values = vars(model.estimator)
+    m, d = components.shape
+    numbers = values.get("n_components_"), values.get("n_features_in_")
+    fitting = [
+        base.shape[1] == m,
+        all(type(number) is int for number in numbers) and numbers == (m, d),
+        np.shape(values.get("mean_")) == (d,),
+        np.shape(values.get("eigenvalues_")) == (m,),
+    ]
+    if model.vectorizer is not None:
+        words = getattr(model.vectorizer, "vocabulary_", None)
+        fitting.append((model.vectorizer.n_features if words is None else len(words)) == d)
+    if model.tagger is not None:
+        k = len(model.tagger.labels)
+        fitting.append(model.tagger.weights.shape == (m, k))
+        fitting.append(model.tagger.bias.shape == model.tagger.thresholds.shape == (k,))
+    if not all(fitting):
+        raise wrong
+
+
+def _check_use(model: IndexModel) -> None:
+    """Map an empty text to the space: parts that cannot do that are damaged."""
+    try:
+        if model.vectorizer is None:
+            features = np.zeros((1, model.n_features), dtype=np.float32)
+        else:
+            features = model.features([""], None, "load")
+        model.vectors(features)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        # A manifest can give parameters that make a class fail in ways that cannot be listed.
+        raise InvalidFile("The parts of the index do not work together; it is damaged.") from error
+
+
+# --- manifest -------------------------------------------------------------------------------
+
+
+def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write the manifest, in place of the old one."""
+    head = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content)}
+    data = json.dumps({**head, "content": content}, ensure_ascii=False, indent=1).encode()
+    if len(data) > _LARGEST_MANIFEST:
+        raise InvalidInput(
+            f"save: the parameters take {len(data):,} bytes, and at most {_LARGEST_MANIFEST:,} are "
+            "written; give the vectorizer a smaller vocabulary, or none to learn it."
         )
+    write_whole(folder / _MANIFEST, _writer(data))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the content of the manifest, if it is valid and of the current format."""
+    path = folder / _MANIFEST
+    try:
+        if file_size(path) > _LARGEST_MANIFEST:
+            raise InvalidFile(f"{path} is not the manifest of an index: it is too large.")
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingData(f"There is no index in {str(folder)!r}; correct the path.") from None
+    except OSError as error:
+        raise _unreadable(error, path) from error
+    head = parse_json(data, path)
+    if not isinstance(head, dict) or head.get("format") != _FORMAT:
+        raise InvalidFile(f"{path} is not the manifest of a labelspan index.")
+    version = head.get("version")
+    if type(version) is not int or version < 1:
+        raise InvalidFile(f"{path} is damaged: it has no format version.")
+    if version != _VERSION:
+        remedy = "install a newer labelspan" if version > _VERSION else "fit the index again"
+        raise InvalidFile(
+            f"{folder} is an index of format {version!s:.20}, and this labelspan reads format "
+            f"{_VERSION}; {remedy}."
+        )
+    content = head.get("content")
+    if not _is_shallow(content, _DEEPEST_MANIFEST):
+        raise InvalidFile(f"{path} is not the manifest of an index: it is nested too deeply.")
+    if not isinstance(content, dict) or _digest(content) != head.get("sha256"):
+        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
+    return content
+
+
+def _field(content: Mapping[str, Any], name: str, kind: type) -> Any:
+    """Return a field of the manifest, checked for its type."""
+    value = content.get(name)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidFile(f"{_MANIFEST}: the field {name!r} is missing or not of its type.")
+    return value
+
+
+def _generation_folder(folder: Path, content: Mapping[str, Any]) -> Path:
+    """Return the folder of the files that a manifest names; it lies inside that of the index."""
+    name: str = _field(content, "generation", str)
+    inside = folder / name
+    if not _GENERATION.fullmatch(name) or inside.is_symlink():
+        raise InvalidFile(
+            f"{_MANIFEST}: {name!r:.80} is not a folder of this index; it is not opened."
+        )
+    for file in _field(content, "files", dict):
+        if not _FILE.fullmatch(file) or (inside / file).is_symlink():
+            raise InvalidFile(
+                f"{_MANIFEST}: {file!r:.80} is not a file of this index; it is not opened."
+            )
+    return inside
+
+
+def _current_generation(folder: Path) -> str:
+    """Return the name of the current generation; empty if the manifest cannot be read."""
+    try:
+        return str(read_manifest(folder).get("generation"))
+    except (LabelspanError, OSError):
+        return ""
+
+
+def _is_shallow(value: Any, most: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return most > 0 and all(_is_shallow(entry, most - 1) for entry in inner)
+
+
+def _digest(content: Any) -> str:
+    data = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --- arrays and JSON files ------------------------------------------------------------------
+
+
+class _HashingFile:
+    """Open file that hashes what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+
+    def write(self, data: Any) -> int:
+        self._hash.update(data)
+        self._bytes += memoryview(data).nbytes
+        return self._file.write(data)
+
+    def entry(self, **more: Any) -> FileEntry:
+        return {"bytes": self._bytes, "sha256": self._hash.hexdigest(), **more}
+
+
+def _write_array(path: Path, array: Array) -> FileEntry:
+    """Write an array of numbers as ``.npy``."""
+    plain = np.asarray(array)
+    kind = plain.dtype.newbyteorder("<").str
+    if kind not in _TYPES:
+        raise InvalidFile(f"{path.name}: arrays of type {array.dtype} are not written.")
+    found: list[FileEntry] = []
+
+    def write(file: BinaryIO) -> None:
+        hashing = _HashingFile(file)
+        np.lib.format.write_array(hashing, plain.astype(kind, copy=False), allow_pickle=False)
+        found.append(hashing.entry(dtype=kind, shape=list(plain.shape)))
+
+    write_whole(path, write)
+    return found[0]
+
+
+def _write_json(path: Path, value: Any) -> FileEntry:
+    """Write plain data as JSON."""
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    write_whole(path, _writer(data))
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _writer(data: bytes) -> Any:
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    return write
+
+
+def _read_array(path: Path, entry: FileEntry, *, verify: bool) -> Array:
+    """Map an array into memory, if it is what the manifest describes."""
+    kind, shape = entry.get("dtype"), entry.get("shape")
+    whole = isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
+    if kind not in _TYPES or not whole:
+        raise InvalidFile(f"{path}: the manifest gives no valid shape and type for it.")
+    _check_size(path, entry)
+    # With Python integers, which do not overflow.
+    content = int(np.dtype(kind).itemsize)
+    for length in entry["shape"]:
+        content *= length
+    if content > entry["bytes"]:
+        raise InvalidFile(
+            f"{path} is damaged: it is too short for an array of shape {_brief(shape)}."
+        )
+    if entry["bytes"] - content > _LONGEST_HEADER + len(_NPY_START):
+        raise InvalidFile(
+            f"{path} is damaged: it is too long for an array of shape {_brief(shape)}."
+        )
+    if verify:
+        _check_hash(path, entry)
+    try:
+        # An empty array cannot be mapped.
+        mapped = _map(path) if content else np.zeros(entry["shape"], dtype=kind)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        # numpy parses the header as Python literals, which can fail in many ways.
+        raise InvalidFile(f"{path} is damaged: it cannot be read as an array.") from error
+    if mapped.dtype.str != kind or list(mapped.shape) != shape:
+        raise InvalidFile(f"{path} is not the array that the manifest describes.")
+    # A plain view: slices of a memmap would keep its class.
+    return np.asarray(mapped)
+
+
+def _map(path: Path) -> Array:
+    with path.open("rb") as file:
+        if file.read(len(_NPY_START)) != _NPY_START:
+            raise ValueError("another format")
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except SystemError:
+        # Parsing the header can fail in Python 3.11 while another thread parses.
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _read_json(path: Path, entry: FileEntry) -> Any:
+    """Read plain data; its hash is always checked."""
+    _check_size(path, entry)
+    if entry["bytes"] > _LARGEST_JSON:
+        raise InvalidFile(f"{path} is too large to be read: it has {entry['bytes']} bytes.")
+    _check_hash(path, entry)
+    return parse_json(path.read_bytes(), path)
+
+
+def parse_json(data: bytes, path: Path) -> Any:
+    """Parse JSON in UTF-8; names must not occur twice in an object."""
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_unique_names)
+    except (ValueError, RecursionError):
+        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _check_size(path: Path, entry: FileEntry) -> None:
+    if type(entry.get("bytes")) is not int or not isinstance(entry.get("sha256"), str):
+        raise InvalidFile(f"{path}: the manifest gives no size and hash for it.")
+    size = file_size(path)
+    if size != entry["bytes"]:
+        raise InvalidFile(
+            f"{path} is damaged: it has {size} bytes, and {_brief(entry['bytes'])} were written."
+        )
+
+
+def _check_hash(path: Path, entry: FileEntry) -> None:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    if found.hexdigest() != entry["sha256"]:
+        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
+
+
+def _brief(value: Any) -> str:
+    """Shorten a value for an error message."""
+    return f"{value!r:.80}"
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+def _unreadable(error: OSError, path: Any) -> Exception:
+    """Return the error for a file that cannot be read."""
+    return missing_resource(error, path) or InvalidFile(
+        f"{path} cannot be read: {error.strerror or error}."
+    )
+
+
+def _unwritable(error: OSError, path: Path) -> Exception:
+    """Return the error for a folder that cannot be written."""
+    return missing_resource(error, path) or InvalidFile(
+        f"{path} cannot be written: {error.strerror or error}; what was there before is unchanged."
+    )

@@ -1,8 +1,9 @@
-"""Reading what comes with texts: labels, ids and metadata."""
+"""Check and convert the arguments of ``fit`` and ``add``: texts, labels, ids and metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,26 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..labels import read_labels
 
-__all__ = ["LabelLists", "indicator", "read_ids", "read_label_lists", "read_metadata", "read_texts"]
+__all__ = [
+    "LabelLists",
+    "as_names",
+    "indicator",
+    "label_name",
+    "read_ids",
+    "read_label_lists",
+    "read_metadata",
+    "read_texts",
+]
 
-# For each item its labels, sorted and without repeats; None where they are unknown.
+# Longest id, in characters. The explorer has a page for every id, and addresses are limited.
+_LONGEST_ID = 1000
+
+# For each item its labels, sorted and without repeats; None if they are unknown.
 LabelLists = list[tuple[str, ...] | None]
 
 
 def read_texts(texts: Any, owner: str) -> list[str]:
-    """Texts as a list of strings, each of which can be written as UTF-8."""
+    """Check texts and return them as a list of strings that can be written as UTF-8."""
     if isinstance(texts, str | bytes) or not hasattr(texts, "__iter__"):
         raise InvalidInput(f"{owner}: texts must be a list of strings; put one text in a list.")
     found = list(texts)
@@ -26,18 +39,21 @@ def read_texts(texts: Any, owner: str) -> list[str]:
         if not isinstance(text, str):
             raise InvalidInput(
                 f"{owner}: texts[{number}] is of type {type(text).__name__}; give a string, "
-                "'' where there is no text."
+                "'' if there is no text."
             )
         if not _writable(text):
             raise InvalidInput(
-                f"{owner}: texts[{number}] holds half a character (a lone surrogate); decode "
-                "the text with errors='replace'."
+                f"{owner}: texts[{number}] has an unpaired surrogate, which is not a character; "
+                "decode the text with errors='replace'."
             )
     return [str(text) for text in found]
 
 
 def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLists:
-    """Labels from lists of strings, or from an indicator with names of its columns."""
+    """Read labels from lists of strings, or from an indicator and the names of its columns.
+
+    Names are normalised (NFC), so that both spellings of an accented letter are one label.
+    """
     if labels is None:
         return [None] * count
     if isinstance(labels, str):
@@ -56,15 +72,15 @@ def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLi
             continue
         if isinstance(entry, str) or not hasattr(entry, "__iter__"):
             raise InvalidLabels(
-                f"{owner}: labels[{number}] must be a list of strings, or None where the "
-                f"labels are not known, but {entry!r} was given."
+                f"{owner}: labels[{number}] must be a list of strings, or None if the "
+                f"labels are unknown, but {entry!r} was given."
             )
         own = list(entry)
         if not all(isinstance(label, str) and label and _writable(label) for label in own):
             raise InvalidLabels(
-                f"{owner}: labels[{number}] must hold strings that are not empty, but is {own!r}."
+                f"{owner}: labels[{number}] must be a list of non-empty strings, but is {own!r}."
             )
-        found.append(tuple(sorted({str(label) for label in own})))
+        found.append(tuple(sorted({label_name(label) for label in own})))
     return found
 
 
@@ -73,10 +89,10 @@ def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLis
     if names is None:
         if table.names.dtype.kind not in "OUT":
             raise InvalidLabels(
-                f"{owner}: labels as an indicator need label_names, one for each column."
+                f"{owner}: labels as an indicator need label_names, one name per column."
             )
         names = table.names
-    names = [str(name) for name in names]
+    names = [label_name(str(name)) for name in names]
     if table.kind != "indicator":
         raise InvalidLabels(
             f"{owner}: labels with label_names must be an indicator of 0 and 1 with two columns "
@@ -98,8 +114,24 @@ def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLis
     ]
 
 
+def as_names(given: Any) -> tuple[str, ...]:
+    """Convert one name, or several, to a tuple."""
+    if isinstance(given, str):
+        return (given,)
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"A name or a list of names is needed, but {given!r} was given.")
+    return tuple(given)
+
+
+def label_name(label: Any) -> Any:
+    """Normalise the name of a label (NFC); anything but a string is returned unchanged."""
+    return unicodedata.normalize("NFC", label) if isinstance(label, str) else label
+
+
 def indicator(lists: LabelLists, names: Sequence[str]) -> Array:
-    """An indicator over the given names, with -1 in the rows of unknown labels."""
+    """Build a 0/1 indicator with one column per name; rows of unknown labels are -1."""
     column = {name: j for j, name in enumerate(names)}
     out = np.zeros((len(lists), len(names)), dtype=np.float32)
     for row, labels in enumerate(lists):
@@ -111,7 +143,7 @@ def indicator(lists: LabelLists, names: Sequence[str]) -> Array:
 
 
 def read_ids(ids: Any, count: int, owner: str) -> list[str]:
-    """Names of the items, all different."""
+    """Check ids: non-empty strings, all different, not too long."""
     found = list(ids)
     if len(found) != count:
         raise InvalidInput(
@@ -122,17 +154,21 @@ def read_ids(ids: Any, count: int, owner: str) -> list[str]:
     for number, name in enumerate(found):
         if not isinstance(name, str) or not name or not _writable(name):
             raise InvalidInput(
-                f"{owner}: ids[{number}] must be a string that is not empty, but {name!r} was "
-                "given."
+                f"{owner}: ids[{number}] must be a non-empty string, but {name!r} was given."
+            )
+        if len(name) > _LONGEST_ID:
+            raise InvalidInput(
+                f"{owner}: ids[{number}] has {len(name):,} characters ({name[:40]!r} ...), and an "
+                f"id may have {_LONGEST_ID:,}; give shorter ids, or none to number the items."
             )
         if name in seen:
-            raise InvalidInput(f"{owner}: the id {name!r} comes twice; every item needs its own.")
+            raise InvalidInput(f"{owner}: the id {name!r} occurs twice; ids must be different.")
         seen.add(name)
     return [str(name) for name in found]
 
 
 def read_metadata(metadata: Any, count: int, owner: str) -> list[dict[str, Any]]:
-    """For each item a flat table of plain values."""
+    """Check metadata: a dict of plain values for each item."""
     if metadata is None:
         return [{} for _ in range(count)]
     found = list(metadata)
@@ -159,8 +195,8 @@ def _flat(entry: Any, number: int, owner: str) -> dict[str, Any]:
             )
         if not _writable(key) or (isinstance(value, str) and not _writable(value)):
             raise InvalidInput(
-                f"{owner}: metadata[{number}] holds half a character (a lone surrogate) in "
-                f"{key!r}; decode it with errors='replace'."
+                f"{owner}: metadata[{number}] has an unpaired surrogate, which is not a "
+                f"character, in {key!r}; decode it with errors='replace'."
             )
     return dict(entry)
 

@@ -1,27 +1,45 @@
-"""Items in SQLite: in memory, or in a file whose transactions outlive a kill.
+"""Items of an index: a SQLite table of them, and the table with vectors and lookups.
 
-A row holds an item's id, text, labels and metadata, and a hash of these. Rows of one
-generation are numbered in the order of its array of vectors; an item that came later has
-its vector in the row itself.
+The table is in memory, or in a file whose transactions survive a killed process. A row holds
+an item's id, text, labels and metadata, and a hash of these. The rows written by a save are
+numbered in the order of its array of vectors; an item added later has its vector in its row.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import InvalidFile, InvalidInput
-from .parts import file_size
+import numpy as np
 
-__all__ = ["Item", "Items", "Record"]
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput, TooManyFiles
+from .filters import Catalogue, Filter
+from .results import Item
+from .vectors import Ranked, UnitVectors
+
+__all__ = [
+    "ItemRow",
+    "ItemStore",
+    "ItemTable",
+    "check_descriptors",
+    "file_size",
+    "missing_resource",
+]
+
+# Ranks rows of vectors: the vectors, the queries, k and a mask of the rows that may be found.
+Ranker = Callable[[UnitVectors, Array, int, Array], list[Ranked]]
 
 _SCHEMA = """
 CREATE TABLE items (
@@ -35,59 +53,29 @@ CREATE TABLE items (
 );
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
-# The largest text, or vector, that is written or read.
+# Largest text or vector that is written or read, in bytes.
 LARGEST_VALUE = 1 << 26
-# Numbers of rows and of changes stay far below what SQLite can count to.
+# Row numbers and counts stay far below the largest integer of SQLite.
 _LARGEST_COUNT = 1 << 53
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
-# What SQLite may put beside a file: its log, marks of readers, and a journal.
-_BESIDE = ("-wal", "-shm", "-journal")
-_LONGEST_TITLE = 90
+# A database, its log, its shared memory and their folder.
+_OPENED_BY_SQLITE = 4
+# Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
+_SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
-class Item:
-    """What is known of an item; ``labels`` is None where they are unknown.
-
-    Attributes
-    ----------
-    id, text : str
-    labels : tuple of str or None
-        None where they are not known.
-    metadata : dict
-
-    Examples
-    --------
-    >>> from labelspan.index import Item
-    >>> Item("gimp", "An image editor", ("graphics",), {}).title
-    'An image editor'
-    """
-
-    id: str
-    text: str
-    labels: tuple[str, ...] | None
-    metadata: dict[str, Any]
-
-    @property
-    def title(self) -> str:
-        """The first line of the text, not too long of it; the id where there is none."""
-        line = next((part for part in self.text.splitlines() if part.strip()), self.id)
-        line = " ".join(line.split())
-        return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
-
-
-@dataclass(frozen=True)
-class Record:
-    """An item in its row; ``vector`` is None where the generation's array holds it."""
+class ItemRow:
+    """Item with its row number; ``vector`` is None if the array of the last save holds it."""
 
     row: int
     item: Item
     vector: bytes | None
 
 
-class Items:
-    """The table of items, with a count, a next row and a revision that every change moves."""
+class ItemTable:
+    """SQLite table of items, with their count, the next row and a revision number."""
 
     def __init__(self, connection: sqlite3.Connection, where: str) -> None:
         self._connection = connection
@@ -95,7 +83,7 @@ class Items:
 
     @classmethod
     def create(cls, key: str) -> Self:
-        """An empty table in memory."""
+        """Make an empty table in memory."""
         items = cls(_connect(":memory:"), "the index")
         with items._transaction() as cursor:
             for statement in _SCHEMA.split(";"):
@@ -106,36 +94,36 @@ class Items:
 
     @classmethod
     def open(cls, path: Path, key: str, *, write: bool) -> Self:
-        """The table in a file, if it is the one that belongs to a manifest's key."""
-        log, marks, journal = (path.with_name(path.name + end) for end in _BESIDE)
+        """Open the table in a file, if it belongs to the manifest with this key."""
+        log, shared, journal = (path.with_name(path.name + end) for end in _SIDE_FILES)
         file_size(path)
-        for beside in (log, marks):
-            if os.path.lexists(beside):
-                file_size(beside)
+        for side_file in (log, shared):
+            if os.path.lexists(side_file):
+                file_size(side_file)
         if os.path.lexists(journal):
-            # Ours has a log instead; a journal could name files elsewhere, to be deleted.
+            # An index uses a log instead; a journal could name other files for SQLite to delete.
             raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
         mode = "mode=rw" if write else "mode=ro"
         if not write and not os.access(path.parent, os.W_OK) and not log.exists():
-            # Readers of a log leave marks beside it; on a read-only medium nobody writes one.
+            # Readers of a log write to a shared file; on a read-only medium there is no log.
             mode = "immutable=1"
         items = cls(_connect(path, f"?{mode}"), str(path))
         try:
             with items._reading():
-                strange = items._tables() != _our_tables()
-                found = None if strange else items._about("key")
-            if strange:
+                foreign = items._tables() != _expected_tables()
+                found = None if foreign else items._about("key")
+            if foreign:
                 raise InvalidFile(f"{path} is damaged: its tables are not those of an index.")
             if found != key:
-                raise InvalidFile(f"{path} belongs to another index, and is not opened.")
+                raise InvalidFile(f"{path} belongs to another index; it is not opened.")
         except BaseException:
             items.close()
             raise
         return items
 
     @classmethod
-    def write_file(cls, path: Path, records: Iterable[Record], key: str) -> None:
-        """Write records to a new table in a file, on disk when this returns."""
+    def write_file(cls, path: Path, records: Iterable[ItemRow], key: str) -> None:
+        """Write rows to a new table in a file; they are on disk when this returns."""
         fresh = cls.create(key)
         with closing(fresh._connection), fresh._writing(path):
             fresh.write(records, ())
@@ -145,17 +133,17 @@ class Items:
                 target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     # --- changing ---------------------------------------------------------------------
 
-    def write(self, records: Iterable[Record], gone: Sequence[int]) -> None:
-        """Remove some rows and add others, all or none of them."""
+    def write(self, records: Iterable[ItemRow], gone: Sequence[int]) -> None:
+        """Remove some rows and add others, in one transaction."""
         with self._writing(), self._transaction() as cursor:
             cursor.executemany("DELETE FROM items WHERE row = ?", ((row,) for row in gone))
             added = cursor.executemany(
-                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", map(_as_row, records)
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", map(_format_row, records)
             ).rowcount
             last = cursor.execute("SELECT max(row) FROM items").fetchone()[0]
             count, following = self._whole("count"), self._whole("next")
@@ -173,7 +161,7 @@ class Items:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reading inside sees one state, whatever a writer does."""
+        """Make all reads inside see one state, whatever a writer does."""
         with self._reading():
             self._connection.execute("BEGIN")
             try:
@@ -183,18 +171,18 @@ class Items:
 
     @property
     def next_row(self) -> int:
-        """The number of the next item's row; numbers are not used twice."""
+        """Row number of the next item; numbers are not reused."""
         with self._reading():
             return self._whole("next")
 
     @property
     def revision(self) -> int:
-        """A number that every change moves."""
+        """Number that grows with every change."""
         with self._reading():
             return self._whole("revision")
 
-    def scan(self, *, verify: bool = False) -> Iterator[Record]:
-        """All rows in order; ``verify`` sees that each is what was written."""
+    def scan(self, *, verify: bool = False) -> Iterator[ItemRow]:
+        """Yield all rows in order; ``verify`` checks their hashes and their count."""
         with self._reading():
             count = 0
             for values in self._connection.execute("SELECT * FROM items ORDER BY row"):
@@ -204,12 +192,12 @@ class Items:
                         "written."
                     )
                 count += 1
-                yield _as_record(values)
+                yield _parse_row(values)
             if verify and count != self._whole("count"):
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
 
     def fetch(self, rows: Sequence[int]) -> dict[int, Item]:
-        """The items in some rows."""
+        """Read the items in some rows."""
         found: dict[int, Item] = {}
         with self._reading():
             for start in range(0, len(rows), _FETCHED_AT_ONCE):
@@ -217,13 +205,13 @@ class Items:
                 marks = ",".join("?" * len(part))
                 query = f"SELECT * FROM items WHERE row IN ({marks})"
                 for values in self._connection.execute(query, part):
-                    found[values[0]] = _as_record(values).item
+                    found[values[0]] = _parse_row(values).item
         return found
 
-    # --- below ------------------------------------------------------------------------
+    # --- internal ---------------------------------------------------------------------
 
     def _tables(self) -> list[Any]:
-        """What the file defines: tables of ours, and no view or trigger beside them."""
+        """List the definitions in the file: tables, views, triggers."""
         query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
         return self._connection.execute(query).fetchall()
 
@@ -257,6 +245,7 @@ class Items:
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             if isinstance(error, InvalidInput):
                 raise
+            check_descriptors(self._where)
             raise InvalidFile(f"{self._where} cannot be read: {_line(error)}.") from error
 
     @contextmanager
@@ -265,42 +254,324 @@ class Items:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
+            check_descriptors(where)
             raise InvalidFile(
                 f"{where} cannot be written: {_line(error)}; the index is as it was."
             ) from error
 
 
+class ItemStore:
+    """Items in a table, their unit vectors, and lookups by id, label and metadata.
+
+    Every change is written to the table first, in one transaction, and then to memory.
+
+    Vectors and catalogue know an item by its place. For items of the array that is the row in
+    the table; items added later follow, in the order of their rows, without the removed ones.
+    """
+
+    def __init__(
+        self, table: ItemTable, vectors: UnitVectors, catalogue: Catalogue, late: Sequence[int] = ()
+    ) -> None:
+        self._table = table
+        self._vectors = vectors
+        self.catalogue = catalogue
+        self._late = list(late)
+        self._early = vectors.alive.size - len(self._late)
+        self.revision = table.revision
+        self._lock = threading.RLock()
+        self._moments: tuple[Array, Array] | None = None
+        self._centres: tuple[list[str], Array] | None = None
+
+    @classmethod
+    def of(cls, items: Sequence[Item], vectors: Array) -> Self:
+        """Make a store in memory."""
+        table = ItemTable.create("memory")
+        catalogue = Catalogue()
+        table.write((ItemRow(row, item, None) for row, item in enumerate(items)), ())
+        for row, item in enumerate(items):
+            catalogue.add(row, item)
+        return cls(table, UnitVectors(vectors), catalogue)
+
+    @classmethod
+    def open(cls, path: Path, key: str, base: Array, *, write: bool, verify: bool) -> Self:
+        """Open the store in a file, with the array of vectors that belongs to it."""
+        table = ItemTable.open(path, key, write=write)
+        try:
+            return cls._read(table, base, verify)
+        except BaseException:
+            table.close()
+            raise
+
+    @classmethod
+    def _read(cls, table: ItemTable, base: Array, verify: bool) -> Self:
+        vectors, catalogue = UnitVectors(base), Catalogue()
+        with table.snapshot():
+            following = table.next_row
+            late: list[int] = []
+            tail: list[bytes] = []
+            alive = np.zeros(len(base), dtype=bool)
+            for record in table.scan(verify=verify):
+                place = record.row
+                if record.vector is None and 0 <= place < len(base):
+                    alive[place] = True
+                elif record.vector is not None and len(base) <= place < following:
+                    if len(record.vector) != 4 * base.shape[1]:
+                        raise InvalidFile("items.sqlite is damaged: a vector has another length.")
+                    place = len(base) + len(late)
+                    late.append(record.row)
+                    tail.append(record.vector)
+                else:
+                    raise InvalidFile("items.sqlite is damaged: an item has no vector.")
+                if record.item.id in catalogue.rows:
+                    raise InvalidFile("items.sqlite is damaged: two items have one id.")
+                catalogue.add(place, record.item)
+            vectors.drop(np.flatnonzero(~alive))
+            # Joined from what was read: a wrong count in the file allocates nothing.
+            numbers = np.frombuffer(b"".join(tail), dtype="<f4")
+            vectors.append(numbers.reshape(len(late), base.shape[1]))
+            return cls(table, vectors, catalogue, late)
+
+    def write_to(self, path: Path, key: str) -> Array:
+        """Write the current items to a new file; return their vectors."""
+        kept: list[int] = []
+        known = {self._row(int(place)): place for place in np.flatnonzero(self._vectors.alive)}
+
+        def records() -> Iterator[ItemRow]:
+            for record in self._table.scan():
+                # A reader may be out of date: it writes what it knows.
+                if record.row in known:
+                    kept.append(int(known[record.row]))
+                    yield ItemRow(len(kept) - 1, record.item, None)
+
+        with self._lock:
+            ItemTable.write_file(path, records(), key)
+            return self._vectors.rows(np.array(kept, dtype=np.intp))
+
+    @property
+    def base(self) -> Array:
+        """Vectors of the items of the last fit or save."""
+        return self._vectors.base
+
+    def close(self) -> None:
+        """Close the file."""
+        self._table.close()
+
+    def changed(self) -> bool:
+        """Tell whether a writer has changed the items since they were read."""
+        return self._table.revision != self.revision
+
+    def __len__(self) -> int:
+        return len(self.catalogue.rows)
+
+    # --- changing ---------------------------------------------------------------------
+
+    def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> None:
+        """Add items; ``replace`` allows them to replace items with the same ids."""
+        with self._lock:
+            there = [item.id for item in items if item.id in self.catalogue.rows]
+            if there and not replace:
+                raise InvalidInput(
+                    f"add: the id {there[0]!r} is already in the index; choose another, or give "
+                    "replace=True."
+                )
+            gone = [self.catalogue.rows[name] for name in there]
+            old = self._fetch(gone)
+            first, place = self._table.next_row, self._vectors.alive.size
+            records = [
+                ItemRow(first + n, item, vectors[n].astype("<f4").tobytes())
+                for n, item in enumerate(items)
+            ]
+            self._table.write(records, [self._row(one) for one in gone])
+            self._forget(old)
+            self._vectors.append(vectors)
+            self._late += [record.row for record in records]
+            for number, item in enumerate(items, start=place):
+                self.catalogue.add(number, item)
+            self._settle()
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Remove items; all ids must exist."""
+        with self._lock:
+            gone = sorted({self.catalogue.row(name) for name in ids})
+            old = self._fetch(gone)
+            self._table.write((), [self._row(one) for one in gone])
+            self._forget(old)
+            self._settle()
+
+    def _row(self, place: int) -> int:
+        """Return the table row of the item in a place."""
+        return place if place < self._early else self._late[place - self._early]
+
+    def _fetch(self, places: Sequence[int]) -> dict[int, Item]:
+        """Read the items in some places."""
+        rows = {self._row(place): place for place in places}
+        return {rows[row]: item for row, item in self._table.fetch(list(rows)).items()}
+
+    def _settle(self) -> None:
+        """Record the new revision and drop cached statistics."""
+        self.revision = self._table.revision
+        self._moments = self._centres = None
+
+    def _forget(self, old: dict[int, Item]) -> None:
+        for row, item in old.items():
+            self.catalogue.remove(row, item)
+        self._vectors.drop(np.array(sorted(old), dtype=np.intp))
+
+    def fresh_ids(self, count: int) -> list[str]:
+        """Make ids for items without: unused numbers."""
+        with self._lock:
+            number = self._table.next_row
+            found: list[str] = []
+            while len(found) < count:
+                if str(number) not in self.catalogue.rows:
+                    found.append(str(number))
+                number += 1
+            return found
+
+    # --- reading ----------------------------------------------------------------------
+
+    def item(self, name: str) -> Item:
+        """Return an item by its id."""
+        with self._lock:
+            row = self.catalogue.row(name)
+            found = self._fetch([row])
+        if row not in found:
+            raise InvalidInput(f"The item {name!r} was removed by a writer; refresh the index.")
+        return found[row]
+
+    def items(self, names: Sequence[str]) -> list[Item]:
+        """Return some items, without those that a writer has removed."""
+        with self._lock:
+            rows = [self.catalogue.row(name) for name in names]
+            found = self._fetch(rows)
+        return [found[row] for row in rows if row in found]
+
+    def vectors(self, ids: Sequence[str]) -> Array:
+        """Return the unit vectors of some items."""
+        with self._lock:
+            return self._vectors.rows(np.array([self.catalogue.row(name) for name in ids], int))
+
+    def labelled_vectors(self, label: str) -> Array:
+        """Return the unit vectors of the items with a label."""
+        with self._lock:
+            return self._vectors.rows(self.catalogue.labelled(label))
+
+    def moments(self) -> tuple[Array, Array]:
+        """Compute the mean of all vectors and the mean of their outer products."""
+        with self._lock:
+            if self._moments is None:
+                rows = self._vectors.rows(np.flatnonzero(self._vectors.alive)).astype(np.float64)
+                count = max(1, len(rows))
+                self._moments = rows.sum(axis=0) / count, rows.T @ rows / count
+            return self._moments
+
+    def centred_labels(self) -> tuple[list[str], Array]:
+        """Compute for each label the mean vector of its items minus the mean of all items."""
+        with self._lock:
+            if self._centres is None:
+                names = list(self.catalogue.label_counts())
+                mean, _ = self.moments()
+                own = [self.labelled_vectors(name).mean(axis=0, dtype=np.float64) for name in names]
+                self._centres = names, np.array(own).reshape(len(names), mean.size) - mean
+            return self._centres
+
+    def search(
+        self,
+        queries: Array,
+        k: int,
+        wanted: Filter,
+        leave_out: Sequence[str],
+        rank: Ranker = UnitVectors.top,
+    ) -> list[list[tuple[float, Item]]]:
+        """Find the best items for each unit query, with their scores, best first."""
+        with self._lock:
+            size = self._vectors.alive.size
+            chosen = self.catalogue.mask(wanted, size)
+            mask = self._vectors.alive if chosen is None else self._vectors.alive & chosen
+            if leave_out:
+                mask = mask.copy()
+                mask[[self.catalogue.row(name) for name in leave_out]] = False
+            ranked = rank(self._vectors, queries, k, mask)
+            needed = sorted({int(row) for rows, _ in ranked for row in rows})
+            items = self._fetch(needed)
+        # A writer may have removed items since a reader read them.
+        return [
+            [(float(s), items[int(r)]) for r, s in zip(rows, scores, strict=True) if r in items]
+            for rows, scores in ranked
+        ]
+
+
+def file_size(path: Path) -> int:
+    """Return the size of a regular file; links, pipes and devices are not opened."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidFile(f"{path} is not a regular file; it is not opened.")
+    return found.st_size
+
+
+def missing_resource(error: BaseException | None, path: Any) -> Exception | None:
+    """Return the error for a lack of file descriptors or memory; None for any other cause."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code in (errno.EMFILE, errno.ENFILE):
+        return TooManyFiles(
+            f"{path} cannot be opened: too many files are open; close some, or raise the limit "
+            "(ulimit -n)."
+        )
+    if code == errno.ENOMEM:
+        return MemoryError(f"{path} cannot be opened: there is not enough memory.")
+    return None
+
+
+def check_descriptors(path: Any) -> None:
+    """Raise an error if a few files cannot be opened: SQLite does not give this as the cause."""
+    handles = []
+    try:
+        for _ in range(_OPENED_BY_SQLITE):
+            handles.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        missing = missing_resource(error, path)
+        if missing is not None:
+            raise missing from error
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
 def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
-    """Open a file, or memory, in the way that options of its address say."""
+    """Open a file or a database in memory; ``options`` are appended to the file's URI."""
     try:
         connection = sqlite3.connect(
             f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             isolation_level=None,
-            # One index may answer on several threads; it holds a lock of its own.
+            # An index may be used by several threads; ItemStore has a lock.
             check_same_thread=False,
             uri=isinstance(where, Path),
         )
     except sqlite3.Error as error:
+        check_descriptors(where)
         raise InvalidFile(f"{where} cannot be opened: {error}.") from error
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         connection.execute("PRAGMA synchronous = FULL")
-        # A file from elsewhere may define what it likes; nothing of it is called.
+        # A foreign file may define functions and triggers; none of them is called.
         connection.execute("PRAGMA trusted_schema = OFF")
     except (sqlite3.Error, ValueError) as error:
-        # What SQLite says of a damaged file may quote it, and then be no text.
-        connection.close()
+        # A message about a damaged file may quote its bytes, which need not be UTF-8.
+        try:
+            check_descriptors(where)
+        finally:
+            connection.close()
         raise InvalidFile(f"{where} cannot be read: {_line(error)}.") from error
     return connection
 
 
 def _line(error: Exception) -> str:
-    """What an error says, in a line that is not too long."""
+    """Return the message of an error in one line, shortened."""
     return f"{' '.join(str(error).split()):.200}"
 
 
-def _as_row(record: Record) -> tuple[Any, ...]:
+def _format_row(record: ItemRow) -> tuple[Any, ...]:
     item = record.item
     labels = None if item.labels is None else json.dumps(item.labels, ensure_ascii=False)
     metadata = json.dumps(item.metadata, ensure_ascii=False)
@@ -308,7 +579,7 @@ def _as_row(record: Record) -> tuple[Any, ...]:
     return (*values, _hash(values))
 
 
-def _as_record(values: tuple[Any, ...]) -> Record:
+def _parse_row(values: tuple[Any, ...]) -> ItemRow:
     row, name, text, labels, metadata, vector, _ = values
     known = None if labels is None else json.loads(labels)
     table = json.loads(metadata)
@@ -320,8 +591,8 @@ def _as_record(values: tuple[Any, ...]) -> Record:
         or not (isinstance(table, dict) and all(map(_is_plain, table.values())))
         or not (vector is None or isinstance(vector, bytes))
     ):
-        raise ValueError(f"what stands in row {row!r:.40} is no item")
-    return Record(row, Item(name, text, None if known is None else tuple(known), table), vector)
+        raise ValueError(f"the content of row {row!r:.40} is not an item")
+    return ItemRow(row, Item(name, text, None if known is None else tuple(known), table), vector)
 
 
 def _names(value: Any) -> bool:
@@ -333,9 +604,9 @@ def _is_plain(value: Any) -> bool:
 
 
 @cache
-def _our_tables() -> list[Any]:
-    with closing(Items.create("")._connection) as connection:
-        return Items(connection, "")._tables()
+def _expected_tables() -> list[Any]:
+    with closing(ItemTable.create("")._connection) as connection:
+        return ItemTable(connection, "")._tables()
 
 
 def _hash(values: Iterable[Any]) -> bytes:

@@ -1,7 +1,8 @@
-"""What an index learns: a vectoriser, a space, and a tagger in it."""
+"""What an index learns from texts and labels: a vectorizer, a space and a tagger."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
 from sklearn.utils.extmath import row_norms
 
@@ -16,17 +18,79 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from ..operators.operator import Operator
 from .inputs import LabelLists, indicator
-from .progress_steps import Progress, Steps
 from .tagger import Tagger, fit_tagger, labelled_folds
-from .vectorizer import default_vectorizer, feature_words
 from .vectors import unit_rows
 
-__all__ = ["Model", "learn", "learn_words", "space_vectors"]
+__all__ = [
+    "IndexModel",
+    "ProgressCallback",
+    "StepCounter",
+    "WordVectorizer",
+    "default_vectorizer",
+    "learn",
+    "learn_words",
+    "space_vectors",
+]
+
+# Called with the number of steps done and their total.
+ProgressCallback = Callable[[int, int], None]
+
+# Scripts written without spaces, in which each character counts as a word: Thai, Lao, Myanmar,
+# Khmer, kana and Han.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+# Vowel signs and other combining marks inside words, which \w does not match.
+_MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
+TOKEN_PATTERN = rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{_MARKS}])+"
+
+# With this many texts or more, words in one text only or in more than half are left out.
+MANY_TEXTS = 1000
+MAX_FEATURES = 30_000
+
+
+class WordVectorizer(TfidfVectorizer):
+    """TF-IDF of words after Unicode normalisation (NFKC) and case folding.
+
+    Texts that only differ in how Unicode encodes a character, or in case, get the same features.
+    """
+
+    def build_preprocessor(self) -> Callable[[str], str]:
+        """Return the function that prepares a text before it is split into words."""
+        rest = super().build_preprocessor()
+
+        def prepare(text: str) -> str:
+            folded = unicodedata.normalize("NFKC", text).casefold()
+            return str(rest(unicodedata.normalize("NFKC", folded)))
+
+        return prepare
+
+
+def default_vectorizer(count: int) -> WordVectorizer:
+    """Make the default vectorizer for a number of texts: TF-IDF of words and word pairs.
+
+    ``1 + log(tf)``, rows of length 1, float32, at most 30,000 features. With 1,000 texts or more,
+    a feature must be in two texts or more, and in at most half of them.
+    """
+    many = count >= MANY_TEXTS
+    return WordVectorizer(
+        token_pattern=TOKEN_PATTERN,
+        ngram_range=(1, 2),
+        min_df=2 if many else 1,
+        max_df=0.5 if many else 1.0,
+        max_features=MAX_FEATURES,
+        sublinear_tf=True,
+        dtype=np.float32,
+    )
+
+
+def feature_words(vectorizer: Any) -> Array | None:
+    """Return the word of each feature; None if the vectorizer does not know it."""
+    names = getattr(vectorizer, "get_feature_names_out", None)
+    return None if names is None else np.asarray(names(), dtype=object)
 
 
 @dataclass(frozen=True)
-class Model:
-    """A fitted vectoriser (None where vectors are brought), estimator and tagger."""
+class IndexModel:
+    """Fitted vectorizer (None if the index takes vectors), estimator and tagger (or None)."""
 
     vectorizer: Any
     estimator: Any
@@ -34,29 +98,29 @@ class Model:
 
     @property
     def n_features(self) -> int:
-        """The number of features of a text or vector."""
+        """Number of features of a text or vector."""
         return int(self.estimator.n_features_in_)
 
     def features(self, texts: Sequence[str], vectors: Any, owner: str) -> Any:
-        """Features of new items, from their texts or as they were brought."""
+        """Compute the features of texts, or check given vectors."""
         if self.vectorizer is not None:
             refuse_vectors(vectors, owner)
             return self.vectorizer.transform(texts)
-        brought = read_vectors(vectors, len(texts), owner)
-        if brought.shape[1] != self.n_features:
+        given = read_vectors(vectors, len(texts), owner)
+        if given.shape[1] != self.n_features:
             raise InvalidInput(
                 f"{owner}: vectors must have {self.n_features} columns as in fit, "
-                f"but have {brought.shape[1]}."
+                f"but have {given.shape[1]}."
             )
-        return brought
+        return given
 
     def vectors(self, features: Any) -> Array:
-        """Unit vectors in the space; zeros for items without any feature."""
+        """Map features to unit vectors in the space; rows without any feature to zeros."""
         return space_vectors(self.estimator, features)
 
     @cached_property
     def words(self) -> Array | None:
-        """The word of each feature, where there are words."""
+        """Word of each feature; None if features are not words."""
         return None if self.vectorizer is None else feature_words(self.vectorizer)
 
 
@@ -69,19 +133,19 @@ def learn(
     *,
     folds: int,
     random_state: Any,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     hold: Callable[[Any], Operator] | None = None,
-) -> tuple[Model, Array]:
-    """Fit everything; gives the model and the unit vectors of the items.
+) -> tuple[IndexModel, Array]:
+    """Fit vectorizer, space and tagger; return them with the unit vectors of the items.
 
-    ``hold`` makes of the features what spaces are learned from, where that is somewhere else.
+    ``hold`` moves the features to where the spaces are learned, for example to a cluster.
     """
     owner = "fit"
     names = tuple(sorted({label for own in labels for label in own or ()}))
     rows = np.flatnonzero([own is not None for own in labels]) if names else np.arange(0)
     parts = labelled_folds(rows.size, folds, check_random_state(random_state))
-    # The words, the space, and for the tagger a space for each part.
-    step = Steps(progress, 2 + len(parts))
+    # The vectorizer, the space, and for the tagger one space per fold.
+    step = StepCounter(progress, 2 + len(parts))
     if vectorizer is None:
         fitted, features = None, read_vectors(vectors, len(texts), owner)
     else:
@@ -95,7 +159,7 @@ def learn(
     targets = indicator(labels, names)
     if get_tags(estimator).target_tags.required and not names:
         raise InvalidLabels(
-            f"fit: {type(estimator).__name__} learns from labels, and no item has a known one; "
+            f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
             "label some items, or use SemanticIndex(estimator=LSI())."
         )
     learned_from = features if hold is None else hold(features)
@@ -103,7 +167,7 @@ def learn(
     found = space_vectors(space, features)
     step()
     if not names:
-        return Model(fitted, space, None), found
+        return IndexModel(fitted, space, None), found
 
     def outside(held: Array) -> tuple[Array, Array]:
         others = np.setdiff1d(np.arange(len(texts)), rows[held])
@@ -116,23 +180,32 @@ def learn(
         return labelled, unseen
 
     tagger = fit_tagger(names, found[rows], targets[rows], parts, outside)
-    return Model(fitted, space, tagger), found
+    return IndexModel(fitted, space, tagger), found
+
+
+class StepCounter:
+    """Counts steps and reports them to a callback."""
+
+    def __init__(self, progress: ProgressCallback | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 def space_vectors(estimator: Any, features: Any) -> Array:
-    """Unit vectors in an estimator's space; zeros for rows of zeros."""
+    """Map features to unit vectors in an estimator's space; rows of zeros to zeros."""
     out = unit_rows(estimator.transform(features))
     out[row_norms(features, squared=True) == 0] = 0.0
     return out
 
 
 def read_vectors(vectors: Any, count: int, owner: str) -> Any:
-    """Vectors that came with items: finite numbers, a row an item."""
+    """Check vectors given with items: finite numbers, one row per item."""
     if vectors is None:
-        raise Mismatch(
-            f"{owner}: this index has no vectorizer, and takes vectors; give vectors=, one for "
-            "each item."
-        )
+        raise Mismatch(f"{owner}: this index has no vectorizer; give vectors=, one row per item.")
     try:
         found = check_array(vectors, accept_sparse="csr", dtype=[np.float32, np.float64])
     except (TypeError, ValueError) as error:
@@ -146,23 +219,23 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
 
 
 def refuse_vectors(vectors: Any, owner: str) -> None:
-    """See that no vectors come where texts are read."""
+    """Raise an error if vectors are given to an index that reads texts."""
     if vectors is not None:
         raise Mismatch(
-            f"{owner}: this index makes vectors from texts; leave vectors= out, or use "
+            f"{owner}: this index computes vectors from texts; omit vectors=, or use "
             "SemanticIndex(vectorizer=None)."
         )
 
 
 def learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:
-    """Fit a vectoriser, and give the features of the texts; refuses texts without words."""
+    """Fit a vectorizer and return the features of the texts; raise if there are no words."""
     try:
         features = vectorizer.fit_transform(texts)
     except ValueError as error:
-        # scikit-learn's sentence for texts that are all empty, or all of rare words.
+        # The message of scikit-learn for texts that are all empty or have only rare words.
         if "vocabulary" in str(error) or "terms remain" in str(error):
             raise InvalidInput(
-                f"fit: the texts hold no word to learn from ({error}); give texts with words, "
+                f"fit: the texts have no words to learn from ({error}); give texts with words, "
                 "or another vectorizer."
             ) from error
         raise
@@ -179,13 +252,13 @@ def _fitted(estimator: Any, features: Any, targets: Array | None) -> Any:
     space = clone(estimator)
     space = space.fit(features) if targets is None else space.fit(features, targets)
     if hasattr(space, "components_"):
-        # By columns, so that mapping a query makes no copy of the whole.
+        # In column order, so that transforming a query does not copy the array.
         space.components_ = np.asfortranarray(space.components_)
     return space
 
 
 def _part(estimator: Any, features: Any, targets: Array) -> Any:
-    """The estimator on some of the rows, with no more dimensions than they have."""
+    """Fit the estimator on some rows, with as many dimensions as they allow."""
     asked = estimator.n_components
     part = clone(estimator)
     if asked is not None:
@@ -193,5 +266,5 @@ def _part(estimator: Any, features: Any, targets: Array) -> Any:
     try:
         return part.fit(features, targets)
     except InvalidParameter:
-        # A label may be missing from these rows, and with it a dimension.
+        # A label, and with it a dimension, may be missing from these rows.
         return part.set_params(n_components=None).fit(features, targets)

@@ -1,4 +1,4 @@
-"""What an index answers with."""
+"""Results of an index: items, hits, tags, axes and explanations."""
 
 from __future__ import annotations
 
@@ -7,21 +7,54 @@ from typing import Any, Literal
 
 from ..estimators._ends import Ends, Entry
 
-__all__ = ["Axis", "AxisShare", "Explanation", "Hit", "LabelShare", "Tag", "WordShare"]
+__all__ = ["Axis", "AxisShare", "Explanation", "Hit", "Item", "LabelShare", "Tag", "WordShare"]
 
 _SNIPPET = 200
+_LONGEST_TITLE = 90
+
+
+@dataclass(frozen=True)
+class Item:
+    """Item of an index.
+
+    Attributes
+    ----------
+    id, text : str
+    labels : tuple of str or None
+        None if they are unknown.
+    metadata : dict
+
+    Examples
+    --------
+    >>> from labelspan.index import Item
+    >>> Item("gimp", "An image editor", ("graphics",), {}).title
+    'An image editor'
+    """
+
+    id: str
+    text: str
+    labels: tuple[str, ...] | None
+    metadata: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """First line of the text, shortened if it is long; the id if the text is empty."""
+        line = next((part for part in self.text.splitlines() if part.strip()), self.id)
+        line = " ".join(line.split())
+        return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
 
 
 @dataclass(frozen=True)
 class Hit:
-    """An item that a search found; ``score`` is a cosine, from 0 to 1.
+    """Item found by a search.
 
     Attributes
     ----------
     id, text : str
     score : float
+        Cosine similarity with the query, from 0 to 1.
     labels : tuple of str or None
-        None where they are not known.
+        None if they are unknown.
     metadata : dict
 
     Examples
@@ -39,7 +72,7 @@ class Hit:
 
     @property
     def snippet(self) -> str:
-        """The beginning of the text, in one line."""
+        """Beginning of the text, in one line."""
         line = " ".join(self.text[: 4 * _SNIPPET].split())
         if len(line) <= _SNIPPET:
             return line
@@ -48,7 +81,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Tag:
-    """A label for a text, with its probability and the threshold of that label.
+    """Predicted label with its probability and decision threshold.
 
     Attributes
     ----------
@@ -68,22 +101,21 @@ class Tag:
 
     @property
     def chosen(self) -> bool:
-        """Whether the probability reaches the threshold."""
+        """Whether the probability reaches the threshold of the label."""
         return self.probability >= self.threshold
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A dimension of the space, by what lies at its two ends.
-
-    ``words`` and ``labels`` have fields ``high`` and ``low``, lists of (name, weight).
+    """Dimension of the space, described by the words and labels at its two ends.
 
     Attributes
     ----------
     number : int
-        From 0.
+        Counted from 0.
     eigenvalue : float
     words, labels : Ends
+        With fields ``high`` and ``low``, lists of (name, weight).
 
     Examples
     --------
@@ -102,13 +134,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisShare:
-    """What a dimension adds to a score, and at which end query and item lie.
+    """Contribution of a dimension to a score.
 
     Attributes
     ----------
     axis : Axis
     share : float
+        Part of the cosine that this dimension contributes.
     end : {"high", "low"}
+        The end at which query and item both lie.
 
     Examples
     --------
@@ -126,24 +160,25 @@ class AxisShare:
 
     @property
     def words(self) -> list[Entry]:
-        """The words at that end."""
+        """Words at that end."""
         return self.axis.words.high if self.end == "high" else self.axis.words.low
 
     @property
     def labels(self) -> list[Entry]:
-        """The labels at that end."""
+        """Labels at that end."""
         return self.axis.labels.high if self.end == "high" else self.axis.labels.low
 
 
 @dataclass(frozen=True)
 class WordShare:
-    """What a word of the query adds to a score, and whether the item has it too.
+    """Contribution of a word of the query to a score.
 
     Attributes
     ----------
     word : str
     share : float
     shared : bool
+        Whether the item's text contains the word.
 
     Examples
     --------
@@ -159,7 +194,7 @@ class WordShare:
 
 @dataclass(frozen=True)
 class LabelShare:
-    """A label of the item, and how probable it is for the query.
+    """Label of the item, with its probability for the query.
 
     Attributes
     ----------
@@ -179,18 +214,19 @@ class LabelShare:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an item was found.
-
-    The shares of all axes add up to the cosine; ``axes`` and ``words`` hold the largest, the
-    largest first. ``labels`` are those of the item that were learned.
+    """Explanation of why an item was found.
 
     Attributes
     ----------
     id : str
     score : float
+        Cosine similarity; the shares of all axes add up to it.
     axes : tuple of AxisShare
+        Largest contributions of dimensions, largest first.
     words : tuple of WordShare
+        Largest contributions of words of the query, largest first.
     labels : tuple of LabelShare
+        Those labels of the item that the tagger has learned.
 
     Examples
     --------

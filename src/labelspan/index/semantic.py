@@ -1,10 +1,16 @@
-"""An index of items by meaning: learn, add, search, tag, explain, save."""
+"""The index of a collection: learn, search, tag, explain, add, save."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, overload
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from .._params import Integer, check_params
 from .._typing import Array
@@ -12,52 +18,58 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..estimators import MLSI
 from ..estimators._base import BaseEmbedding
 from ..operators.cluster import row_blocks_of
-from .catalogue import as_names
-from .corpus import Corpus
-from .inputs import read_ids, read_label_lists, read_metadata, read_texts
-from .items import Item
-from .learn import learn
-from .progress_steps import Progress
-from .query import Asking
+from . import query as queries
+from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
+from .explain import explain, read_axes
+from .filters import Filter
+from .folder import IndexFolder
+from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
+from .items import ItemStore
+from .learn import IndexModel, ProgressCallback, learn
+from .results import Axis, Explanation, Hit, Item, Tag
 
 __all__ = ["SemanticIndex"]
 
+# Seeds of numpy's RandomState are smaller.
+_SEEDS = 1 << 32
 
-class SemanticIndex(Asking):
-    """Items with texts and labels, in a small space that both inform.
 
-    A vectoriser makes features of texts, an estimator learns a space from features and
-    labels, a tagger learns labels in that space, and a store holds the items. Search is
-    exact, a cosine with every item, or, in a large index that was prepared for it,
-    approximate.
+class SemanticIndex:
+    r"""Index of items with texts and labels, in a low-dimensional space learned from both.
 
-    Special cases: with ``estimator=LSI()`` no labels are needed, and with
-    ``vectorizer=None`` no texts: then every item, and every query, brings a vector.
+    A vectorizer computes features of texts, an estimator learns a space from features and
+    labels, a tagger learns to predict labels in that space, and a store keeps the items. Search
+    is exact, by the cosine with every item, or approximate in a large index that was prepared
+    for it (:meth:`prepare_search`).
+
+    With ``estimator=LSI()`` no labels are needed. With ``vectorizer=None`` every item and every
+    query is given as a vector, for example from a language model.
 
     Parameters
     ----------
-    vectorizer : "tfidf", scikit-learn vectoriser or None, default="tfidf"
-        "tfidf" counts words and pairs of words: ``1 + log(tf)``, inverse document frequency,
-        rows of length 1, at most 30,000 features; from 1,000 texts on, features that are in
-        one text alone or in more than half of them are left out. Characters of scripts
-        without spaces are words of their own. None: ``fit``, ``add`` and ``search`` take
-        vectors, say a language model's.
+    vectorizer : "tfidf", scikit-learn vectorizer or None, default="tfidf"
+        "tfidf" computes TF-IDF of words and pairs of words after Unicode normalisation and case
+        folding: ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or
+        more, features in only one text or in more than half of them are left out. In scripts
+        without spaces each character counts as a word. None: ``fit``, ``add`` and ``search``
+        take vectors.
     estimator : labelspan estimator or None, default=None
         None is ``MLSI()``: 100 dimensions, ``beta=0.5``, ``alpha=1``.
     folds : int, default=3
-        For the tagger: labelled items are scored by spaces learned without them, and on
-        these scores probabilities and thresholds are chosen.
+        Number of folds of the tagger: its probabilities and thresholds are calibrated on scores
+        of labelled items from spaces learned without them.
     random_state : int, default=0
-        For the folds.
+        Seed of the split into folds, from 0 to 2**32 - 1.
     approximate_from : int, default=300_000
-        From so many items on, :meth:`search` uses the graph that :meth:`prepare_search` built.
-        Below, comparing with every item takes a few milliseconds.
+        With this number of items or more, :meth:`search` uses what :meth:`prepare_search` built.
+        In a smaller index comparing with every item takes a few milliseconds.
 
     Attributes
     ----------
     ids : list of str
+        Ids of all items, in the order in which they were added.
     labels : dict
-        How many items carry each label.
+        Number of items with each label.
     label_names : list of str
         Names of all labels of the items, sorted.
     n_items, n_dimensions : int
@@ -67,9 +79,24 @@ class SemanticIndex(Asking):
     search_by_ : str
         "exact" or "approximate": how the last search was answered.
     space : estimator
-        The estimator that was fitted.
+        The fitted estimator.
+    large : bool
+        Whether there are ``approximate_from`` items or more.
     writable : bool
         Whether items can be added and removed.
+
+    See Also
+    --------
+    MLSI, LSI, OPLS, CCA : Estimators that learn the space.
+
+    Notes
+    -----
+    The score of an item :math:`z` for a query :math:`q` is the cosine
+    :math:`q^\top z / (\lVert q \rVert \lVert z \rVert)` of their vectors in the space. A query
+    of a text, items and labels is the mean of their unit vectors.
+
+    Labels are normalised (Unicode NFC); ids are kept as they are given and have at most 1,000
+    characters.
 
     Examples
     --------
@@ -83,6 +110,8 @@ class SemanticIndex(Asking):
     ('game',)
     """
 
+    search_by_: Literal["exact", "approximate"]
+
     def __init__(
         self,
         *,
@@ -92,10 +121,15 @@ class SemanticIndex(Asking):
         random_state: int = 0,
         approximate_from: int = 300_000,
     ) -> None:
-        super().__init__(
-            vectorizer=vectorizer, estimator=estimator, folds=folds, random_state=random_state
-        )
+        self.vectorizer = vectorizer
+        self.estimator = estimator
+        self.folds = folds
+        self.random_state = random_state
         self.approximate_from = approximate_from
+        self._model: IndexModel | None = None
+        self._store: ItemStore | None = None
+        self._folder: IndexFolder | None = None
+        self._ann: AnnCache | None = None
 
     # --- learning ---------------------------------------------------------------------
 
@@ -108,34 +142,33 @@ class SemanticIndex(Asking):
         metadata: Any = None,
         vectors: Any = None,
         label_names: Any = None,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         client: Any = None,
         on_pass: Callable[[str], Any] | None = None,
     ) -> Self:
-        """Learn everything from items, and hold them.
+        """Learn from items, and keep them.
 
         Parameters
         ----------
         texts : list of str
             Empty texts are allowed. With ``vectorizer=None`` they are only shown.
         labels : list of lists of str, indicator, or None, default=None
-            None for an item whose labels are not known, an empty list for one without any;
-            or 0 and 1 in an array or sparse matrix, with ``label_names`` (a row of -1 is
-            unknown).
+            None for an item with unknown labels, an empty list for one without labels; or a 0/1
+            array or sparse matrix with ``label_names``, in which a row of -1 is unknown.
         ids : list of str or None, default=None
-            Names, all different; None numbers the items from "0".
+            Different strings of at most 1,000 characters; None numbers the items from "0".
         metadata : list of dict or None, default=None
-            For each item strings, numbers, booleans or None by key.
+            For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None
-            With ``vectorizer=None``.
+            Features of the items, with ``vectorizer=None``.
         label_names : list of str or None, default=None
-            The columns of an indicator.
+            Names of the columns of an indicator.
         progress : function or None, default=None
-            Told how many of all steps are done.
+            Called with the number of steps done and their total.
         client : distributed.Client or None, default=None
-            A Dask cluster on whose workers the spaces are learned, those of the tagger
-            included: the features are sent there once, in blocks of rows. All else is done
-            here. For the linear estimators.
+            A Dask cluster on whose workers the spaces are learned, those of the tagger included:
+            the features are sent there once, in blocks of rows. Everything else is done on this
+            machine. Only for the linear estimators.
         on_pass : function or None, default=None
             With ``client``: called with a name after every pass of the workers over the rows.
 
@@ -150,7 +183,9 @@ class SemanticIndex(Asking):
         self._check_cluster(estimator, client, on_pass)
         given = read_texts(texts, "fit")
         if len(given) < 2:
-            raise InvalidInput(f"fit: an index needs two items or more, but {len(given)} came.")
+            raise InvalidInput(
+                f"fit: an index needs two items or more, but {len(given)} were given."
+            )
         lists = read_label_lists(labels, label_names, len(given), "fit")
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
         tables = read_metadata(metadata, len(given), "fit")
@@ -166,37 +201,45 @@ class SemanticIndex(Asking):
             hold=None if client is None else partial(row_blocks_of, client, on_pass=on_pass),
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
-        corpus = Corpus.of(items, found)
-        if self._corpus is not None:
-            self._corpus.close()
-        self._model, self._corpus, self._generation = model, corpus, ""
+        self._hold(model, ItemStore.of(items, found), AnnCache(found))
         return self
+
+    def _hold(self, model: IndexModel, store: ItemStore, ann: AnnCache | None) -> None:
+        """Replace what the index holds."""
+        if self._store is not None:
+            self._store.close()
+        self._model, self._store, self._ann = model, store, ann
 
     def _check_params(self) -> None:
         known = {"folds": Integer(2), "random_state": Integer(0), "approximate_from": Integer(0)}
         check_params("SemanticIndex", {name: getattr(self, name) for name in known}, known)
+        if self.random_state >= _SEEDS:
+            raise InvalidParameter(
+                "SemanticIndex: random_state must be a whole number from 0 to 2**32 - 1, but "
+                f"{self.random_state!r} was given."
+            )
         fine = self.vectorizer is None or self.vectorizer == "tfidf"
         if not fine and not hasattr(self.vectorizer, "fit_transform"):
             raise InvalidParameter(
-                "SemanticIndex: vectorizer must be 'tfidf', a scikit-learn vectoriser or None, "
+                "SemanticIndex: vectorizer must be 'tfidf', a scikit-learn vectorizer or None, "
                 f"but {self.vectorizer!r} was given."
             )
         if self.estimator is not None and not isinstance(self.estimator, BaseEmbedding):
             raise InvalidParameter(
-                "SemanticIndex: estimator must be an estimator of labelspan, say MLSI(50), or "
-                f"None, but {self.estimator!r} was given."
+                "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(50), "
+                f"or None, but {self.estimator!r} was given."
             )
 
     def _check_cluster(self, estimator: Any, client: Any, on_pass: Any) -> None:
         if client is None and on_pass is not None:
             raise Mismatch(
-                "fit: on_pass is told of passes on a cluster; give client= beside it, or progress= "
-                "to follow a fit on this machine."
+                "fit: on_pass is called for passes on a cluster; give client= as well, or "
+                "progress= to follow a fit on this machine."
             )
         kind = type(estimator).__name__
         if client is not None and not estimator._takes_operators:
             raise Mismatch(
-                f"fit: {kind} needs all rows on one machine; leave client= out, or use LSI, MLSI, "
+                f"fit: {kind} needs all rows on one machine; omit client=, or use LSI, MLSI, "
                 "OPLS, CCA, LDA or HSL."
             )
 
@@ -213,69 +256,107 @@ class SemanticIndex(Asking):
         label_names: Any = None,
         replace: bool = False,
     ) -> Self:
-        """Fold in new items; the space stays what it is.
+        """Add items; the space does not change.
 
-        The parameters are those of :meth:`fit`. Labels that were not learned can be filtered
-        and searched by. In an index that was loaded for writing, the items are on disk when
-        this returns: all of them or, after a failure, none.
+        Labels that were not learned can be used in filters and searches. In an index that was
+        loaded for writing, the items are on disk when this returns: all of them or, after a
+        failure, none.
 
         Parameters
         ----------
         texts, labels, ids, metadata, vectors, label_names
             As in :meth:`fit`.
         replace : bool, default=False
-            Whether items take the place of those with the same ids.
+            Whether the items may replace those with the same ids.
 
         Returns
         -------
         self
         """
-        model, corpus = self._changing("add")
+        model, store = self._changing("add")
         given = read_texts(texts, "add")
         lists = read_label_lists(labels, label_names, len(given), "add")
-        names = corpus.fresh_ids(len(given)) if ids is None else read_ids(ids, len(given), "add")
+        names = store.fresh_ids(len(given)) if ids is None else read_ids(ids, len(given), "add")
         tables = read_metadata(metadata, len(given), "add")
         if given:
             found = model.vectors(model.features(given, vectors, "add"))
             items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
-            corpus.add(items, found, replace=replace)
+            store.add(items, found, replace=replace)
         return self
 
     def remove(self, ids: str | Sequence[str]) -> Self:
-        """Remove items by id; all of them must be there."""
-        _, corpus = self._changing("remove")
-        corpus.remove(as_names(ids))
+        """Remove items by id; all ids must exist.
+
+        Parameters
+        ----------
+        ids : str or list of str
+
+        Returns
+        -------
+        self
+        """
+        _, store = self._changing("remove")
+        store.remove(as_names(ids))
         return self
 
     def item(self, id: str) -> Item:
-        """An item by its id: id, text, labels and metadata."""
+        """Return an item by its id.
+
+        Parameters
+        ----------
+        id : str
+
+        Returns
+        -------
+        Item
+        """
         return self._fitted()[1].item(id)
 
     def items(self, ids: Sequence[str] | None = None) -> list[Item]:
-        """Items by their ids, in that order; None gives all."""
-        corpus = self._fitted()[1]
-        return corpus.items(self.ids if ids is None else as_names(ids))
+        """Return items by their ids, in the given order.
+
+        Parameters
+        ----------
+        ids : list of str or None, default=None
+            None returns all items.
+
+        Returns
+        -------
+        list of Item
+        """
+        store = self._fitted()[1]
+        return store.items(self.ids if ids is None else as_names(ids))
 
     def vectors(self, ids: Sequence[str] | None = None) -> Array:
-        """The unit vectors of items, a row an id; None gives those of all."""
-        corpus = self._fitted()[1]
-        return corpus.vectors(self.ids if ids is None else as_names(ids))
+        """Return the unit vectors of items, one row per id.
+
+        Parameters
+        ----------
+        ids : list of str or None, default=None
+            None returns the vectors of all items.
+
+        Returns
+        -------
+        array of shape (n_ids, n_dimensions)
+        """
+        store = self._fitted()[1]
+        return store.vectors(self.ids if ids is None else as_names(ids))
 
     def __len__(self) -> int:
-        return 0 if self._corpus is None else len(self._corpus)
+        return 0 if self._store is None else len(self._store)
 
     def __contains__(self, id: object) -> bool:
-        return self._corpus is not None and id in self._corpus.catalogue.rows
+        return self._store is not None and id in self._store.catalogue.rows
 
     def __repr__(self) -> str:
         if self._model is None:
             return "<SemanticIndex, not fitted>"
-        m, k = self._model.estimator.n_components_, len(self.labels)
+        k, m = len(self.labels), self.n_dimensions
         return f"<SemanticIndex: {len(self):,} items, {k:,} labels, {m} dimensions>"
 
     @property
     def ids(self) -> list[str]:
-        """The names of all items, in the order they came."""
+        """Ids of all items, in the order in which they were added."""
         return list(self._fitted()[1].catalogue.rows)
 
     @property
@@ -289,9 +370,9 @@ class SemanticIndex(Asking):
         return int(self._fitted()[0].estimator.n_components_)
 
     @property
-    def can_tag(self) -> bool:
-        """Whether the index was fitted with labels, so that :meth:`tag` can predict them."""
-        return self._fitted()[0].tagger is not None
+    def labels(self) -> dict[str, int]:
+        """Number of items with each label."""
+        return self._fitted()[1].catalogue.label_counts()
 
     @property
     def label_names(self) -> list[str]:
@@ -299,11 +380,459 @@ class SemanticIndex(Asking):
         return list(self.labels)
 
     @property
+    def can_tag(self) -> bool:
+        """Whether the index was fitted with labels, so that :meth:`tag` can predict them."""
+        return self._fitted()[0].tagger is not None
+
+    @property
     def space(self) -> Any:
-        """The estimator that was fitted."""
+        """The fitted estimator."""
         return self._fitted()[0].estimator
 
     @property
-    def labels(self) -> dict[str, int]:
-        """How many items carry each label, by name."""
-        return self._fitted()[1].catalogue.label_counts()
+    def large(self) -> bool:
+        """Whether there are ``approximate_from`` items or more."""
+        return len(self._fitted()[1]) >= self.approximate_from
+
+    @property
+    def writable(self) -> bool:
+        """Whether items can be added and removed: in memory, or as the writer of a folder."""
+        return self._folder is None or self._folder.writable
+
+    # --- queries ----------------------------------------------------------------------
+
+    @overload
+    def search(
+        self,
+        query: str | None = ...,
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(
+        self,
+        query: list[str],
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> list[list[Hit]]: ...
+
+    @overload
+    def search(
+        self,
+        query: Any,
+        k: int = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        *,
+        items: str | Sequence[str] = ...,
+        labels: str | Sequence[str] = ...,
+        approximate: bool | None = ...,
+    ) -> Any: ...
+
+    def search(
+        self,
+        query: Any = None,
+        k: int = 10,
+        filter: Filter | Mapping[str, Any] | None = None,
+        *,
+        items: str | Sequence[str] = (),
+        labels: str | Sequence[str] = (),
+        approximate: bool | None = None,
+    ) -> Any:
+        """Find the items nearest to a text, to items, to labels, or to a combination of these.
+
+        Several queries are best given at once: they are compared with blocks of items, and get
+        the same answers as one by one.
+
+        Parameters
+        ----------
+        query : str, list of str, array, or None, default=None
+            A text, or several for several answers. With ``vectorizer=None`` a vector, or rows of
+            vectors.
+        k : int, default=10
+            Maximum number of items. Items with a score of 0 are not returned.
+        filter : Filter, dict or None, default=None
+            Condition on labels and metadata of the items.
+        items : str or list of str, default=()
+            Ids; these items are not among the results.
+        labels : str or list of str, default=()
+            Labels, learned or not.
+        approximate : bool or None, default=None
+            False compares with every item. True uses approximate search, and calls
+            :meth:`prepare_search` if that is needed; scores are exact, but an item may be missed.
+            None is True for an index of ``approximate_from`` items or more that was prepared, and
+            False otherwise. For more than 256 results, or with a filter that fewer than one item
+            in four passes, every item is compared in any case, and so it is for a query for which
+            too few items are proposed. ``search_by_`` tells what was done.
+
+        Returns
+        -------
+        list of Hit
+            Best first; for several queries, a list of such lists.
+        """
+        model, store = self._fitted()
+        queries.check_count("search", "k", k)
+        ann = self._ann_index(approximate)
+        found, used = queries.search(
+            model,
+            store,
+            query,
+            k=k,
+            filter=filter,
+            items=as_names(items),
+            labels=as_names(labels),
+            ann=ann,
+        )
+        self.search_by_ = "approximate" if used else "exact"
+        return found
+
+    def prepare_search(self, *, jobs: int = 1, progress: ProgressCallback | None = None) -> Self:
+        """Build what approximate search needs, unless a valid one exists.
+
+        It needs usearch (``pip install 'labelspan[ann]'``) and, for a million items with 100
+        dimensions, some minutes and 350 MB. For an index in a folder it is written there, as a
+        cache: it may be deleted, and is not used if it is damaged or was made from other vectors
+        or by another version of usearch. It covers the items of the last fit or save; items added
+        later are compared one by one.
+
+        Parameters
+        ----------
+        jobs : int, default=1
+            Number of threads. With one, the same vectors give the same result.
+        progress : function or None, default=None
+            Called with the number of vectors done and their total.
+
+        Returns
+        -------
+        self
+        """
+        queries.check_count("prepare_search", "jobs", jobs)
+        self._ann_cache().prepare(jobs, progress)
+        return self
+
+    def search_cache(self) -> AnnState:
+        """Describe what approximate search would use.
+
+        Returns
+        -------
+        AnnState
+            With ``vectors``, the number of vectors covered, ``bytes``, and ``reason``, which
+            tells why there is none.
+        """
+        return self._ann_cache().state()
+
+    @overload
+    def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
+
+    @overload
+    def tag(self, query: None = ..., k: int = ..., *, items: list[str]) -> list[list[Tag]]: ...
+
+    @overload
+    def tag(
+        self, query: list[str], k: int = ..., *, items: str | Sequence[str] = ...
+    ) -> list[list[Tag]]: ...
+
+    @overload
+    def tag(self, query: Any, k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
+
+    def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
+        """Predict labels for a text, for several, or for items.
+
+        Parameters
+        ----------
+        query : str, list of str, array, or None, default=None
+            As in :meth:`search`.
+        k : int, default=10
+            Maximum number of labels.
+        items : str or list of str, default=()
+            Ids of items, instead of a query.
+
+        Returns
+        -------
+        list of Tag
+            Most probable first; ``tag.chosen`` tells whether the probability of a label reaches
+            its threshold. For several texts or items, a list of such lists.
+        """
+        model, store = self._fitted()
+        queries.check_count("tag", "k", k)
+        return queries.tag(model, store, query, k, items)
+
+    def explain(
+        self,
+        query: Any,
+        id: str,
+        n: int = 5,
+        *,
+        items: str | Sequence[str] = (),
+        labels: str | Sequence[str] = (),
+    ) -> Explanation:
+        """Explain why an item is near a query, by shared axes, words and labels.
+
+        Parameters
+        ----------
+        query, items, labels
+            As in :meth:`search`; at most one text.
+        id : str
+            Id of the item.
+        n : int, default=5
+            Maximum number of axes, and of words.
+
+        Returns
+        -------
+        Explanation
+        """
+        model, store = self._fitted()
+        queries.check_count("explain", "n", n)
+        vectors, single = queries.query_vectors(
+            model, store, query, as_names(items), as_names(labels)
+        )
+        if not single:
+            raise InvalidInput("explain: give one query, not several.")
+        only_text = isinstance(query, str) and not items and not labels
+        features = model.features([query], None, "explain") if only_text else None
+        return explain(model, store, vectors[0], features=features, item=store.item(id), n=n)
+
+    def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
+        """Find the labels whose items lie in the same region of the space.
+
+        Parameters
+        ----------
+        label : str
+        k : int, default=10
+            Maximum number of labels.
+
+        Returns
+        -------
+        list of (str, float)
+            Labels with their similarity, from 0 to 1, most similar first.
+        """
+        queries.check_count("similar_labels", "k", k)
+        return queries.similar_labels(self._fitted()[1], label, k)
+
+    def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
+        """Describe the dimensions of the space by the words and labels at both ends.
+
+        Parameters
+        ----------
+        n : int, default=5
+            Maximum number of words, and of labels, at each end.
+        numbers : list of int or None, default=None
+            Axes, counted from 0; None returns all.
+
+        Returns
+        -------
+        list of Axis
+        """
+        model, store = self._fitted()
+        queries.check_count("axes", "n", n)
+        return read_axes(model, store, range(self.n_dimensions) if numbers is None else numbers, n)
+
+    def _ann_cache(self) -> AnnCache:
+        _, store = self._fitted()
+        if self._ann is None:
+            assert self._folder is not None
+            self._ann = AnnCache(store.base, **self._folder.ann_source(ANN_FILE))
+        return self._ann
+
+    def _ann_index(self, approximate: bool | None) -> AnnIndex | None:
+        """Return what a search uses; None for an exact search."""
+        if approximate not in (None, True, False):
+            raise InvalidParameter(
+                f"search: approximate must be True, False or None, but {approximate!r} was given."
+            )
+        if approximate:
+            return self._ann_cache().prepare()
+        return self._ann_cache().ready() if approximate is None and self.large else None
+
+    # --- the folder -------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> Self:
+        """Write the index to a folder, replacing an index in it.
+
+        A process killed at any moment leaves the old index or the new one, and so does a full
+        disk. Readers of the old index can go on reading it.
+
+        Parameters
+        ----------
+        path : path or None, default=None
+            A folder: new, empty, or with an index in it. None writes to the folder from which the
+            index was loaded for writing.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = index.save(folder)
+        ...     with SemanticIndex.load(folder, write=True) as writer:
+        ...         _ = writer.add(["a game of dice"], ids=["new"])
+        ...     with SemanticIndex.load(folder) as reader:
+        ...         reader.item("new").text
+        'a game of dice'
+        """
+        model, store = self._fitted()
+        if path is None and self._folder is None:
+            raise InvalidInput("save: this index has no folder yet; give one.")
+        settings = {
+            "default_vectorizer": isinstance(self.vectorizer, str),
+            "default_estimator": self.estimator is None,
+            "folds": self.folds,
+            "random_state": self.random_state,
+            "approximate_from": self.approximate_from,
+        }
+        own = self._folder
+        if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
+            if not own.writable:
+                raise self._read_only("save")
+            own.write(model, store, settings)
+            self._read(verify=False)
+            return self
+        folder = IndexFolder(Path(path or ""), write=True, new=True)
+        try:
+            folder.write(model, store, settings)
+        finally:
+            folder.close()
+        return self
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        write: bool = False,
+        verify: bool = True,
+        mapped: bool = True,
+    ) -> Self:
+        """Open a saved index. No code from its files is run.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        write : bool, default=False
+            Whether items will be added or removed: each change is then on disk when its call
+            returns. There is one writer at a time; others can read meanwhile.
+        verify : bool, default=True
+            Whether to check that every file and item is what was written. Otherwise only sizes
+            and shapes are checked.
+        mapped : bool, default=True
+            Whether arrays are memory-mapped. Otherwise they are read into memory, and a file that
+            is truncated later does no harm: a process that reads a mapped file beyond its end is
+            killed by the system.
+
+        Returns
+        -------
+        SemanticIndex
+            Close a writer when done, or use it in a ``with`` statement.
+
+        Raises
+        ------
+        MissingData
+            If there is no index.
+        InvalidFile
+            If it is damaged, not an index, or of another format.
+        Locked
+            If another writer has it open.
+        TooManyFiles
+            If the process has too many open files.
+        """
+        index = cls()
+        index._folder = IndexFolder(Path(path), write=write, mapped=mapped)
+        try:
+            index._read(verify=verify)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    def _read(self, *, verify: bool) -> None:
+        """Replace what the index holds by what is in the folder."""
+        assert self._folder is not None
+        model, store, settings = self._folder.read(verify=verify)
+        self._hold(model, store, None)
+        if settings.get("default_vectorizer"):
+            self.vectorizer = "tfidf"
+        else:
+            self.vectorizer = None if model.vectorizer is None else clone(model.vectorizer)
+        self.estimator = None if settings.get("default_estimator") else clone(model.estimator)
+        self.folds = settings["folds"]
+        self.random_state = settings["random_state"]
+        self.approximate_from = settings["approximate_from"]
+
+    def refresh(self) -> bool:
+        """Read the index again if a writer has changed it.
+
+        Returns
+        -------
+        bool
+            Whether it had changed.
+        """
+        if not self.stale():
+            return False
+        self._read(verify=True)
+        return True
+
+    def stale(self) -> bool:
+        """Tell whether a writer has changed the folder since it was read.
+
+        Returns
+        -------
+        bool
+        """
+        _, store = self._fitted()
+        if self._folder is None or self._folder.writable:
+            return False
+        return self._folder.replaced() or store.changed()
+
+    def close(self) -> None:
+        """Close the folder, so that others may write to it."""
+        if self._store is not None:
+            self._store.close()
+        if self._folder is not None:
+            self._folder.close()
+        self._model = self._store = self._folder = self._ann = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- internal ---------------------------------------------------------------------
+
+    def _fitted(self) -> tuple[IndexModel, ItemStore]:
+        if self._model is None or self._store is None:
+            raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
+        return self._model, self._store
+
+    def _changing(self, what: str) -> tuple[IndexModel, ItemStore]:
+        found = self._fitted()
+        if not self.writable:
+            raise self._read_only(what)
+        return found
+
+    def _read_only(self, what: str) -> Mismatch:
+        assert self._folder is not None
+        return Mismatch(
+            f"{what}: the index in {str(self._folder.path)!r} was loaded for reading; load it with "
+            "write=True."
+        )

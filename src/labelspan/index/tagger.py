@@ -1,4 +1,4 @@
-"""Labels for new items: scores from the space, made probabilities, with a threshold each."""
+"""Prediction of labels: scores in the space, calibrated probabilities, and thresholds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SLOPE_PENALTY = 1e-2
 
 @dataclass(frozen=True)
 class Tagger:
-    """Logistic scores of labels, linear in unit vectors of the space.
+    """Logistic model of each label on unit vectors of the space.
 
-    ``probability = 1 / (1 + exp(-(z @ weights + bias)))``; a label is chosen where its
+    ``probability = 1 / (1 + exp(-(z @ weights + bias)))``; a label is chosen if its
     probability reaches its threshold.
     """
 
@@ -35,7 +35,7 @@ class Tagger:
     thresholds: Array
 
     def probabilities(self, vectors: Array) -> Array:
-        """A probability for every row and label."""
+        """Compute the probability of every label for every row."""
         return np.asarray(expit(vectors @ self.weights + self.bias))
 
 
@@ -49,7 +49,7 @@ class Calibration:
 
 
 def label_regression(vectors: Array, targets: Array) -> tuple[Array, Array]:
-    """Least squares of labels on vectors, with a small ridge: loadings and intercept."""
+    """Regress labels on vectors, with a small ridge; return loadings and intercept."""
     wide, y = vectors.astype(np.float64), targets.astype(np.float64)
     centre, means = wide.mean(axis=0), y.mean(axis=0)
     wide -= centre
@@ -66,19 +66,19 @@ def fit_tagger(
     folds: list[Array],
     outside: Callable[[Array], tuple[Array, Array]],
 ) -> Tagger:
-    """Learn scores on all rows, probabilities and thresholds on rows the scores have not seen.
+    """Learn scores from all rows, and calibrate them on out-of-fold scores.
 
     Parameters
     ----------
     labels : tuple of str
     vectors, targets : arrays of shape (n, m) and (n, k)
-        Labelled rows: their unit vectors, and their labels.
+        Unit vectors and labels of the labelled rows.
     folds : list of arrays
-        Numbers of rows, to be held out one after the other; empty for too few rows, whose
-        own scores serve then.
+        Row numbers of each fold; empty for too few rows, which are then calibrated on their
+        own scores.
     outside : callable
-        Takes the numbers of the rows held out; gives vectors of all rows and of those, in
-        a space that was learned without them. Of the former only the others' rows count.
+        Called with the rows of a fold; returns the vectors of all rows, and of those rows, in
+        a space that was learned without them. Of the former only the other rows are used.
     """
     loadings, intercept = label_regression(vectors, targets)
     scores = vectors @ loadings + intercept
@@ -97,7 +97,7 @@ def fit_tagger(
 
 
 def calibrate(scores: Array, targets: Array) -> Calibration:
-    """Platt's logistic curve and the threshold with the best F1, for each column."""
+    """Fit Platt's logistic curve, and choose the threshold with the best F1, for each column."""
     parts = [
         _calibrate(scores[:, block], targets[:, block])
         for block in (
@@ -109,7 +109,7 @@ def calibrate(scores: Array, targets: Array) -> Calibration:
 
 
 def _calibrate(scores: Array, targets: Array) -> tuple[Array, Array, Array]:
-    # A label a row: sums run along memory, and numpy adds those up in pairs.
+    # One row per label: sums run along contiguous memory, where numpy uses pairwise summation.
     rows = np.ascontiguousarray(scores.T, dtype=np.float64)
     wanted = np.ascontiguousarray(targets.T > 0)
     centre, spread = rows.mean(axis=1), rows.std(axis=1)
@@ -121,11 +121,11 @@ def _calibrate(scores: Array, targets: Array) -> tuple[Array, Array, Array]:
 
 
 def _logistic(scores: Array, wanted: Array) -> tuple[Array, Array]:
-    """Slope and offset of a logistic curve for each row of scores, all rows in step.
+    """Fit slope and offset of a logistic curve for each row of scores, all rows at once.
 
-    Damped Newton steps on Platt's targets, which are drawn in a little from 0 and 1. One
-    pass over the scores serves a step and its verdict: where the loss grew, the row goes
-    back and its damping grows.
+    Damped Newton steps on Platt's targets, which are shrunk a little from 0 and 1. Each pass over
+    the scores evaluates the last step and computes the next one: where the loss grew, the row
+    steps back and its damping grows.
     """
     s = scores.astype(np.float32)
     positive = wanted.sum(axis=1).astype(np.float64)
@@ -140,7 +140,7 @@ def _logistic(scores: Array, wanted: Array) -> tuple[Array, Array]:
         a, b = (best[active] - step[active]).T
         loss, gradient, hessian = _expansion(s[active], target[active], a, b)
         good = loss <= least[active]
-        # Where the loss grew, the expansion at the old place is gone: a shorter step remains.
+        # Where the loss grew, the old expansion is not kept: try a shorter step.
         fell, grew = active[good], active[~good]
         best[fell] -= step[fell]
         least[fell] = loss[good]
@@ -152,13 +152,13 @@ def _logistic(scores: Array, wanted: Array) -> tuple[Array, Array]:
         active = active[np.abs(step[active]).max(axis=1) > _NEWTON_TOLERANCE]
         if not active.size:
             break
-    # A curve that falls would rank items against their scores; then the scores say nothing.
+    # A falling curve would reverse the ranking of the scores; then only the prior is used.
     falling = best[:, 0] < 0
     return np.where(falling, 0.0, best[:, 0]), np.where(falling, prior, best[:, 1])
 
 
 def _expansion(s: Array, target: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Loss, gradient and Hessian in slope and offset."""
+    """Compute loss, gradient and Hessian with respect to slope and offset."""
     margin = s * a[:, None].astype(np.float32) + b[:, None].astype(np.float32)
     p = expit(margin)
     inside = np.clip(p, 1e-7, 1 - 1e-7)
@@ -174,13 +174,13 @@ def _expansion(s: Array, target: Array, a: Array, b: Array) -> tuple[Array, Arra
 
 
 def _best_thresholds(probabilities: Array, wanted: Array) -> Array:
-    """For each row the threshold with the best F1, between two of its probabilities."""
+    """Choose for each row the threshold with the best F1, between two of its probabilities."""
     order = np.argsort(-probabilities, axis=1)
     ranked = np.take_along_axis(probabilities, order, axis=1)
     hits = np.cumsum(np.take_along_axis(wanted, order, axis=1), axis=1)
     taken = np.arange(1, wanted.shape[1] + 1)
     f1 = 2 * hits / (taken + wanted.sum(axis=1)[:, None])
-    # Between equal probabilities no threshold can lie.
+    # A threshold cannot separate equal probabilities.
     f1[:, :-1][ranked[:, :-1] == ranked[:, 1:]] = -1.0
     best, rows = f1.argmax(axis=1), np.arange(f1.shape[0])
     below = np.concatenate([ranked[:, 1:], np.zeros((rows.size, 1))], axis=1)
@@ -188,7 +188,7 @@ def _best_thresholds(probabilities: Array, wanted: Array) -> Array:
 
 
 def labelled_folds(count: int, folds: int, rng: Any) -> list[Array]:
-    """Numbers 0 to count - 1 in a few random parts; none where there are too few."""
+    """Split 0 to count - 1 into random folds; an empty list if there are too few."""
     folds = min(folds, count // 2)
     if folds < 2:
         return []

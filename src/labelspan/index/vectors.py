@@ -1,8 +1,8 @@
 """Unit vectors of the items, and exact search among them.
 
-Scores of many queries with many rows are float32 products, a block at a time. How these are
-rounded depends on the block, so they only say which rows may be among the best; those are
-ranked by cosines in float64. The answer is the same for one query and for many.
+Scores of many queries with many rows are computed as float32 products, block by block. Their
+rounding depends on the block, so they only select candidates; the candidates are ranked by
+cosines in float64. The answer is therefore the same for one query and for many.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["Ranked", "Vectors", "unit_rows"]
+__all__ = ["Ranked", "UnitVectors", "unit_rows"]
 
-# Rows of items, the best first, and their cosines.
+# Row numbers, best first, and their cosines.
 Ranked = tuple[Array, Array]
 
 # A block of scores, queries by items, of 16 MiB.
@@ -26,33 +26,33 @@ _GROUP = 64
 
 
 def unit_rows(rows: Array) -> Array:
-    """Rows of length 1 in float32; rows of zeros stay what they are."""
+    """Scale rows to length 1, in float32; rows of zeros stay zero."""
     wide = np.asarray(rows, dtype=np.float64)
     norms = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.asarray(wide / np.where(norms > 0, norms, 1.0), dtype=np.float32)
 
 
-class Vectors:
-    """Rows of a fixed array, which may be a map of a file, and rows that came later.
+class UnitVectors:
+    """Rows of a fixed array, which may be memory-mapped, followed by rows added later.
 
-    A row keeps its number; one that is gone is passed over.
+    A row keeps its number; a removed row is skipped.
     """
 
     def __init__(self, base: Array) -> None:
         self._base = base
         self._tail = np.zeros((0, base.shape[1]), dtype=np.float32)
         self.alive = np.ones(base.shape[0], dtype=bool)
-        # No sum of so many float32 products of unit vectors is further off than half of this.
+        # A float32 dot product of two unit vectors is off by less than half of this.
         self._slack = (self.width + 2) * float(np.finfo(np.float32).eps)
 
     @property
     def base(self) -> Array:
-        """The fixed array: the rows that came first."""
+        """Fixed array with the first rows."""
         return self._base
 
     @property
     def width(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return int(self._base.shape[1])
 
     def append(self, rows: Array) -> None:
@@ -68,12 +68,12 @@ class Vectors:
         self.alive = np.concatenate([self.alive, np.ones(len(rows), dtype=bool)])
 
     def drop(self, rows: Array) -> None:
-        """Pass over some rows from now on."""
+        """Skip some rows from now on."""
         self.alive = self.alive.copy()
         self.alive[rows] = False
 
     def rows(self, numbers: Array) -> Array:
-        """The vectors in some rows."""
+        """Return the vectors in some rows."""
         numbers = np.asarray(numbers, dtype=np.intp)
         out = np.empty((numbers.size, self.width), dtype=np.float32)
         late = numbers >= len(self._base)
@@ -82,29 +82,31 @@ class Vectors:
         return out
 
     def top(self, queries: Array, k: int, mask: Array | None = None) -> list[Ranked]:
-        """For each unit query the rows with the best cosines above zero, best first.
+        """Find for each unit query the rows with the best positive cosines, best first.
 
-        Rows with the same cosine come in their order. ``mask`` says which rows may be found,
-        None that all may that are not gone. What float32 cannot tell from zero counts as zero.
+        Rows with equal cosines come in row order. ``mask`` marks the rows that may be found;
+        None allows all that were not removed. Cosines that float32 cannot distinguish from zero
+        count as zero.
         """
         mask = self.alive if mask is None else mask
         found: list[Ranked] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             part = queries[start : start + _QUERIES_AT_ONCE]
-            near = _Near(len(part), k, self._slack)
+            candidates = _Candidates(len(part), k, self._slack)
             for first, block in self._blocks(max(1, _SCORES_AT_ONCE // len(part))):
                 open_rows = np.flatnonzero(mask[first : first + len(block)])
                 if open_rows.size:
-                    near.take(_scores(part, block, open_rows), first + open_rows)
+                    candidates.take(_scores(part, block, open_rows), first + open_rows)
             found += [
-                self.rank(query, rows, k) for query, rows in zip(part, near.rows(), strict=True)
+                self.rank(query, rows, k)
+                for query, rows in zip(part, candidates.rows(), strict=True)
             ]
         return found
 
     def rank(self, query: Array, rows: Array, k: int) -> Ranked:
-        """The best of some rows, by cosines in float64."""
+        """Rank some rows by cosines in float64; keep the best ``k``."""
         wide = query.astype(np.float64)
-        # Row by row the same sum, whatever else is asked: a product of matrices would not be.
+        # Summed row by row: a matrix product would round differently for other sets of rows.
         scores = np.concatenate(
             [np.zeros(0)]
             + [
@@ -117,7 +119,7 @@ class Vectors:
         return rows[order], np.clip(scores[order], 0.0, 1.0)
 
     def _blocks(self, step: int) -> Iterator[tuple[int, Array]]:
-        """Rows by blocks, each with the number of its first."""
+        """Yield blocks of rows, each with the number of its first row."""
         used = self.alive.size - len(self._base)
         for first, array in ((0, self._base), (len(self._base), self._tail[:used])):
             for start in range(0, len(array), step):
@@ -125,24 +127,24 @@ class Vectors:
 
 
 def _scores(queries: Array, block: Array, open_rows: Array) -> Array:
-    """Products of queries with some rows of a block."""
+    """Compute products of queries with some rows of a block."""
     if 2 * open_rows.size < len(block):
         return np.asarray(queries @ block[open_rows].T)
     scores: Array = queries @ block.T
     return scores if open_rows.size == len(block) else scores[:, open_rows]
 
 
-class _Near:
-    """Rows that may be among the k best of each query, by scores that come in blocks."""
+class _Candidates:
+    """Rows that may be among the k best of each query, from scores given block by block."""
 
     def __init__(self, count: int, k: int, slack: float) -> None:
         self._count, self._k, self._slack = count, k, slack
-        # The best of groups of rows, at most k: as many rows are as good as the least of them.
+        # The k best maxima of groups of rows: at least k rows score as high as the least of them.
         self._best = np.zeros((count, 0), dtype=np.float32)
         self._found: list[tuple[Array, Array, Array]] = []
 
     def take(self, scores: Array, rows: Array) -> None:
-        """Keep of a block what may be among the best of all."""
+        """Keep the rows of a block that may be among the best."""
         width = max(1, min(_GROUP, rows.size // (4 * self._k)))
         whole = rows.size - rows.size % width
         groups = scores[:, :whole].reshape(self._count, -1, width).max(axis=2)
@@ -155,14 +157,14 @@ class _Near:
         self._found.append((own, rows[column], scores.reshape(-1)[places]))
 
     def _least(self) -> Array:
-        """For each query the least score that a row among the best can have."""
+        """Return for each query a lower bound on the score of its k best rows."""
         least: Array = np.full(self._count, self._slack / 2, dtype=np.float32)
         if self._best.shape[1] == self._k:
             least = np.maximum(least, self._best.min(axis=1) - np.float32(self._slack))
         return least
 
     def rows(self) -> list[Array]:
-        """For each query the rows that are left, in order."""
+        """Return the remaining rows for each query, in row order."""
         if not self._found:
             return [np.zeros(0, dtype=np.intp)] * self._count
         own, rows, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))

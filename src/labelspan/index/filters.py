@@ -1,4 +1,4 @@
-"""Which rows hold what: ids, labels and metadata, looked up from memory."""
+"""Filters, and the rows of each id, label and metadata value."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .items import Item
+from .inputs import as_names, label_name
+from .results import Item
 
 __all__ = ["Catalogue", "Filter"]
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which items may be found.
+    """Condition on the labels and metadata of items.
 
     Attributes
     ----------
     labels : tuple of str
-        All of them must be there.
+        An item must have all of them.
     any_labels : tuple of str
-        At least one of them must be there.
+        An item must have at least one of them.
     without : tuple of str
-        None of them may be there.
+        An item must have none of them.
     metadata : mapping
-        For each key a value, a list of values, or a function that says yes or no to a value.
+        For each key a value, a list of accepted values, or a function of the value that
+        returns True or False.
 
     Examples
     --------
@@ -45,7 +47,7 @@ class Filter:
 
     @classmethod
     def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
-        """A filter from a filter, or from a table with its fields."""
+        """Make a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
             return given or cls()
         names = {"labels", "any_labels", "without", "metadata"}
@@ -62,7 +64,7 @@ class Filter:
 
 
 class Catalogue:
-    """Rows by id, by label and by metadata."""
+    """Row numbers by id, by label and by metadata value."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
@@ -70,7 +72,7 @@ class Catalogue:
         self._metadata: dict[str, dict[Any, set[int]]] = {}
 
     def add(self, row: int, item: Item) -> None:
-        """Take an item in."""
+        """Add an item."""
         self.rows[item.id] = row
         for label in item.labels or ():
             self._labels.setdefault(label, set()).add(row)
@@ -78,7 +80,7 @@ class Catalogue:
             self._metadata.setdefault(key, {}).setdefault(_typed(value), set()).add(row)
 
     def remove(self, row: int, item: Item) -> None:
-        """Forget an item."""
+        """Remove an item."""
         del self.rows[item.id]
         for label in item.labels or ():
             _discard(self._labels, label, row)
@@ -88,27 +90,30 @@ class Catalogue:
                 del self._metadata[key]
 
     def row(self, name: Any) -> int:
-        """The row of an id."""
+        """Return the row of an id."""
         if name not in self.rows:
-            raise InvalidInput(f"There is no item {name!r} in the index{_meant(name, self.rows)}.")
+            raise InvalidInput(
+                f"There is no item {name!r} in the index{_did_you_mean(name, self.rows)}"
+            )
         return self.rows[name]
 
     def labelled(self, label: Any) -> Array:
-        """The rows with a label, in order."""
+        """Return the rows with a label, in order."""
+        label = label_name(label)
         if label not in self._labels:
             raise self.unknown_label(label)
         return np.sort(np.fromiter(self._labels[label], dtype=np.intp))
 
     def unknown_label(self, label: Any) -> InvalidInput:
-        """What to say of a label that no item has."""
-        return InvalidInput(f"No item has the label {label!r}{_meant(label, self._labels)}.")
+        """Return the error for a label that no item has."""
+        return InvalidInput(f"No item has the label {label!r}{_did_you_mean(label, self._labels)}")
 
     def label_counts(self) -> dict[str, int]:
-        """How many items carry each label, by name."""
+        """Count the items with each label."""
         return {label: len(self._labels[label]) for label in sorted(self._labels)}
 
     def mask(self, wanted: Filter, size: int) -> Array | None:
-        """Which of the rows a filter lets through; None for all."""
+        """Mark the rows that pass a filter; None if all pass."""
         if wanted == Filter():
             return None
         allowed = np.ones(size, dtype=bool)
@@ -139,19 +144,8 @@ class Catalogue:
         return _joined([rows for (_, value), rows in values.items() if test(value)])
 
 
-def as_names(given: Any) -> tuple[str, ...]:
-    """One name, or several, as a tuple."""
-    if isinstance(given, str):
-        return (given,)
-    if given is None:
-        return ()
-    if not isinstance(given, Iterable):
-        raise InvalidInput(f"A name or a list of names is needed, but {given!r} was given.")
-    return tuple(given)
-
-
 def _typed(value: Any) -> tuple[bool, Any]:
-    # True equals 1 in Python, and is something else in a table.
+    # True equals 1 in Python, but is another metadata value.
     return isinstance(value, bool), value
 
 
@@ -171,6 +165,7 @@ def _marked(rows: Array, size: int) -> Array:
     return marks
 
 
-def _meant(name: Any, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(name), names, n=3)
-    return f"; did you mean {', '.join(repr(one) for one in near)}?" if near else ""
+def _did_you_mean(name: Any, names: Iterable[str]) -> str:
+    """End a sentence about an unknown name, with a question if similar names exist."""
+    similar = difflib.get_close_matches(str(name), names, n=3)
+    return f"; did you mean {', '.join(map(repr, similar))}?" if similar else "."
