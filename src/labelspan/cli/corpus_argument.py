@@ -16,13 +16,19 @@ __all__ = [
     "BUNDLED",
     "AsJson",
     "CorpusName",
+    "Delimiter",
     "EmptyIsNone",
+    "Encoding",
     "Format",
     "IdField",
     "LabelField",
+    "LimitLabels",
+    "MinCount",
+    "NoHeader",
     "NoLabels",
     "Separator",
     "TextFields",
+    "Vocabulary",
     "read",
 ]
 
@@ -33,8 +39,8 @@ CorpusName = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A file (.jsonl .json .csv .tsv .parquet .txt, also .gz), a folder of text files, "
-        f"- for standard input, or {BUNDLED}, which comes with labelspan.",
+        help="A file (.jsonl .json .csv .tsv .parquet .txt, also .gz), a folder or .tar.gz of text "
+        f"files, - for standard input, or {BUNDLED}, which comes with labelspan.",
         show_default=False,
     ),
 ]
@@ -69,7 +75,9 @@ Separator = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help="jsonl, json, csv, tsv, parquet, lines or folder.", rich_help_panel=_PANEL),
+    typer.Option(
+        help="jsonl, json, csv, tsv, uris, parquet, lines or folder.", rich_help_panel=_PANEL
+    ),
 ]
 NoLabels = Annotated[
     bool, typer.Option("--no-labels", help="Do not read labels.", rich_help_panel=_PANEL)
@@ -79,6 +87,47 @@ EmptyIsNone = Annotated[
     typer.Option(
         "--empty-is-none",
         help="Items without labels are known to have none; by default their labels are unknown.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoding of the text, for example latin-1 or utf-16.", rich_help_panel=_PANEL
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line of csv or tsv is an item; fields are 'column 1', 'column 2', ...",
+        rich_help_panel=_PANEL,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="Character between the columns of csv, for example ';' or tab.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Vocabulary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Names for labels that are URIs or codes: per line a URI, a tab and a name.",
+        rich_help_panel=_PANEL,
+    ),
+]
+MinCount = Annotated[
+    int,
+    typer.Option(help="Leave out labels of fewer items.", min=1, rich_help_panel=_PANEL),
+]
+LimitLabels = Annotated[
+    int | None,
+    typer.Option(
+        help="Maximum number of labels; the most frequent are kept.",
+        min=1,
         rich_help_panel=_PANEL,
     ),
 ]
@@ -95,8 +144,15 @@ def read(
     format: str | None,
     no_labels: bool,
     empty_is_none: bool = False,
+    encoding: str | None = None,
+    no_header: bool = False,
+    delimiter: str | None = None,
+    vocabulary: Path | None = None,
+    min_count: int = 1,
+    limit_labels: int | None = None,
+    sample: bool = False,
 ) -> TaggedTexts:
-    """Read a corpus, and print on stderr how it was read."""
+    """Read a corpus, and print on stderr how it was read, with a sample if asked."""
     from ..datasets.corpora import TaggedTexts, read_corpus  # noqa: PLC0415
 
     if corpus == BUNDLED and not Path(corpus).exists():
@@ -123,7 +179,13 @@ def read(
             separator=separator,
             labelled=not no_labels,
             empty="none" if empty_is_none else "unknown",
+            encoding=encoding,
+            header=False if no_header else None,
+            delimiter=delimiter,
+            vocabulary=vocabulary,
+            min_count=min_count,
+            limit_labels=limit_labels,
         )
-    for line in found.notes:
+    for line in (*found.notes, *(found.sample() if sample else ())):
         typer.echo(f"  {line}", err=True)
     return found

@@ -14,12 +14,18 @@ from rich.text import Text
 from .corpus_argument import (
     AsJson,
     CorpusName,
+    Delimiter,
     EmptyIsNone,
+    Encoding,
     Format,
     IdField,
     LabelField,
+    LimitLabels,
+    MinCount,
+    NoHeader,
     Separator,
     TextFields,
+    Vocabulary,
     read,
 )
 from .failures import plain_errors
@@ -56,6 +62,12 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     separator: Separator = None,
     format: Format = None,
     empty_is_none: EmptyIsNone = False,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = None,
+    vocabulary: Vocabulary = None,
+    min_count: MinCount = 1,
+    limit_labels: LimitLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods on your corpus, and recommend one: tables, a figure and a report.
@@ -81,6 +93,13 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             format=format,
             no_labels=False,
             empty_is_none=empty_is_none,
+            encoding=encoding,
+            no_header=no_header,
+            delimiter=delimiter,
+            vocabulary=vocabulary,
+            min_count=min_count,
+            limit_labels=limit_labels,
+            sample=True,
         )
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison_report import (  # noqa: PLC0415
@@ -114,6 +133,12 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             "separator": separator,
             "format": format,
             "empty-is-none": empty_is_none,
+            "encoding": encoding,
+            "no-header": no_header,
+            "delimiter": delimiter,
+            "vocabulary": None if vocabulary is None else str(vocabulary),
+            "min-count": None if min_count == 1 else str(min_count),
+            "limit-labels": None if limit_labels is None else str(limit_labels),
         }
         command = f"labelspan fit {shlex.join([corpus, *_given(options)])}"
         file, has_figure = write_evaluation(out, result, title, about, command)

@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,13 +17,19 @@ import typer
 from .corpus_argument import (
     AsJson,
     CorpusName,
+    Delimiter,
     EmptyIsNone,
+    Encoding,
     Format,
     IdField,
     LabelField,
+    LimitLabels,
+    MinCount,
+    NoHeader,
     NoLabels,
     Separator,
     TextFields,
+    Vocabulary,
     read,
 )
 from .failures import plain_errors
@@ -77,6 +84,12 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     format: Format = None,
     no_labels: NoLabels = False,
     empty_is_none: EmptyIsNone = False,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = None,
+    vocabulary: Vocabulary = None,
+    min_count: MinCount = 1,
+    limit_labels: LimitLabels = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +129,13 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             format=format,
             no_labels=no_labels,
             empty_is_none=empty_is_none,
+            encoding=encoding,
+            no_header=no_header,
+            delimiter=delimiter,
+            vocabulary=vocabulary,
+            min_count=min_count,
+            limit_labels=limit_labels,
+            sample=True,
         )
         estimator = _estimator(found, method, dimensions, alpha, beta)
         from ..index import SemanticIndex  # noqa: PLC0415
@@ -141,6 +161,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "labels": len(index.labels),
             "dimensions": index.n_dimensions,
             "method": method.value,
+            "reading": None if found.reading is None else asdict(found.reading),
             "seconds": round(time.perf_counter() - start, 2),
         }
     if as_json:
@@ -168,6 +189,12 @@ def add(  # noqa: PLR0917
     format: Format = None,
     no_labels: NoLabels = False,
     empty_is_none: EmptyIsNone = False,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = None,
+    vocabulary: Vocabulary = None,
+    min_count: MinCount = 1,
+    limit_labels: LimitLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
@@ -190,6 +217,13 @@ def add(  # noqa: PLR0917
             format=format,
             no_labels=no_labels,
             empty_is_none=empty_is_none,
+            encoding=encoding,
+            no_header=no_header,
+            delimiter=delimiter,
+            vocabulary=vocabulary,
+            min_count=min_count,
+            limit_labels=limit_labels,
+            sample=True,
         )
         from ..errors import InvalidInput  # noqa: PLC0415
 
@@ -290,6 +324,16 @@ def _check_out(out: Path, *, force: bool) -> None:
         )
 
 
+def _where_labels(found: TaggedTexts) -> str:
+    """Say where labels are looked for, in the format of a corpus."""
+    format = None if found.reading is None else found.reading.format
+    if format == "folder":
+        return "put the files into folders named like their labels, or 7.tsv next to 7.txt"
+    if format == "lines":
+        return "give a table or JSON with a field of labels"
+    return "give their field with --labels"
+
+
 def _estimator(
     found: TaggedTexts,
     method: Method,
@@ -308,8 +352,8 @@ def _estimator(
         raise Mismatch("--alpha does not work with --method lsi; leave it out.")
     if method is not Method.lsi and not found.n_labelled:
         raise InvalidLabels(
-            f"{found.name}: --method {method.value} needs labels, but no item has any; give their "
-            "field with --labels, or use --method lsi."
+            f"{found.name}: --method {method.value} needs labels, but no item has any; "
+            f"{_where_labels(found)}, or use --method lsi."
         )
     same = {tuple(sorted(own)) for own in found.labels if own is not None}
     if method is not Method.lsi and len(same) == 1 and len(found) > 1:

@@ -11,7 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson, Format, IdField, TextFields, read
+from .corpus_argument import (
+    AsJson,
+    Delimiter,
+    Encoding,
+    Format,
+    IdField,
+    NoHeader,
+    TextFields,
+    read,
+)
 from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexOption, open_index
 
@@ -43,6 +52,9 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     text: TextFields = None,
     ids: IdField = None,
     format: Format = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = None,
     as_json: AsJson = False,
 ) -> None:
     """Suggest labels, with probabilities, for one text or many.
@@ -58,7 +70,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
       cat lines.txt | labelspan tag -
     """
     with plain_errors():
-        names, texts = _texts(words, corpus, text, ids, format)
+        names, texts = _texts(words, corpus, text, ids, format, encoding, no_header, delimiter)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
         kept = [[one for one in tags if every or one.chosen] for tags in found]
@@ -74,12 +86,15 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     _print(names, kept)
 
 
-def _texts(
+def _texts(  # noqa: PLR0917
     words: list[str] | None,
     corpus: str | None,
     text: list[str] | None,
     ids: str | None,
     format: str | None,
+    encoding: str | None,
+    no_header: bool,
+    delimiter: str | None,
 ) -> tuple[list[str], list[str]]:
     """Return ids and texts: of a corpus, of lines, or the one on the command line."""
     from ..errors import InvalidInput, Mismatch  # noqa: PLC0415
@@ -88,7 +103,16 @@ def _texts(
         if words:
             raise Mismatch("Give either a text or --corpus, not both.")
         found = read(
-            corpus, text=text, labels=None, ids=ids, separator=None, format=format, no_labels=True
+            corpus,
+            text=text,
+            labels=None,
+            ids=ids,
+            separator=None,
+            format=format,
+            no_labels=True,
+            encoding=encoding,
+            no_header=no_header,
+            delimiter=delimiter,
         )
         return list(found.ids), list(found.texts)
     if words == ["-"]:

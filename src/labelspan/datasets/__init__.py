@@ -6,7 +6,7 @@ public source, where scikit-learn or OpenML has the set.
 """
 
 from .cards import Card, card, names
-from .corpora import TaggedTexts, read_corpus
+from .corpora import CorpusReading, TaggedTexts, read_corpus
 from .dataset import DataSet
 from .debtags import Debtags, load_debtags
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
@@ -18,6 +18,7 @@ from .reuters21578 import load_reuters21578
 
 __all__ = [
     "Card",
+    "CorpusReading",
     "DataSet",
     "Debtags",
     "Tagged",

@@ -1,26 +1,28 @@
-"""Which fields of a corpus are its text, its labels and its ids, and how labels are written."""
+"""Which fields of a corpus are its text, its labels and its ids, by their names and contents."""
 
 from __future__ import annotations
 
-import ast
-import json
-import math
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InvalidFile, InvalidParameter
-from .corpus_names import HEADINGS, IDS, LABELS, TEXTS
-from .corpus_rows import Rows
+from ..errors import InvalidParameter
+from .corpus_labels import ANGLED, best_separator, clean, is_bracketed, is_missing, is_names
+from .corpus_names import HEADINGS, IDS, LABEL_KEYS, LABELS, TEXTS
+from .corpus_rows import CorpusRows
 
-__all__ = ["Asked", "Fields", "choose_fields", "field_notes", "label_reader", "plain"]
+__all__ = ["Asked", "Fields", "choose_fields", "listed", "plain"]
 
-_SEPARATORS = (";", "|", ",")
+# Items whose values are looked at to guess what a field is.
+_SAMPLE = 5000
+_ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|code|no|nr|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The fields that a person named; nothing where they are to be guessed."""
+    """The fields that the user named; empty where they are to be guessed."""
 
     text: tuple[str, ...]
     labels: str | None
@@ -35,171 +37,208 @@ class Fields:
     text: tuple[str, ...]
     labels: str | None
     ids: str | None
+    title: str | None
     metadata: tuple[str, ...]
+    # Further fields that could hold labels.
+    others: tuple[str, ...] = ()
 
 
-def choose_fields(rows: Rows, asked: Asked) -> Fields:
-    """See that the fields named are there, and guess the others."""
+@dataclass(frozen=True)
+class _Profile:
+    """What the values of a field look like."""
+
+    strings: bool
+    lists: bool
+    # Share of items that have a value, mean length, and share of values that differ.
+    filled: float
+    length: float
+    distinct: float
+    # Of the labels that the values would be: per value, in all, mean length, share with digits.
+    per_value: float
+    n_labels: int
+    repeats: float
+    label_length: float
+    digits: float
+    spaces: float
+
+
+def choose_fields(rows: CorpusRows, asked: Asked) -> Fields:
+    """Check that the fields named exist, and guess the others."""
     there = rows.fields()
-    for name in (*asked.text, asked.labels, asked.ids):
-        if name is not None and name not in there:
-            raise InvalidParameter(
-                f"{rows.name}: there is no field {name!r}; there are {_listed(there)}."
-            )
-    labels = asked.labels or (_guess_labels(rows, there) if asked.labelled else None)
-    text = asked.text or _guess_text(rows, [name for name in there if name != labels])
-    ids = asked.ids or _guess_ids(rows, [name for name in there if name not in (*text, labels)])
-    taken = {labels, ids, *(() if len(text) > 1 else text)}
-    taken |= {name for name in text if name.lower() not in HEADINGS}
-    metadata = tuple(
-        name
-        for name in there
-        if name not in taken and all(_is_plain(item.get(name)) for item in rows.items)
+    wanted = [_existing(rows, there, name) for name in asked.text]
+    labels = None if asked.labels is None else _existing(rows, there, asked.labels, LABEL_KEYS)
+    ids = None if asked.ids is None else _existing(rows, there, asked.ids)
+    profiles = {name: _profile(rows, name) for name in there}
+    others: tuple[str, ...] = ()
+    if labels is None and asked.labelled:
+        labels, others = _guess_labels({k: v for k, v in profiles.items() if k not in wanted})
+    text = tuple(wanted) or _guess_text(rows, profiles, {labels, ids})
+    if ids is None:
+        ids = _guess_ids(rows, profiles, {labels, *text})
+    title = _first(there, HEADINGS)
+    if title in (labels, ids):
+        title = None
+    # A heading is worth showing, even if it is part of the text.
+    taken = {labels, ids, *text} - ({title} if len(text) > 1 else set())
+    metadata = tuple(name for name in there if name not in taken and _is_metadata(rows, name))
+    return Fields(text, labels, ids, title, metadata, others)
+
+
+def _existing(rows: CorpusRows, there: Sequence[str], name: str, keys: Iterable[str] = ()) -> str:
+    if name in there:
+        return name
+    inner = _first(there, (f"{name}.{key}".lower() for key in keys))
+    if inner is not None:
+        return inner
+    raise InvalidParameter(f"{rows.name}: there is no field {name!r}; there are {listed(there)}.")
+
+
+def _profile(rows: CorpusRows, name: str) -> _Profile:
+    step = max(1, len(rows.items) // _SAMPLE)
+    sample = [item.get(name) for item in rows.items[::step]]
+    values: list[Any] = [
+        value for value in sample if not is_missing(value) and value not in ("", [])
+    ]
+    strings = [value.strip() for value in values if isinstance(value, str)]
+    only_strings = bool(values) and len(strings) == len(values)
+    only_lists = bool(values) and all(is_names(value) for value in values)
+    bracketed = only_strings and all(map(is_bracketed, strings))
+    angled = only_strings and all(ANGLED.fullmatch(value) for value in strings)
+    labels: list[str] = []
+    if only_lists:
+        labels = [str(one) for value in values for one in value]
+    elif angled:
+        labels = [word for value in strings for word in re.findall(r"<([^<>]+)>", value)]
+    elif only_strings:
+        mark = "," if bracketed else best_separator(strings)
+        split = [value.split(mark) if mark else [value] for value in strings]
+        labels = [one.strip(" []'\"(){}") for parts in split for one in parts]
+    counts = Counter(label for label in labels if label)
+    total = max(1, sum(counts.values()))
+    texts = [str(value) for value in values if not isinstance(value, list | tuple | dict)]
+    return _Profile(
+        strings=only_strings,
+        lists=only_lists or bracketed or angled,
+        filled=len(values) / max(1, len(sample)),
+        length=sum(map(len, texts)) / max(1, len(texts)),
+        distinct=len(set(texts)) / max(1, len(texts)),
+        per_value=total / max(1, len(values)),
+        n_labels=len(counts),
+        repeats=sum(count for count in counts.values() if count > 1) / total,
+        label_length=sum(len(label) * count for label, count in counts.items()) / total,
+        digits=sum(n for label, n in counts.items() if any(map(str.isdigit, label))) / total,
+        spaces=sum(" " in text for text in texts) / max(1, len(texts)),
     )
-    return Fields(tuple(text), labels, ids, metadata)
 
 
-def field_notes(rows: Rows, asked: Asked, fields: Fields) -> Iterator[str]:
-    """Describe in words which fields were used for what."""
-    if rows.kind == "lines":
-        yield "a text a line; items are numbered"
-        return
-    if rows.kind == "folder":
-        yield "ids are paths, and labels the names of the folders on the way"
-        return
-    yield f"text from {_listed(fields.text, ' and ')}{'' if asked.text else ' (guessed)'}"
-    if fields.labels:
-        yield f"labels from {fields.labels!r}{'' if asked.labels else ' (guessed)'}"
-    elif asked.labelled:
-        yield "no field looks like labels"
-    if fields.ids:
-        yield f"ids from {fields.ids!r}{'' if asked.ids else ' (guessed)'}"
-    else:
-        yield "items are numbered because no field looks like ids"
-    if fields.metadata:
-        yield f"metadata: {', '.join(fields.metadata)}"
+def _guess_labels(profiles: dict[str, _Profile]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the field of labels, if one is found, and others that could be it."""
+    lower = {name.lower(): name for name in profiles}
+    for known in LABELS:
+        for name in (known, *(f"{known}.{key}" for key in LABEL_KEYS)):
+            field = lower.get(name)
+            # A text may have a name like these: a "subject", a "topic".
+            if field is not None and _may_be_labels(profiles[field]):
+                return field, ()
+    lists = [name for name, one in profiles.items() if one.lists]
+    if lists:
+        return lists[0], tuple(lists[1:])
+    # Short values that come again: several in one string before one in each.
+    short = {
+        name: one
+        for name, one in profiles.items()
+        if one.strings
+        and one.n_labels > 1
+        and one.repeats >= 0.8
+        and one.label_length <= 40
+        and one.digits < 0.5
+        and one.filled >= 0.3
+    }
+    ranked = sorted(short, key=lambda name: -short[name].per_value)
+    several = [name for name in ranked if short[name].per_value >= 1.3]
+    if several:
+        return several[0], tuple(name for name in ranked if name != several[0])
+    single = [name for name in short if short[name].filled >= 0.8]
+    return (single[0], tuple(single[1:])) if single else (None, ())
 
 
-def _guess_text(rows: Rows, there: list[str]) -> tuple[str, ...]:
+def _may_be_labels(one: _Profile) -> bool:
+    return one.lists or not one.strings or one.label_length <= 60
+
+
+def _guess_text(
+    rows: CorpusRows, profiles: dict[str, _Profile], taken: set[str | None]
+) -> tuple[str, ...]:
+    there = [name for name in profiles if name not in taken]
     main = _first(there, TEXTS)
     headings = [name for name in there if name.lower() in HEADINGS]
+    if main is None:
+        lengths = {
+            name: one.length * one.distinct
+            for name, one in profiles.items()
+            if name in there and name not in headings and one.strings and _is_prose(one)
+        }
+        main = max(lengths, key=lambda name: lengths[name], default=None)
+        # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
+        if main is not None and lengths[main] < (40 if headings else 20):
+            main = None
     if main is not None:
         return (*(name for name in headings if name != main), main)
     if headings:
         return tuple(headings)
-    lengths = {}
-    for name in there:
+    raise InvalidParameter(
+        f"{rows.name}: no field looks like a text; name it by text (--text); there are "
+        f"{listed(list(profiles))}."
+    )
+
+
+def _is_prose(one: _Profile) -> bool:
+    return one.spaces > 0.5 and not one.lists
+
+
+def _guess_ids(
+    rows: CorpusRows, profiles: dict[str, _Profile], taken: set[str | None]
+) -> str | None:
+    there = [name for name in profiles if name not in taken]
+    known = [_first(there, (name,)) for name in IDS]
+    named = [name for name in there if _ID_NAME.search(name)]
+    short = [
+        name
+        for name in there
+        if profiles[name].strings and profiles[name].length <= 40 and not profiles[name].spaces
+    ]
+    for name in dict.fromkeys((*known, *named, *short)):
+        if name is None or profiles[name].distinct < 1 or profiles[name].filled < 1:
+            continue
         values = [item.get(name) for item in rows.items]
-        if all(value is None or isinstance(value, str) for value in values):
-            lengths[name] = sum(len(value) for value in values if value) / len(values)
-    longest = max(lengths, key=lambda name: lengths[name], default=None)
-    # Shorter ones are names, dates or codes.
-    if longest is None or lengths[longest] < 20:
-        raise InvalidParameter(
-            f"{rows.name}: no field looks like a text; name it by text (--text); there are "
-            f"{_listed(there)}."
+        whole = all(
+            isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip()
+            for value in values
         )
-    return (longest,)
-
-
-def _guess_labels(rows: Rows, there: list[str]) -> str | None:
-    known = _first(there, LABELS)
-    if known is not None:
-        return known
-    for name in there:
-        values = [item.get(name) for item in rows.items]
-        if any(values) and all(_is_names(value) for value in values if value is not None):
+        # With one item every value is unique, and only a name tells.
+        unique = whole and len(set(map(str, values))) == len(values)
+        if unique and (len(values) > 1 or name in known or name in named):
             return name
     return None
 
 
-def _guess_ids(rows: Rows, there: list[str]) -> str | None:
-    for name in IDS:
-        found = _first(there, (name,))
-        if found is None:
-            continue
-        values = [item.get(found) for item in rows.items]
-        whole = all(isinstance(value, str | int) and str(value).strip() for value in values)
-        if whole and len(set(map(str, values))) == len(values):
-            return found
-    return None
-
-
-def label_reader(
-    rows: Rows, key: str | None, separator: str | None
-) -> tuple[Callable[[int], list[str] | None], str]:
-    """Return a function from the number of an item to its labels, and how labels are written."""
-    if key is None:
-        return (lambda number: None), ""
-    values = [item.get(key) for item in rows.items]
-    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    bracketed = bool(texts) and all(text[0] == "[" and text[-1] == "]" for text in texts)
-    how = "labels are lists"
-    if texts and bracketed:
-        how = "labels are lists written as text"
-    elif texts:
-        if separator is None:
-            counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
-            separator = max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ""
-            how = f"labels are separated by {separator!r} (guessed)"
-        else:
-            how = f"labels are separated by {separator!r}"
-        how = how if separator else "each item has one label"
-
-    def read(number: int) -> list[str] | None:
-        value: Any = values[number]
-        if isinstance(value, str):
-            value = _bracketed(rows, number, value) if bracketed else _split(value, separator)
-        elif isinstance(value, int | float) and not _missing(value):
-            # A column with gaps has its whole numbers as floats.
-            value = [int(value) if value == int(value) else str(value)]
-        if _missing(value):
-            return None
-        if not _is_names(value):
-            raise InvalidFile(
-                f"{rows.where(number)}: {key!r} must be a list of labels or a string, but is "
-                f"{value!r:.60}."
-            )
-        names = (str(name).strip() for name in value)
-        return [name for name in dict.fromkeys(names) if name]
-
-    return read, how
-
-
-def _split(text: str, separator: str | None) -> list[str]:
-    return text.split(separator) if separator else [text]
-
-
-def _bracketed(rows: Rows, number: int, text: str) -> Any:
-    """Parse a list that was written as JSON, or as Python prints one."""
-    if not text.strip():
-        return None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-    raise InvalidFile(f"{rows.where(number)}: {text!r:.60} is not a list of labels.")
-
-
 def plain(value: Any) -> Any:
     """Return a value as an index stores it."""
-    if _missing(value):
+    if is_missing(value):
         return None
-    return value if isinstance(value, str | bool | int | float) else str(value)
+    if isinstance(value, list | tuple):
+        return "; ".join(clean(str(one)) for one in value)
+    if isinstance(value, bool | int | float):
+        return value
+    return clean(value if isinstance(value, str) else str(value))
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether a value can be metadata; dates and the like can, as text."""
-    return not isinstance(value, dict | list | tuple | bytes)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
+def _is_metadata(rows: CorpusRows, name: str) -> bool:
+    """Tell whether all values can be stored; dates can, as text, and lists of names."""
+    return all(
+        is_names(value) or not isinstance(value, dict | list | tuple | bytes)
+        for value in (item.get(name) for item in rows.items)
+    )
 
 
 def _first(there: Iterable[str], names: Iterable[str]) -> str | None:
@@ -208,7 +247,8 @@ def _first(there: Iterable[str], names: Iterable[str]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
-def _listed(names: Iterable[str], last: str = ", ") -> str:
+def listed(names: Sequence[str], last: str = ", ") -> str:
+    """Return names in quotation marks, at most twenty of them."""
     quoted = [repr(name) for name in names]
     if len(quoted) > 20:
         quoted = [*quoted[:20], "..."]

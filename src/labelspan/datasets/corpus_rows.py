@@ -1,27 +1,28 @@
-"""From files, folders and streams to rows: one dictionary an item, and where it stood."""
+"""From the content of files to rows: one dictionary per item, and its place."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import read_bytes
 from ..errors import InvalidFile, InvalidInput, MissingData
-from .corpus_names import HEADINGS, LABELS, TEXTS
+from .corpus_files import Opened, decode, open_corpus
+from .corpus_folder import folder_items
+from .corpus_labels import ANGLED
+from .corpus_names import HEADINGS, IDS, LABELS, TEXTS
 from .readers.jsonl import parse_objects
-from .readers.lines import decoded_lines, malformed
+from .readers.lines import malformed
 from .readers.parquet import open_table
-from .readers.tables import table_rows
 
-__all__ = ["FORMATS", "Rows", "read_rows"]
+__all__ = ["FORMATS", "CorpusRows", "read_rows"]
 
-FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "lines", "folder")
+FORMATS = ("jsonl", "json", "csv", "tsv", "uris", "parquet", "lines", "folder")
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -34,21 +35,29 @@ _SUFFIXES = {
     ".pq": "parquet",
     ".txt": "lines",
 }
-# Files of a folder that are texts; what has no suffix is one, too.
-_TEXTS = {"", ".txt", ".text", ".md", ".rst"}
-_PACKED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
+_KNOWN = frozenset((*TEXTS, *HEADINGS, *LABELS, *IDS))
+_LONGEST_CELL = 1 << 30
+# Objects inside objects are read to this depth.
+_DEPTH = 4
+
+Numbered = list[tuple[int, dict[str, Any]]]
+Cells = list[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class CorpusRows:
     """Items as dictionaries, with the place of each in what was read."""
 
     name: str
     kind: str
     items: Sequence[dict[str, Any]]
     places: Sequence[str]
-    note: str
+    guessed: bool = False
+    encoding: str | None = None
+    # For a folder: whether labels are in "files" or in the names of "folders".
+    labels_in: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     def place(self, number: int) -> str:
         """Return the place of an item: a line, a row or a file."""
@@ -59,133 +68,302 @@ class Rows:
         return f"{self.name}, {self.places[number]}"
 
     def fields(self) -> list[str]:
-        """All keys, in the order in which they first come."""
-        return list(dict.fromkeys(key for item in self.items for key in item))
+        """Return all keys, in the order in which they first come."""
+        found = list(dict.fromkeys(key for item in self.items for key in item))
+        # A list of objects is empty in some items, and fields with dotted names in others.
+        outer = {key.rpartition(".")[0] for key in found}
+        return [
+            key
+            for key in found
+            if key not in outer or any(item.get(key) not in (None, [], {}) for item in self.items)
+        ]
 
 
-def read_rows(source: str | os.PathLike[str] | BinaryIO, format: str | None) -> Rows:
+def read_rows(
+    source: str | os.PathLike[str] | BinaryIO,
+    format: str | None,
+    *,
+    encoding: str | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> CorpusRows:
     """Read all items; ``format`` None goes by the name, else by the content."""
-    if not isinstance(source, str | os.PathLike):
-        name = getattr(source, "name", None)
-        name = "standard input" if name in (None, "<stdin>") or isinstance(name, int) else str(name)
-        return _parse(name, source.read(), format, named=False)
-    path = Path(source)
-    if path.is_dir():
+    if format == "folder" and isinstance(source, str | os.PathLike) and not Path(source).exists():
+        raise MissingData(f"There is no folder {os.fspath(source)!r}; correct the path.")
+    opened = open_corpus(source)
+    if opened.members is not None:
         if format not in (None, "folder"):
-            raise InvalidInput(f"{path} is a folder, and cannot be read as {format}.")
-        return _folder(path)
+            raise InvalidInput(f"{opened.name} is a folder, and cannot be read as {format}.")
+        items, places, how, notes = folder_items(opened.name, opened.members, encoding)
+        return CorpusRows(opened.name, "folder", items, places, labels_in=how, notes=notes)
     if format == "folder":
-        raise (InvalidInput if path.exists() else MissingData)(f"There is no folder {str(path)!r}.")
-    content = read_bytes(path)
-    inner = path.with_suffix("") if path.suffix == ".gz" else path
-    known = _SUFFIXES.get(inner.suffix.lower())
-    return _parse(str(path), content, format or known, named=format is None and known is not None)
+        raise InvalidInput(f"{opened.name} is a file, not a folder; leave --format out.")
+    return _parse(opened, format, encoding, header, delimiter)
 
 
-def _parse(name: str, content: bytes, format: str | None, *, named: bool) -> Rows:
-    packed = content[:2] == _PACKED
-    kind = _sniffed(content, name, packed=packed) if format is None else format
-    guess = "" if named or format is not None else " (guessed)"
-    note = f"{name} read as {kind}{guess}"
-    if kind == "parquet":
-        table = open_table(name, content)
-        items = table.to_pylist()
-        return Rows(name, kind, items, [f"row {n}" for n in range(1, len(items) + 1)], note)
-    lines = decoded_lines(content, name, packed=packed)
-    found: list[tuple[int, dict[str, Any]]]
+def _parse(
+    opened: Opened,
+    format: str | None,
+    encoding: str | None,
+    header: bool | None,
+    delimiter: str | None,
+) -> CorpusRows:
+    name = opened.name
+    if format == "parquet" or (format is None and opened.content.startswith(_PARQUET)):
+        items = [_flat(item) for item in open_table(name, opened.content).to_pylist()]
+        places = [f"row {number}" for number in range(1, len(items) + 1)]
+        return CorpusRows(name, "parquet", items, places)
+    text, used = decode(opened.content, name, encoding)
+    known = _SUFFIXES.get(opened.suffix)
+    if known == "parquet":
+        raise InvalidFile(f"{name} is damaged or not a parquet file; get it again.")
+    kind = format or known or _sniffed(text, delimiter)
+    # Two columns, the second of URIs in angle brackets, need no name for what they are.
+    if format is None and kind in ("tsv", "lines") and _is_uris(text):
+        kind = "uris"
+    notes: list[str] = []
+    word = "line"
+    found: Numbered
     if kind == "json":
-        found, word = _array(name, lines), "item"
+        found, word = _array(name, text), "item"
+    elif kind == "jsonl":
+        found = [(number, _flat(item)) for number, item in parse_objects(_numbered(text), name)]
+    elif kind == "lines":
+        found = [(n, {"text": line.rstrip("\n")}) for n, line in _numbered(text) if line.strip()]
+    elif kind == "uris":
+        found = _uris(name, text)
     else:
-        word = "line"
-        if kind == "jsonl":
-            found = list(parse_objects(lines, name))
-        elif kind == "lines":
-            found = [(n, {"text": line.rstrip("\n")}) for n, line in lines if line.strip()]
-        else:
-            found = list(_table(name, lines, "\t" if kind == "tsv" else None))
-    items, places = [item for _, item in found], [f"{word} {n}" for n, _ in found]
-    return Rows(name, kind, items, places, note)
+        mark = delimiter or ("\t" if kind == "tsv" else _delimiter(text.partition("\n")[0]))
+        found, notes = _table(name, text, mark, header)
+    items = [item for _, item in found]
+    places = [f"{word} {number}" for number, _ in found]
+    guessed = format is None and known is None
+    return CorpusRows(name, kind, items, places, guessed, used, notes=notes)
 
 
-def _sniffed(content: bytes, name: str, *, packed: bool) -> str:
-    """Guess the format from the first bytes and the first line."""
-    if content[:4] == _PARQUET:
-        return "parquet"
-    start = content[:65536]
-    if packed:
-        try:
-            start = zlib.decompressobj(wbits=31).decompress(start, 65536)
-        except zlib.error as error:
-            raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
-    first = start.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").partition("\n")[0]
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    return enumerate(io.StringIO(text, newline=None), 1)
+
+
+def _sniffed(text: str, delimiter: str | None) -> str:
+    """Guess the format from the first line."""
+    first = text[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0]
     if first.startswith(("{", "[")):
         return "jsonl" if first[0] == "{" else "json"
-    mark = _delimiter(first)
+    mark = delimiter or _delimiter(first)
     words = {part.strip().strip('"').lower() for part in first.split(mark)}
-    if len(words) > 1 and words & {*TEXTS, *HEADINGS, *LABELS}:
+    if delimiter or (len(words) > 1 and words & _KNOWN):
         return "tsv" if mark == "\t" else "csv"
     return "lines"
 
 
 def _delimiter(header: str) -> str:
     """Guess the delimiter of the columns of a table from its first line."""
-    return max((",", ";", "\t"), key=header.count)
+    return max((",", ";", "\t", "|"), key=header.count)
 
 
-def _array(name: str, lines: Iterator[tuple[int, str]]) -> list[tuple[int, dict[str, Any]]]:
+# --- JSON ---
+
+
+def _array(name: str, text: str) -> Numbered:
     """Return the objects of a JSON array; JSON lines are accepted, too."""
-    numbered = list(lines)
-    text = "".join(line for _, line in numbered)
-    if not text.lstrip().startswith("["):
-        return list(parse_objects(numbered, name))
+    start = text.lstrip()[:1]
     try:
         items = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if start == "{":
+            return [(n, _flat(item)) for n, item in parse_objects(_numbered(text), name)]
         raise InvalidFile(f"{name} is not JSON ({error}).") from error
+    if isinstance(items, dict):
+        lists = [value for value in items.values() if _is_objects(value)]
+        # An object around the list, as {"items": [...]}, or a single item.
+        items = lists[0] if len(lists) == 1 and len(lists[0]) > 1 else [items]
+    if not isinstance(items, list):
+        raise InvalidFile(f"{name}: a list of objects is needed, but is {items!r:.60}.")
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
-    return list(enumerate(items, start=1))
+    return [(number, _flat(item)) for number, item in enumerate(items, start=1)]
 
 
-def _table(
-    name: str, lines: Iterator[tuple[int, str]], delimiter: str | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    header = next(lines, (1, ""))
-    delimiter = _delimiter(header[1]) if delimiter is None else delimiter
-    rows = table_rows(chain([header], lines), name, delimiter)
-    number, columns = next(rows, (1, []))
-    columns = [column.strip() for column in columns]
-    if len(set(columns)) < len(columns):
-        raise malformed(name, number, "two columns have the same name; rename one")
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Replace objects, and lists of objects, by fields with dotted names."""
+    flat: dict[str, Any] = {}
+    for key, value in item.items():
+        if isinstance(value, dict) and value and depth:
+            flat.update({f"{key}.{sub}": one for sub, one in _flat(value, depth - 1).items()})
+        elif _is_objects(value) and depth:
+            parts = [_flat(one, depth - 1) for one in value]
+            for sub in dict.fromkeys(sub for part in parts for sub in part):
+                flat[f"{key}.{sub}"] = [part[sub] for part in parts if part.get(sub) is not None]
+        else:
+            flat[key] = value
+    return flat
+
+
+# --- tables ---
+
+
+def _is_uris(text: str) -> bool:
+    """Tell whether nine lines in ten are a text, a tab and URIs in angle brackets."""
+    lines = [line for line in text[:262144].split("\n")[:200] if line.strip()]
+    fitting = sum(_split_uris(line) is not None for line in lines)
+    return bool(lines) and fitting >= 0.9 * len(lines)
+
+
+def _split_uris(line: str) -> tuple[str, str] | None:
+    text, tab, labels = line.rstrip("\r\n").rpartition("\t")
+    if not tab or (labels.strip() and not ANGLED.fullmatch(labels)):
+        return None
+    return text, labels
+
+
+def _uris(name: str, text: str) -> Numbered:
+    found: Numbered = []
+    for number, line in _numbered(text):
+        if not line.strip():
+            continue
+        parts = _split_uris(line)
+        if parts is None:
+            raise malformed(
+                name, number, "a text, a tab and URIs in angle brackets are needed (--format tsv)"
+            )
+        found.append((number, {"text": parts[0], "labels": parts[1].strip()}))
+    return found
+
+
+def _table(name: str, text: str, delimiter: str, header: bool | None) -> tuple[Numbered, list[str]]:
+    rows, notes = _cells(name, text, delimiter)
+    if not rows:
+        return [], notes
+    number, first = rows[0]
+    columns = [column.strip() for column in first]
+    if header is None:
+        header = _is_header(columns, [row for _, row in rows[1:2001]])
+        if not header:
+            notes.append("the first line is an item, not a header (guessed)")
+    if header:
+        names = [column for column in columns if column]
+        if len(set(names)) < len(names):
+            raise malformed(
+                name, number, "two columns have the same name; rename one, or give --no-header"
+            )
+        columns = [column or f"column {place}" for place, column in enumerate(columns, 1)]
+        rows = rows[1:]
+    else:
+        columns = [f"column {place}" for place in range(1, len(columns) + 1)]
+    stray = [number for number, row in rows if header and row == first]
+    if stray:
+        rows = [(number, row) for number, row in rows if row != first]
+        notes.append(f"{_lines(stray)} repeat(s) the header; left out")
+    return _items(name, rows, columns, delimiter, notes), notes
+
+
+def _items(
+    name: str, rows: Cells, columns: list[str], delimiter: str, notes: list[str]
+) -> Numbered:
+    found: Numbered = []
+    short, long = [], []
     for number, row in rows:
-        if len(row) != len(columns):
-            raise malformed(name, number, f"{len(row)} cells for {len(columns)} columns")
-        yield number, dict(zip(columns, row, strict=True))
+        cells = row
+        if len(cells) > len(columns) and not any(cells[len(columns) :]):
+            cells = cells[: len(columns)]
+        if len(cells) > len(columns):
+            long.append((number, len(cells)))
+            continue
+        if len(cells) < len(columns):
+            short.append(number)
+            cells = [*cells, *[""] * (len(columns) - len(cells))]
+        found.append((number, dict(zip(columns, cells, strict=True))))
+    if len(long) > len(rows) / 100:
+        number, count = long[0]
+        raise malformed(
+            name,
+            number,
+            f"{count} cells for {len(columns)} columns; put cells that contain {delimiter!r} in "
+            "quotation marks, or name the character between columns (--delimiter)",
+        )
+    if long:
+        lines = _lines([number for number, _ in long])
+        notes.append(f"{lines} with more cells than columns; left out")
+    if short:
+        notes.append(f"{_lines(short)} with fewer cells than columns; the others are empty")
+    return found
 
 
-def _folder(path: Path) -> Rows:
-    """All text files below a folder; the folders on the way to a file are its labels."""
-    items, places, others = [], [], 0
-    for file in sorted(path.rglob("*")):
-        relative = file.relative_to(path)
-        if file.is_dir() or any(part.startswith(".") for part in relative.parts):
-            continue
-        # A number after a dot, as in "mail.12", is not a suffix.
-        suffix = file.suffix.lower()
-        # Pipes would be waited for, and links may lead nowhere.
-        if not file.is_file() or (suffix not in _TEXTS and not suffix[1:].isdigit()):
-            others += 1
-            continue
+def _lines(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:3])) + (", ..." if len(numbers) > 3 else "")
+    return f"{len(numbers):,} line(s) ({shown})"
+
+
+def _cells(name: str, text: str, delimiter: str) -> tuple[Cells, list[str]]:
+    """Split lines into cells, with quotation marks if they are used to quote."""
+
+    def parse(**options: Any) -> Cells | None:
+        reader = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter, **options)
         try:
-            text = read_bytes(file).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InvalidFile(
-                f"{file} is not UTF-8 ({error.reason}); convert it, or take it away."
-            ) from error
-        items.append({"path": relative.as_posix(), "text": text, "labels": [*relative.parts[:-1]]})
-        places.append(f"file {relative.as_posix()!r}")
-    note = f"{path} read as a folder of {len(items):,} text file(s)"
-    if others:
-        note += f"; {others:,} file(s) with other suffixes left out"
-    return Rows(str(path), "folder", items, places, note)
+            return [(reader.line_num, row) for row in reader if any(row)]
+        except csv.Error:
+            return None
+
+    # Texts may be longer than the 131,072 characters that Python's reader allows by default.
+    limit = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        quoted = parse(strict=True)
+        if quoted is not None and (delimiter != "\t" or '"' not in text):
+            return quoted, []
+        plain = parse(quoting=csv.QUOTE_NONE)
+        lenient = parse() if quoted is None else quoted
+    except ValueError as error:
+        raise InvalidFile(f"{name} cannot be split into columns ({error}).") from error
+    finally:
+        csv.field_size_limit(limit)
+    if plain is None and lenient is None:
+        raise InvalidFile(f"{name} is not a table; give its format (--format).")
+    doubtful = delimiter == "\t" and quoted is None
+    if lenient is None or (plain is not None and _is_better(plain, lenient, doubtful)):
+        return plain or [], ["quotation marks are part of the text (guessed)"]
+    return lenient, [] if quoted is not None else ["some quotation marks do not match"]
+
+
+def _is_better(plain: Cells, quoted: Cells, doubtful: bool) -> bool:
+    """Tell whether cells without quoting fit their columns better than those with it."""
+    ragged, other = (_ragged(rows) for rows in (plain, quoted))
+    spans = any("\n" in cell for _, row in quoted for cell in row)
+    return ragged < other or (not ragged and (spans or doubtful))
+
+
+def _ragged(rows: Cells) -> int:
+    return sum(len(row) != len(rows[0][1]) for _, row in rows)
+
+
+def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
+    """Tell whether the first line names columns."""
+    if {column.lower() for column in columns} & _KNOWN:
+        return True
+    checks: tuple[Callable[[str], bool], ...] = (
+        lambda cell: len(cell) > 60,
+        lambda cell: cell[:1] in "<[{(",
+        lambda cell: "://" in cell,
+        _is_number,
+    )
+    if any(check(cell) for cell in columns if cell for check in checks):
+        return False
+    # A name of a column is not one of its values.
+    others = [row for row in rows if [cell.strip() for cell in row] != columns]
+    return not any(
+        column and any(len(row) > place and row[place].strip() == column for row in others)
+        for place, column in enumerate(columns)
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -4,9 +4,9 @@ A line that cannot be read is named by its number, in one sentence.
 """
 
 from .arff import read_arff
+from .csv_table import read_csv
 from .jsonl import read_jsonl
 from .libsvm import read_libsvm
 from .parquet import read_parquet
-from .tables import read_csv
 
 __all__ = ["read_arff", "read_csv", "read_jsonl", "read_libsvm", "read_parquet"]

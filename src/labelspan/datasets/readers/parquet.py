@@ -12,7 +12,7 @@ import numpy as np
 from ..._files import read_bytes
 from ...errors import InvalidFile, InvalidInput
 from ..dataset import DataSet
-from .tables import Roles, assemble
+from .csv_table import Roles, assemble
 
 __all__ = ["open_table", "read_parquet"]
 

@@ -1,0 +1,199 @@
+"""Opening what holds a corpus: files, packed files, archives and folders, and their encoding."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from .._files import read_bytes
+from ..errors import InvalidFile, InvalidInput, InvalidParameter
+
+__all__ = ["Member", "Opened", "check_encoding", "decode", "open_corpus"]
+
+_PACKED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+}
+_PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
+# Files that hold no texts which could be read here, by their first bytes.
+_STRANGE = {
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save it as csv"),
+    b"%PDF": ("a PDF document", "convert it to text"),
+    b"\x89PNG": ("a picture", "give a file of texts"),
+    b"SQLite f": ("a database", "export a table as csv"),
+}
+# Byte order marks; the longer ones first, because one begins like another.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Control characters that texts do not have.
+_CONTROLS = bytes(number for number in range(32) if number not in b"\t\n\v\f\r\x1b")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a folder or of an archive."""
+
+    path: PurePosixPath
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The content of a file, or the files of a folder or an archive."""
+
+    name: str
+    suffix: str
+    content: bytes = b""
+    members: tuple[Member, ...] | None = None
+
+
+def open_corpus(source: str | os.PathLike[str] | BinaryIO) -> Opened:
+    """Open a file, a folder or a stream; unpack what is packed."""
+    if not isinstance(source, str | os.PathLike):
+        name = getattr(source, "name", None)
+        name = "standard input" if name in (None, "<stdin>") or isinstance(name, int) else str(name)
+        return _unpacked(name, "", source.read())
+    path = Path(source)
+    if path.is_dir():
+        return Opened(str(path), "", members=tuple(_folder(path)))
+    inner = path.with_suffix("") if path.suffix.lower() in _PACKED_SUFFIXES else path
+    return _unpacked(str(path), inner.suffix.lower(), read_bytes(path))
+
+
+def _unpacked(name: str, suffix: str, content: bytes) -> Opened:
+    for mark, unpack in _PACKED.items():
+        if content.startswith(mark):
+            try:
+                content = unpack(content)
+            except _DAMAGED as error:
+                raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
+            break
+    if content[257:262] == b"ustar":
+        return _archive(name, content)
+    for mark, (what, remedy) in _STRANGE.items():
+        if content.startswith(mark):
+            raise InvalidFile(f"{name} is {what}; {remedy}.")
+    return Opened(name, suffix, content)
+
+
+def _archive(name: str, content: bytes) -> Opened:
+    members = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    members.append(_member(PurePosixPath(member.name), file.read()))
+    except (tarfile.TarError, *_DAMAGED) as error:
+        raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
+    visible = [member for member in members if not _hidden(member.path)]
+    if len(visible) == 1:
+        only = visible[0]
+        return Opened(f"{name}, {only.path}", only.path.suffix.lower(), only.read())
+    # One folder around everything says nothing.
+    while visible and all(
+        len(member.path.parts) > 1 and member.path.parts[0] == visible[0].path.parts[0]
+        for member in visible
+    ):
+        visible = [Member(PurePosixPath(*m.path.parts[1:]), m.read) for m in visible]
+    return Opened(name, "", members=tuple(sorted(visible, key=lambda member: member.path)))
+
+
+def _member(path: PurePosixPath, content: bytes) -> Member:
+    return Member(PurePosixPath(*(part for part in path.parts if part != "/")), lambda: content)
+
+
+def _folder(path: Path) -> list[Member]:
+    found = []
+    for file in sorted(path.rglob("*")):
+        relative = PurePosixPath(file.relative_to(path).as_posix())
+        # Pipes would be waited for, and links may lead nowhere.
+        if file.is_file() and not _hidden(relative):
+            found.append(Member(relative, lambda file=file: read_bytes(file)))  # type: ignore[misc]
+    return found
+
+
+def _hidden(path: PurePosixPath) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def check_encoding(encoding: str | None) -> None:
+    """Raise :class:`InvalidParameter` if Python does not know an encoding of text."""
+    if encoding is None:
+        return
+    try:
+        known = codecs.lookup(encoding)._is_text_encoding
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise InvalidParameter(
+            f"encoding must be one that Python knows, for example utf-8, utf-16, latin-1 or "
+            f"cp1252, but {encoding!r} was given."
+        )
+
+
+def decode(content: bytes, name: str, encoding: str | None) -> tuple[str, str]:
+    """Return the text and its encoding; without one given, UTF-8 or what a byte order mark says."""
+    marked = next((named for mark, named in _MARKS if content.startswith(mark)), None)
+    chosen = encoding or marked or "utf-8"
+    if encoding is not None and marked == "utf-8-sig":
+        chosen = marked if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    if encoding is None and marked is None:
+        _check_plain(content, name)
+    try:
+        return content.decode(chosen), "utf-8" if chosen == "utf-8-sig" else chosen
+    except (UnicodeDecodeError, ValueError) as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = content.count(b"\n", 0, start) + 1
+        reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+        what = "UTF-8" if chosen.startswith("utf-8") else chosen
+        raise InvalidFile(
+            f"{name}, line {line}: this is not {what} ({reason}); {_remedy(content, encoding)}."
+        ) from error
+
+
+def _check_plain(content: bytes, name: str) -> None:
+    """Raise an error for UTF-16 without a mark, and for what is not text."""
+    start = content[:65536]
+    zeros = start.count(0)
+    if zeros > len(start) / 5:
+        little = start[1::2].count(0) > start[::2].count(0)
+        named = "utf-16-le" if little else "utf-16-be"
+        raise InvalidFile(
+            f"{name} looks like UTF-16 without a byte order mark; give encoding={named!r} "
+            f"(--encoding {named})."
+        )
+    if len(start) - len(start.translate(None, _CONTROLS)) > len(start) / 20:
+        raise InvalidInput(
+            f"{name} is not a text file; give jsonl, json, csv, tsv, parquet, plain text or a "
+            "folder."
+        )
+
+
+def _remedy(content: bytes, encoding: str | None) -> str:
+    """Return the encoding to try."""
+    if encoding is not None:
+        return "give another encoding (--encoding), or leave it out"
+    try:
+        content.decode("cp1252")
+        named = "cp1252"
+    except UnicodeDecodeError:
+        named = "latin-1"
+    return f"if it is Latin-1 or Windows text, give encoding={named!r} (--encoding {named})"

@@ -1,0 +1,142 @@
+"""Folders and archives of texts: one file per item, and labels in files or in folder names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..errors import InvalidInput
+from .corpus_files import Member, decode
+from .corpus_labels import name_of, unique_names
+from .corpus_names import LABELS, PARTS
+
+__all__ = ["folder_items"]
+
+# Suffixes of texts; files without a suffix are texts, too.
+_TEXTS = {"", ".txt", ".text", ".md", ".rst"}
+# Files of labels, one per line, next to the text with the same name.
+_LABEL_FILES = {".tsv", ".key", ".ann", ".lab", ".labels", ".tags"}
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx"}
+
+_LABEL_FOLDERS = frozenset((*LABELS, "keys", "annotations"))
+
+
+def folder_items(
+    name: str, members: Sequence[Member], encoding: str | None
+) -> tuple[list[dict[str, Any]], list[str], str, list[str]]:
+    """Return items, their places, where labels came from, and notes."""
+    texts = [member for member in members if _is_text(member.path)]
+    if not texts:
+        _refuse(name, members)
+    label_files = _paired(texts, members)
+    if label_files:
+        used = set(label_files.values())
+        texts = [member for member in texts if member.path not in used]
+        how = "files"
+    else:
+        _check_parallel(name, texts)
+        how = "folders"
+    others = len(members) - len(texts) - len(set(label_files.values()))
+    read = {member.path: member.read for member in members}
+    lists: dict[PurePosixPath, list[str]] = {}
+    if label_files:
+        pairs = {
+            path: _label_lines(decode(read[file](), f"{name}/{file}", encoding)[0])
+            for path, file in label_files.items()
+        }
+        named = unique_names(pair for found in pairs.values() for pair in found)
+        lists = {path: [named[uri] for uri, _ in found] for path, found in pairs.items()}
+    stems = {member.path.stem for member in texts}
+    short = bool(label_files) and len(stems) == len(texts)
+    items, places = [], []
+    for member in texts:
+        path = member.path
+        item: dict[str, Any] = {
+            "path": path.stem if short else path.as_posix(),
+            "text": decode(member.read(), f"{name}/{path}", encoding)[0],
+        }
+        folders = list(path.parts[:-1])
+        parts = [folder for folder in folders if folder.lower() in PARTS or label_files]
+        if parts:
+            item["folder"] = "/".join(parts)
+        if label_files:
+            item["labels"] = lists.get(path)
+        else:
+            item["labels"] = [folder for folder in folders if folder not in parts] or None
+        items.append(item)
+        places.append(f"file {path.as_posix()!r}")
+    notes = []
+    if label_files:
+        missing = len(texts) - len(label_files)
+        if missing:
+            notes.append(f"{missing:,} text(s) have no file of labels")
+    if others:
+        notes.append(f"{others:,} file(s) with other suffixes left out")
+    return items, places, how, notes
+
+
+def _is_text(path: PurePosixPath) -> bool:
+    # A number after a dot, as in "mail.12", is not a suffix.
+    suffix = path.suffix.lower()
+    return suffix in _TEXTS or suffix[1:].isdigit()
+
+
+def _paired(texts: Sequence[Member], members: Sequence[Member]) -> dict[Any, PurePosixPath]:
+    """Return the file of labels of each text that has one, next to it or in a folder of labels."""
+    beside = {
+        member.path.with_suffix(""): member.path
+        for member in members
+        if member.path.suffix.lower() in _LABEL_FILES
+    }
+    found = {
+        member.path: beside[member.path.with_suffix("")]
+        for member in texts
+        if member.path.with_suffix("") in beside
+    }
+    if found:
+        return found
+    aside = {
+        (member.path.parts[:-2], member.path.stem): member.path
+        for member in members
+        if len(member.path.parts) > 1 and member.path.parts[-2].lower() in _LABEL_FOLDERS
+    }
+    for member in texts:
+        path = member.path
+        key = (path.parts[:-2], path.stem)
+        if len(path.parts) > 1 and path.parts[-2].lower() not in _LABEL_FOLDERS and key in aside:
+            found[path] = aside[key]
+    return found
+
+
+def _check_parallel(name: str, texts: Iterable[Member]) -> None:
+    """Raise an error if one folder seems to hold the labels of another."""
+    tops = {member.path.parts[0] for member in texts if len(member.path.parts) > 1}
+    strange = sorted(top for top in tops if top.lower() in _LABEL_FOLDERS)
+    if strange and len(tops) > 1:
+        raise InvalidInput(
+            f"{name}: the folder {strange[0]!r} seems to hold labels, but none of its files has "
+            "the name of a text; give a text and its labels the same name, as text/7.txt and "
+            f"{strange[0]}/7.txt."
+        )
+
+
+def _label_lines(text: str) -> list[tuple[str, str]]:
+    """Return the labels of a file, one per line: a URI, a tab and a name, or only one of them."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        uri, _, name = line.partition("\t")
+        uri = name_of(uri)
+        if uri:
+            found.setdefault(uri, name.strip() or uri)
+    return list(found.items())
+
+
+def _refuse(name: str, members: Sequence[Member]) -> None:
+    tables = [member.path for member in members if member.path.suffix.lower() in _TABLES]
+    if tables:
+        raise InvalidInput(
+            f"{name} holds no items: it has no text files (.txt, .md), but {tables[0]}; give that "
+            "file itself."
+        )
+    raise InvalidInput(f"{name} holds no items: it has no text files (.txt, .md).")

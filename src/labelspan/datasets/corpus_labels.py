@@ -1,0 +1,177 @@
+"""How labels are written: lists, strings with separators, URIs, and names for them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._files import read_bytes
+from ..errors import InvalidFile
+from .corpus_files import decode
+
+__all__ = [
+    "ANGLED",
+    "best_separator",
+    "clean",
+    "is_bracketed",
+    "is_missing",
+    "is_names",
+    "keep_labels",
+    "label_reader",
+    "name_of",
+    "read_vocabulary",
+    "unique_names",
+]
+
+Labels = list[str] | None
+
+# URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
+ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
+_SEPARATORS = (";", "|", ",")
+# As numpy prints an array: quoted words without commas between them.
+_ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
+_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+
+
+def label_reader(
+    values: Sequence[Any], key: str, separator: str | None, where: Callable[[int], str]
+) -> tuple[Callable[[int], Labels], str]:
+    """Return a function from the number of an item to its labels, and how labels are written."""
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    how = "lists"
+    split: Callable[[str], Any] = lambda text: [text]  # noqa: E731
+    if texts and all(map(is_bracketed, texts)):
+        how, split = "lists written as text", _parsed
+    elif texts and separator is None and all(ANGLED.fullmatch(text) for text in texts):
+        how, split = "words in angle brackets", re.compile(r"<([^<>]+)>").findall
+    elif texts:
+        mark = best_separator(texts) if separator is None else separator
+        guessed = " (guessed)" if separator is None else ""
+        if mark:
+            how, split = f"separated by {mark!r}{guessed}", lambda text: text.split(mark)
+        else:
+            how = "one label per item"
+
+    def read(number: int) -> Labels:
+        value: Any = values[number]
+        if isinstance(value, str):
+            value = split(value) if value.strip() else None
+        elif isinstance(value, int | float) and not is_missing(value):
+            # A column with gaps has its integers as floats.
+            value = [int(value) if value == int(value) else str(value)]
+        if is_missing(value):
+            return None
+        if not is_names(value):
+            raise InvalidFile(
+                f"{where(number)}: {key!r} must be a list of labels or a string, but is "
+                f"{value!r:.60}; choose another field for labels (--labels)."
+            )
+        names = (name_of(str(name)) for name in value)
+        return [name for name in dict.fromkeys(names) if name]
+
+    return read, how
+
+
+def best_separator(texts: Sequence[str]) -> str:
+    """Return the separator that most strings contain; "" if none of them contains one."""
+    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ""
+
+
+def is_bracketed(text: str) -> bool:
+    """Tell whether a string looks like a list, a tuple or a set."""
+    return len(text) > 1 and (text[0], text[-1]) in (("[", "]"), ("(", ")"), ("{", "}"))
+
+
+def _parsed(text: str) -> Any:
+    """Parse a list that was written as JSON, by Python or by numpy, or without quotes."""
+    text = text.strip()
+    if _ARRAY.fullmatch(text):
+        return [one or other for one, other in _QUOTED.findall(text)]
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            found = parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, set | frozenset):
+            return sorted(map(str, found))
+        return [found] if isinstance(found, str | int) else found
+    return [word.strip().strip("'\"") for word in text[1:-1].split(",")]
+
+
+def name_of(text: str) -> str:
+    """Return a label without spaces, angle brackets and characters that cannot be stored."""
+    text = text.strip()
+    if text[:1] == "<" and text[-1:] == ">":
+        text = text[1:-1].strip()
+    return clean(text)
+
+
+def clean(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can hold but no file can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is null, or a number that is not finite."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def is_names(value: Any) -> bool:
+    """Tell whether a value is a list of names."""
+    return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
+
+
+def read_vocabulary(path: str | os.PathLike[str], encoding: str | None) -> dict[str, str]:
+    """Read names of labels: one label per line, a URI or code, a tab, and its name."""
+    text, _ = decode(read_bytes(Path(path)), str(path), encoding)
+    pairs = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        uri, tab, name = line.partition("\t")
+        if not tab:
+            raise InvalidFile(
+                f"{path}, line {number}: a vocabulary needs a URI or code, a tab and a name, but "
+                f"this is {line!r:.60}."
+            )
+        pairs.append((name_of(uri), name.split("\t")[0].strip()))
+    return unique_names(pairs)
+
+
+def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a name for each URI; a name of several URIs gets the URI appended."""
+    names: dict[str, str] = {}
+    for uri, name in pairs:
+        names.setdefault(uri, clean(name) or uri)
+    counts = Counter(names.values())
+    return {
+        uri: name if counts[name] == 1 or name == uri else f"{name} <{uri}>"
+        for uri, name in names.items()
+    }
+
+
+def keep_labels(
+    lists: Sequence[Labels], min_count: int, limit: int | None
+) -> tuple[list[Labels], int]:
+    """Drop labels of fewer than ``min_count`` items and, beyond ``limit``, the rarest."""
+    counts = Counter(label for found in lists for label in found or ())
+    ranked = sorted(counts, key=lambda label: (-counts[label], label))
+    kept = {label for label in ranked if counts[label] >= min_count}
+    if limit is not None:
+        kept &= set(ranked[:limit])
+    shorter: list[Labels] = [
+        None if found is None else [label for label in found if label in kept] for found in lists
+    ]
+    return shorter, len(counts) - len(kept)
