@@ -1,4 +1,4 @@
-"""labelspan: small spaces that labels inform."""
+"""labelspan: Label-informed dimensionality reduction and search for tagged data."""
 
 from __future__ import annotations
 

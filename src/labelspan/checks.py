@@ -1,13 +1,13 @@
-"""Checks for estimators that learn from several labels a row, and for operators.
+"""Checks for estimators that learn from multi-label data, and for operators.
 
-scikit-learn's own battery knows class vectors; this is the part it leaves out. An
-estimator of yours can run it too::
+scikit-learn's own checks use class vectors; these checks cover multi-label data. Run them
+on an estimator of your own with::
 
     @parametrize_with_multilabel_checks([MyEstimator()])
     def test_multilabel(estimator, check):
         check(estimator)
 
-Estimators whose tags say ``target_tags.multi_output = False`` get one label a row.
+Estimators whose tags say ``target_tags.multi_output = False`` get one label per row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["MULTILABEL_CHECKS", "check_operator", "parametrize_with_multilabel_c
 
 
 def _data(estimator: Any, seed: int = 0, rows: int = 60) -> tuple[Array, Array]:
-    """Features, and labels that depend on them."""
+    """Make features, and labels that depend on them."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, 8))
     scores = X[:, :4] + 0.5 * rng.standard_normal((rows, 4))
@@ -44,7 +44,7 @@ def _data(estimator: Any, seed: int = 0, rows: int = 60) -> tuple[Array, Array]:
 
 
 def check_sparse_labels(estimator: Any) -> None:
-    """Sparse labels, matrix or array, give the answer of dense ones."""
+    """Check that sparse labels, matrix or array, give the answer of dense ones."""
     X, Y = _data(estimator)
     expected = clone(estimator).fit(X, Y).transform(X)
     for convert in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
@@ -53,7 +53,7 @@ def check_sparse_labels(estimator: Any) -> None:
 
 
 def check_sparse_features(estimator: Any) -> None:
-    """Sparse features give the answer of dense ones, centred or not."""
+    """Check that sparse features give the answer of dense ones, centred or not."""
     X, Y = _data(estimator)
     X[np.abs(X) < 0.5] = 0.0
     dense = clone(estimator).fit(X, Y)
@@ -64,7 +64,7 @@ def check_sparse_features(estimator: Any) -> None:
 
 
 def check_label_names(estimator: Any) -> None:
-    """A data frame's column names become ``classes_``."""
+    """Check that the column names of a data frame become ``classes_``."""
     import pandas as pd
 
     X, Y = _data(estimator)
@@ -75,7 +75,7 @@ def check_label_names(estimator: Any) -> None:
 
 
 def check_unknown_labels(estimator: Any) -> None:
-    """-1 and NaN mean unknown, and neither yes nor no."""
+    """Check that -1 and NaN mean unknown, and neither yes nor no."""
     X, Y = _data(estimator)
     minus, missing = Y.copy(), Y.copy()
     minus[5:9], missing[5:9] = -1, np.nan
@@ -92,7 +92,7 @@ def check_unknown_labels(estimator: Any) -> None:
 
 
 def check_inputs_unchanged(estimator: Any) -> None:
-    """Neither the features nor the labels are written to."""
+    """Check that features and labels are not modified."""
     X, Y = _data(estimator)
     Y[3] = -1
     before = X.copy(), Y.copy()
@@ -103,7 +103,7 @@ def check_inputs_unchanged(estimator: Any) -> None:
 
 
 def check_label_scores(estimator: Any) -> None:
-    """``label_scores`` has a column a label and tells labelled rows from the others."""
+    """Check that ``label_scores`` has one column per label, higher for rows with the label."""
     X, Y = _data(estimator)
     scores = clone(estimator).fit(X, Y).label_scores(X)
     assert scores.shape == Y.shape
@@ -113,7 +113,7 @@ def check_label_scores(estimator: Any) -> None:
 
 
 def check_pipeline_and_grid_search(estimator: Any) -> None:
-    """Works in a pipeline and a grid search with labels of several columns."""
+    """Check use in a pipeline and in a grid search with labels of several columns."""
     X, Y = _data(estimator)
     pipeline = make_pipeline(StandardScaler(), clone(estimator))
     assert pipeline.fit_transform(X, Y).shape[0] == len(X)
@@ -133,7 +133,7 @@ def check_pipeline_and_grid_search(estimator: Any) -> None:
 
 
 def check_pandas_output(estimator: Any) -> None:
-    """``set_output`` gives data frames with names, and scores still come as arrays."""
+    """Check that ``set_output`` gives data frames with names, and that scores stay arrays."""
     import pandas as pd
 
     X, Y = _data(estimator)
@@ -147,7 +147,7 @@ def check_pandas_output(estimator: Any) -> None:
 
 
 def check_pickle_and_clone(estimator: Any) -> None:
-    """A pickle gives the same numbers, a clone the same parameters."""
+    """Check that a pickle gives the same numbers, and a clone the same parameters."""
     X, Y = _data(estimator)
     fitted = clone(estimator).fit(X, Y)
     again = pickle.loads(pickle.dumps(fitted))
@@ -157,7 +157,7 @@ def check_pickle_and_clone(estimator: Any) -> None:
 
 
 def check_float32(estimator: Any) -> None:
-    """float32 comes back as float32, close to float64."""
+    """Check that float32 stays float32 and is close to float64."""
     X, Y = _data(estimator)
     wide = clone(estimator).fit(X, Y)
     narrow = clone(estimator).fit(X.astype(np.float32), Y.astype(np.float32))
@@ -168,7 +168,7 @@ def check_float32(estimator: Any) -> None:
 
 
 def check_row_and_label_order(estimator: Any) -> None:
-    """Neither the order of the rows nor that of the labels matters."""
+    """Check that the order of rows and of labels does not matter."""
     X, Y = _data(estimator)
     rng = np.random.default_rng(1)
     rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
@@ -194,17 +194,17 @@ MULTILABEL_CHECKS: tuple[Callable[[Any], None], ...] = (
 
 
 def check_operator(operator: Operator, *, seed: int = 0) -> None:
-    """See that an operator is a matrix: its products agree, and all it offers has a dense twin.
+    """Check that the products of an operator agree with each other and with a dense array.
 
-    Makes the twin, so take an operator that fits into memory. Raises AssertionError at the
-    first thing that is wrong.
+    Forms the dense array, so use an operator that fits into memory. Raises AssertionError
+    at the first error found.
 
     Parameters
     ----------
     operator : Operator
         With at least one row and one column.
     seed : int, default=0
-        For the blocks that it is multiplied by.
+        Seed of the random blocks that it is multiplied by.
 
     Examples
     --------
@@ -218,31 +218,33 @@ def check_operator(operator: Operator, *, seed: int = 0) -> None:
     assert gap < close, (
         f"the dot-test fails: <X v, u> and <v, X'u> differ by {gap:.2g} of their size"
     )
-    twin = operator.toarray().astype(np.float64)
+    dense = operator.toarray().astype(np.float64)
     rng = np.random.default_rng(seed)
     index = rng.integers(operator.shape[0], size=3)
-    means, center = twin.mean(axis=0), rng.standard_normal(operator.shape[1])
+    means, center = dense.mean(axis=0), rng.standard_normal(operator.shape[1])
     block = rng.standard_normal((operator.shape[0], 2)).astype(operator.dtype)
     offered = {
-        "rmatmat": (operator.rmatmat(block), twin.T @ block),
-        "cross": (operator.cross(block), twin.T @ block),
-        "T": (operator.T.toarray(), twin.T),
-        "gram": (operator.gram(), twin.T @ twin),
+        "rmatmat": (operator.rmatmat(block), dense.T @ block),
+        "cross": (operator.cross(block), dense.T @ block),
+        "T": (operator.T.toarray(), dense.T),
+        "gram": (operator.gram(), dense.T @ dense),
         "column_means": (operator.column_means(), means),
-        "sum_of_squares": (operator.sum_of_squares(), np.square(twin).sum()),
-        "shifted": (operator.shifted(center).toarray(), twin - center),
-        "centered": (operator.centered()[0].toarray(), twin - means),
-        "rows": (operator.rows(index).toarray(), twin[index]),
+        "sum_of_squares": (operator.sum_of_squares(), np.square(dense).sum()),
+        "shifted": (operator.shifted(center).toarray(), dense - center),
+        "centered": (operator.centered()[0].toarray(), dense - means),
+        "rows": (operator.rows(index).toarray(), dense[index]),
     }
     if operator.dual:
-        offered["cogram"] = (operator.cogram(), twin @ twin.T)
+        offered["cogram"] = (operator.cogram(), dense @ dense.T)
     for name, (found, expected) in offered.items():
         values = np.asarray(found if name == "sum_of_squares" else host(found), dtype=np.float64)
         assert values.shape == np.shape(expected), f"{name} has shape {values.shape}"
         size = max(1.0, float(np.abs(expected).max()))
         gap = float(np.abs(values - expected).max()) / size
-        assert gap < close * max(operator.shape), f"{name} is not that of the dense twin: {gap:.2g}"
-    for product, rows in ((operator.matmat, operator.shape[1]), (operator.rmatmat, len(twin))):
+        assert gap < close * max(operator.shape), (
+            f"{name} differs from the dense equivalent: {gap:.2g}"
+        )
+    for product, rows in ((operator.matmat, operator.shape[1]), (operator.rmatmat, len(dense))):
         _refuses(product, np.ones((rows + 1, 1), dtype=operator.dtype))
         _refuses(product, np.ones(rows, dtype=operator.dtype))
 
@@ -256,7 +258,7 @@ def _refuses(product: Callable[[Array], Array], block: Array) -> None:
 
 
 def parametrize_with_multilabel_checks(estimators: Sequence[Any]) -> Any:
-    """A pytest decorator that runs every check on every estimator.
+    """Return a pytest decorator that runs every check on every estimator.
 
     Parameters
     ----------

@@ -125,15 +125,15 @@ def test_refusals():
     X, Y = features("tall", 0), indicator(60, 0)
     with pytest.raises(InvalidParameter, match="estimator must be MLSI, OPLS"):
         tune(LSI(), X, Y, n_components=[2])
-    with pytest.raises(Mismatch, match="beta is MLSI's, and OPLS has none"):
+    with pytest.raises(Mismatch, match="beta is a parameter of MLSI, and OPLS does not have it"):
         tune(OPLS(), X, Y, beta=[0.5])
     with pytest.raises(InvalidParameter, match="alpha must have at least one value"):
         tune(OPLS(), X, Y, alpha=[])
     with pytest.raises(InvalidParameter, match="MLSI: beta must be a number from 0 to 1, but 3"):
         tune(MLSI(), X, Y, beta=[0.5, 3])
-    with pytest.raises(Mismatch, match=r"shares nothing between candidates.*GridSearchCV"):
+    with pytest.raises(Mismatch, match=r"have no common basis.*GridSearchCV"):
         tune(OPLS(kernel="rbf"), X, Y, alpha=[1.0])
-    with pytest.raises(Mismatch, match="shares nothing between candidates"):
+    with pytest.raises(Mismatch, match="have no common basis"):
         tune(OPLS(penalty="l1", alpha=1.0), X, Y, alpha=[1.0])
     with pytest.raises(Mismatch, match="label_kernel must be 'linear'"):
         tune(MLSI(label_kernel="rbf"), X, Y, alpha=[1.0])

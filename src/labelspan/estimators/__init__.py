@@ -1,4 +1,4 @@
-"""The estimators, in scikit-learn's manner."""
+"""Estimators with the interface of scikit-learn."""
 
 from .cca import CCA
 from .dle import DLE

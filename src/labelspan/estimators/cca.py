@@ -23,38 +23,39 @@ class CCA(LabelledEmbedding):
     labels; the correlations are the square roots of the eigenvalues. Labels count alike,
     whatever their frequency.
 
-    Special cases: on classes it is :class:`LDA`. Labels that repeat or depend on each
-    other are no trouble: their common directions are counted once.
+    Special cases: on classes it is :class:`LDA`. Labels may repeat or depend on each
+    other: their common directions are counted once.
 
-    With more features than rows and ``alpha=0`` every correlation is 1, which says
-    nothing; use a penalty there.
+    With more features than rows and ``alpha=0`` every correlation is 1, which is not
+    informative; use ``alpha`` above 0 there.
 
     Parameters
     ----------
     n_components : int or None, default=None
         None keeps every direction: the rank of the centred labels.
     alpha : float, default=0.0
-        The penalty's strength.
+        Regularization strength.
     penalty : {"l2", "l1"}, default="l2"
-        The 1-norm gives sparse loadings, through ``solver="least-squares"`` alone.
+        "l1" gives sparse loadings and needs ``solver="least-squares"``.
     center : bool, default=True
-        Whether to take off the columns' means; a sparse X stays sparse.
+        Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
         of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
     gamma, degree, coef0 : float
         Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
     kernel_params : dict or None, default=None
-        For a kernel of one's own.
+        Parameters of a kernel that is a function.
     landmarks : int or None, default=None
-        The number of rows that stand for all in the kernel (Nystroem), for more rows than
-        the exact dual takes.
+        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
+        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
-        "two-stage" (exact, the default), "eigen", "gram" or "least-squares".
+        "two-stage" (exact, what "auto" chooses), "eigen", "gram" or "least-squares".
     tol, max_iter : float and int or None, default=None
-        For solvers that iterate; None leaves the choice to the solver.
+        Tolerance and maximum number of iterations, for iterative solvers; None uses the
+        solver's own.
     random_state : int, RandomState or None, default=0
-        For solvers that draw random numbers.
+        Seed of solvers that use random numbers.
 
     Attributes
     ----------
@@ -66,16 +67,23 @@ class CCA(LabelledEmbedding):
     eigenvalues_ : array of shape (m,)
     mean_ : array of shape (d,)
     classes_ : array of shape (k,)
-        The labels' names.
+        Names of the labels.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
     dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
         With a kernel, instead of ``components_`` and ``mean_``.
-    n_components_, n_iter_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_iter_ : array of shape (m,)
+        Number of iterations per component; 1 for a direct solver.
+    n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (d,)
-        Where X is a data frame.
-    solver_, status_ : str
-        What ran, and how it went.
+        Names of the features, where X is a data frame.
+    solver_ : str
+        Name of the solver used.
+    status_ : str
+        Convergence message.
 
     Examples
     --------

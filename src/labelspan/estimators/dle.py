@@ -32,13 +32,12 @@ class DLE(LabelledEmbedding):
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
     ``A = X'(D - W)X`` sums over all rows, so that those without labels count too; the
     scatters between and within classes are those of the labelled rows, with a row counted
-    once for each of its labels. For labels of several a row, W gains the similarity of rows
-    by their labels (Eq. 16-19), for which rows without labels borrow those of the nearest
-    labelled row.
+    once for each of its labels. For multi-label data, the similarity of rows by their
+    labels (Eq. 16-19) is added to W; rows without labels use those of the nearest labelled row.
 
-    Neighbours are found by comparing all pairs of rows up to 20,000 of them, and beyond by
-    random trees, which find most: see :func:`labelspan.graph.neighbor_graph` for a graph
-    made otherwise.
+    Up to 20,000 rows, neighbours are found by comparing all pairs of rows; beyond that by
+    random trees, which find most of them. See :func:`labelspan.graph.neighbor_graph` for other
+    graphs.
 
     Special cases: with a graph that makes A a multiple of the identity, the ``whitened`` space
     is that of :class:`LDA`; with one that makes A a multiple of S_w, such as a graph within
@@ -50,18 +49,18 @@ class DLE(LabelledEmbedding):
     n_components : int or None, default=None
         None keeps every direction: at most one less than there are labels.
     alpha : float, default=0.0
-        Added to the diagonal of S_w.
+        Regularization strength, added to the diagonal of S_w.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" insists on a given one.
+        the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" requires a given graph.
     n_neighbors : int, default=10
         For "nearest_neighbors".
     gamma : float or None, default=None
         The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
         of the median squared distance.
     label_weight : "auto" or float, default="auto"
-        The beta of Eq. 16: how much like labels count beside the graph. "auto" is the
-        paper's choice for an indicator, both sums of weights equal, and 0 for classes.
+        The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
+        the paper's choice for an indicator, both sums of weights equal, and 0 for classes.
     projection : {"printed", "whitened"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
@@ -74,16 +73,19 @@ class DLE(LabelledEmbedding):
     eigenvalues_ : array of shape (m,)
     mean_ : array of shape (d,)
     classes_ : array of shape (k,)
-        The labels' names.
+        Names of the labels.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
     label_weight_ : float
         The beta that was used.
     graph_ : operator of shape (n, n)
         The whole graph, that by labels included.
-    n_components_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (d,)
-        Where X is a data frame.
+        Names of the features, where X is a data frame.
 
     Examples
     --------

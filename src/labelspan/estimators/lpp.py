@@ -35,13 +35,13 @@ class LPP(BaseEmbedding):
         None keeps every direction, at most 100; with ``affinity="labels"`` at most one less
         than there are labels.
     alpha : float, default=0.0
-        The 2-norm penalty.
+        Regularization strength.
     center : bool, default=True
-        Whether to take off the columns' means.
+        Whether to centre the columns.
     affinity : {"nearest_neighbors", "rbf", "labels", "precomputed"}, default="nearest_neighbors"
         The graph where none is given to ``fit``: nearest neighbours with Gaussian weights;
-        the full Gaussian, up to 5,000 rows; or rows with like labels, which needs ``y``.
-        "precomputed" insists on a given one.
+        the full Gaussian, up to 5,000 rows; or edges between rows that share labels, which needs
+        ``y``. "precomputed" requires a given graph.
     n_neighbors : int, default=10
         For "nearest_neighbors".
     gamma : float or None, default=None
@@ -51,12 +51,15 @@ class LPP(BaseEmbedding):
     ----------
     components_ : array of shape (m, d)
     eigenvalues_ : array of shape (m,)
-        Rising: how rough the rows are along each component, from 0 to 2.
+        In ascending order: how much joined rows differ along each component, from 0 to 2.
     mean_ : array of shape (d,)
     graph_ : operator of shape (n, n)
-    n_components_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (d,)
-        Where X is a data frame.
+        Names of the features, where X is a data frame.
 
     Examples
     --------
@@ -106,7 +109,7 @@ class LPP(BaseEmbedding):
         X : array or sparse matrix of shape (n, d)
             One of n and d must be at most 4,096.
         y : array or None, default=None
-            Labels, for ``affinity="labels"`` alone; rows without are joined to none.
+            Labels, only for ``affinity="labels"``; rows without labels have no edges.
         graph : array, sparse matrix, operator or None, default=None
             Weights between the rows, in place of those that ``affinity`` would make.
 

@@ -48,27 +48,27 @@ class LSI(BaseEmbedding):
     n_components : int or None, default=None
         None keeps 100, or the rank where that is less.
     center : bool, default=False
-        Whether to take off the columns' means; a sparse X stays sparse.
+        Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
         of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
     gamma, degree, coef0 : float
         Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
     kernel_params : dict or None, default=None
-        For a kernel of one's own.
+        Parameters of a kernel that is a function.
     landmarks : int or None, default=None
-        The number of rows that stand for all in the kernel (Nystroem), for more rows than
-        the exact dual takes.
+        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
+        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
-        "gram" and "eigen" are exact; "randomized" is block Krylov, to a stated share of
-        the energy, and the choice for data with two long sides.
+        "gram" and "eigen" are exact; "randomized" is a block Krylov method with a stated
+        accuracy, for data where both n and d are large.
     tol : float or None, default=None
-        For "randomized": stop when the energy still to come is below this share; 2e-3 by
-        default.
+        For "randomized": stop when the estimated energy not yet found is below this fraction
+        of the energy found; None is 2e-3.
     max_iter : int or None, default=None
-        For "randomized": the most blocks.
+        For "randomized": maximum number of blocks.
     random_state : int, RandomState or None, default=0
-        For "randomized".
+        Seed of "randomized".
 
     Attributes
     ----------
@@ -79,11 +79,18 @@ class LSI(BaseEmbedding):
     mean_ : array of shape (d,)
     dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
         With a kernel, instead of ``components_`` and ``mean_``.
-    n_components_, n_iter_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_iter_ : int
+        Number of iterations; 1 for a direct solver.
+    n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (d,)
-        Where X is a data frame.
-    solver_, status_ : str
-        What ran, and how it went.
+        Names of the features, where X is a data frame.
+    solver_ : str
+        Name of the solver used.
+    status_ : str
+        Convergence message.
 
     Examples
     --------

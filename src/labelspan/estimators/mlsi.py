@@ -41,18 +41,18 @@ class MLSI(LabelledEmbedding):
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
 
-    Special cases: ``beta=0`` is :class:`LSI`; ``beta=1`` keeps directions of the labels
-    alone, at most k. With more rows than features it is principal covariates regression.
-    Rows without labels count for the features alone: the method is semi-supervised.
+    Special cases: ``beta=0`` is :class:`LSI`; ``beta=1`` keeps only directions of the
+    labels, at most k. With more rows than features it is principal covariates regression.
+    Rows without labels contribute their features only: the method is semi-supervised.
 
     Parameters
     ----------
     n_components : int or None, default=None
         None keeps 100, or the rank where that is less.
     beta : float, default=0.5
-        The labels' share, from 0 to 1.
+        Weight of the labels, from 0 to 1.
     alpha : float, default=1.0
-        The penalty's strength; what it means depends on ``form``.
+        Regularization strength; its units depend on ``form``.
     form : {"ridge", "inverse", "direct"}, default="ridge"
         How the labels enter.
     balance : bool, default=True
@@ -61,33 +61,35 @@ class MLSI(LabelledEmbedding):
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer;
         None gives ``w_j'x``. The paper is printed both ways.
     center : bool, default=False
-        Whether to take off the columns' means of X and Y; a sparse X stays sparse.
+        Whether to centre the columns of X and Y; a sparse X stays sparse.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
         of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
     gamma, degree, coef0 : float
         Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
     kernel_params : dict or None, default=None
-        For a kernel of one's own.
+        Parameters of a kernel that is a function.
     landmarks : int or None, default=None
-        The number of rows that stand for all in the kernel (Nystroem), for more rows than
-        the exact dual takes.
+        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
+        with more rows than the exact dual takes.
     label_kernel : str or callable, default="linear"
-        A kernel on the rows of Y, for labels whose likeness is not that of shared entries
-        (yu2005, Table 2). Up to 5,000 labelled rows.
+        A kernel on the rows of Y, where the similarity of label sets is not the number of
+        shared labels (yu2005, Table 2). Up to 5,000 labelled rows.
     label_kernel_params : dict or None, default=None
-        ``gamma``, ``degree`` and ``coef0`` of the label kernel, or the parameters of one's own.
+        ``gamma``, ``degree`` and ``coef0`` of the label kernel, or the parameters of a kernel that
+        is a function.
     solver : str or solver, default="auto"
-        "gram" and "eigen" are exact; "randomized" finds everything in one Krylov space,
-        to a stated share of the objective, and is the choice for data with two long
-        sides; "two-stage" takes the same data to the end.
+        "gram" and "eigen" are exact; "randomized" finds everything in one Krylov space with a
+        stated accuracy, for data where both n and d are large; "two-stage" solves the
+        same data to full convergence.
     tol : float or None, default=None
-        For "randomized": stop when the objective still to come is below this share (5e-3
-        by default). For "two-stage": relative residual of the regression.
+        For "randomized": stop when the estimated objective not yet found is below this fraction
+        of the objective found; None is 5e-3. For "two-stage": relative residual of the
+        regression.
     max_iter : int or None, default=None
-        For solvers that iterate.
+        Maximum number of iterations, for iterative solvers.
     random_state : int, RandomState or None, default=0
-        For solvers that draw random numbers.
+        Seed of solvers that use random numbers.
 
     Attributes
     ----------
@@ -96,17 +98,24 @@ class MLSI(LabelledEmbedding):
         Of the balanced problem: they sum to at most 1.
     mean_ : array of shape (d,)
     classes_ : array of shape (k,)
-        The labels' names.
+        Names of the labels.
     label_loadings_ : array of shape (m, k)
         From the space back to labels.
     label_means_ : array of shape (k,)
     dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
         With a kernel, instead of ``components_`` and ``mean_``.
-    n_components_, n_iter_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_iter_ : int
+        Number of iterations; 1 for a direct solver.
+    n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (d,)
-        Where X is a data frame.
-    solver_, status_ : str
-        What ran, and how it went.
+        Names of the features, where X is a data frame.
+    solver_ : str
+        Name of the solver used.
+    status_ : str
+        Convergence message.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sparse loadings along the whole path of penalties."""
+"""Sparse loadings along the whole path of regularization strengths."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ._labelled import LabelledEmbedding, has_label_factor
 
 __all__ = ["LoadingsPath", "TargetPath", "loadings_path"]
 
-# LARS needs dense columns; above so many entries it is refused.
+# LARS needs dense columns; more entries than this raise an error.
 _DENSE_LIMIT = 2**27
 
 
 @dataclass(frozen=True)
 class TargetPath:
-    """One target's loadings: a column of ``weights`` for each of ``alphas``, which fall."""
+    """The loadings of one target: a column of ``weights`` for each of the descending ``alphas``."""
 
     alphas: Array
     weights: Array
 
     @property
     def nonzeros(self) -> Array:
-        """How many features have a weight, at each alpha."""
+        """Number of features with a weight, at each alpha."""
         return np.asarray((self.weights != 0).sum(axis=0))
 
 
@@ -41,9 +41,9 @@ class LoadingsPath:
     Attributes
     ----------
     targets : tuple of TargetPath
-        Each with ``alphas``, falling, and ``weights``, a column for each of them.
+        Each with ``alphas``, in descending order, and ``weights``, one column per alpha.
     names : array of shape (d,)
-        The features' names.
+        Names of the features.
 
     Examples
     --------
@@ -59,7 +59,22 @@ class LoadingsPath:
     names: Array
 
     def top_features(self, target: int, alpha: float, n: int = 10) -> Ends:
-        """The features at both ends of an axis, at the alpha nearest to the one given."""
+        """Return the features at both ends of an axis, at the alpha nearest to the one given.
+
+        Parameters
+        ----------
+        target : int
+            The target, counted from 0.
+        alpha : float
+            Regularization strength.
+        n : int, default=10
+            Maximum number of features at each end.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
         if not 0 <= target < len(self.targets):
             raise InvalidParameter(
                 f"loadings_path: target must be from 0 to {len(self.targets) - 1}, "
@@ -80,7 +95,7 @@ def loadings_path(
     shortest: float = 1e-3,
     names: Sequence[Any] | Array | None = None,
 ) -> LoadingsPath:
-    """Loadings of OPLS, CCA, LDA or HSL under the 1-norm, for all strengths at once.
+    """Compute 1-norm loadings of OPLS, CCA, LDA or HSL for all regularization strengths at once.
 
     sun2009's lasso, ``|X w - t|^2 + alpha |w|_1`` for each target t of the method, from
     the alpha at which every weight is zero downwards.
@@ -97,9 +112,9 @@ def loadings_path(
         regression, which gives every alpha at which a feature enters or leaves; LARS makes X
         dense.
     n_alphas : int, default=30
-        The length of the grid; at most so many steps for LARS.
+        The length of the grid; maximum number of steps for LARS.
     shortest : float, default=1e-3
-        The last alpha of the grid as a share of the first.
+        The last alpha of the grid, as a fraction of the first.
     names : sequence or None, default=None
         Names of the features.
 

@@ -25,9 +25,9 @@ class SupervisedLSI(NamedTuple):
     V : array of shape (n, m)
         The space, with orthonormal columns.
     A, B : arrays of shape (m, d) and (m, k)
-        What gives features and labels back from it.
+        Maps from the space back to features and labels.
     objective : float
-        What is left of both, weighted.
+        The weighted squared error of both.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def supervised_lsi(
     Y : labels of n rows, as in :meth:`MLSI.fit`
     n_components : int
     beta : float, default=0.5
-        The labels' share, from 0 to 1.
+        Weight of the labels, from 0 to 1.
     balance : bool, default=True
         Whether X and Y are divided by their Frobenius norms; A and B then belong to the
         divided matrices.
     tol : float, default=1e-10
-        For large data: the share of the objective that may be left.
+        For large data: the fraction of the objective that may be missing.
     seed : int, default=0
 
     Returns

@@ -1,4 +1,4 @@
-"""Choosing parameters by cross-validation, with what candidates share done once."""
+"""Choosing parameters by cross-validation, with one shared basis per fold."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Tuning:
     best_estimator : estimator
         With the best parameters; fitted on all rows unless ``refit=False``.
     candidates : tuple of Candidate
-        Each with ``params``, ``scores`` (one a fold), ``mean`` and ``std``.
+        Each with ``params``, ``scores`` (one per fold), ``mean`` and ``std``.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def tune(
     """Choose ``n_components``, ``alpha`` and, for MLSI, ``beta`` by cross-validation.
 
     In every fold the candidates share one basis of the features, exact or a Krylov space
-    that has seen the labels; a candidate then costs a small eigenproblem, and fewer
-    components nothing at all. Scores are of :meth:`label_scores` on rows left out.
-    Rows with unknown labels train and are never scored. For other parameters, or other measures of
-    a whole pipeline, use scikit-learn's ``GridSearchCV``.
+    built from features and labels; a candidate then costs a small eigenproblem, and fewer
+    components cost nothing. Scores are computed from :meth:`label_scores` on held-out rows.
+    Rows with unknown labels are used for training and never scored. For other parameters, or
+    other measures of a whole pipeline, use scikit-learn's ``GridSearchCV``.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def tune(
     scoring : "average_precision", "r2", a function of (Y, scores), or None
         None is the mean average precision over labels, and R squared for real targets.
     most_scored : int, default=2000
-        The most rows scored in a fold.
+        Maximum number of rows scored per fold.
     refit : bool, default=True
         Whether ``best_estimator`` is fitted on all rows.
     random_state : int, default=0
@@ -149,7 +149,7 @@ def tune(
         fold.build_basis(grid, random_state)
         folds.append([fold.score(params, score) for params in grid])
         found.append([fold.directions(params) for params in grid])
-    # Where the rows hold fewer directions than a candidate asks for, it was scored with those.
+    # A candidate that asks for more directions than the rows have was scored with fewer.
     for params, there in zip(grid, np.min(found, axis=0).tolist(), strict=True):
         if params["n_components"] is not None:
             params["n_components"] = min(params["n_components"], there)
@@ -176,7 +176,7 @@ class _Fold:
         self._estimator = clone(estimator)
         self._truth = labels.values[left_out]
         if has_label_factor(estimator):
-            # These methods learn from labelled rows alone.
+            # These methods learn only from labelled rows.
             train = train[labels.labelled[train]]
         self._labels = labels.rows(train)
         self._rows, means = self._estimator._center(X.rows(train))
@@ -211,7 +211,7 @@ class _Fold:
         return scoring(self._truth, scores)
 
     def directions(self, params: Mapping[str, Any]) -> int:
-        """How many directions a candidate that was scored has."""
+        """Return the number of directions of a candidate that was scored."""
         inside = self._found[params["alpha"], params.get("beta", 0.0)]
         return len(inside[0, : params["n_components"]])
 
@@ -246,13 +246,15 @@ def _grid(
     owner = type(estimator).__name__
     given = {"n_components": n_components, "alpha": alpha, "beta": beta}
     if beta is not None and not isinstance(estimator, MLSI):
-        raise Mismatch(f"tune: beta is MLSI's, and {owner} has none; leave it out.")
+        raise Mismatch(
+            f"tune: beta is a parameter of MLSI, and {owner} does not have it; leave it out."
+        )
     for name, values in given.items():
         if values is not None and len(values) == 0:
             raise InvalidParameter(f"tune: {name} must have at least one value, but is empty.")
     if getattr(estimator, "penalty", "l2") == "l1" or not estimator._linear:
         raise Mismatch(
-            f"tune: {owner} with penalty='l1' or a kernel shares nothing between candidates; "
+            f"tune: candidates of {owner} with penalty='l1' or a kernel have no common basis; "
             "use scikit-learn's GridSearchCV."
         )
     if getattr(estimator, "label_kernel", "linear") != "linear":
@@ -283,6 +285,6 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring:
 
 
 def _precision(truth: Array, scores: Array) -> float:
-    """The mean average precision; 0 for rows of which none carries a label."""
+    """Return the mean average precision; 0 where no row has a label."""
     carried = truth > 0
     return average_precision(carried, scores).value if carried.any() else 0.0
