@@ -1,5 +1,6 @@
 """The explorer in a browser: Debian's chromium, headless, driven by Playwright."""
 
+import io
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from _support.explorer import ODD, WORDS, make_index
 
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
+imread = pytest.importorskip("matplotlib.image", reason="install labelspan[plot]").imread
 playwright = pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -117,7 +119,7 @@ def test_search_ask_why_and_open_an_item(open_page):
     why = first.locator("a.why")
     why.click()
     first.locator(".explained").wait_for()
-    assert "Words of the search" in first.locator(".explained").inner_text()
+    assert "Words of the query" in first.locator(".explained").inner_text()
     assert why.get_attribute("aria-expanded") == "true"
     why.press(" ")
     assert not first.locator(".explained").is_visible()
@@ -158,8 +160,39 @@ def test_point_at_an_item_and_click_to_open_it(open_page):
     page.mouse.move(x, y, steps=3)
     page.locator("#tip").wait_for()
     assert page.locator("#tip").inner_text() == "first line of music"
+    # After zooming another item is under the pointer, or none.
+    page.get_by_role("button", name="Zoom in").press("Enter")
+    page.locator("#tip").wait_for(state="hidden")
+    page.get_by_role("button", name="Whole map").press("Enter")
     page.mouse.click(x, y)
     page.wait_for_url("**/item?id=item9")
+
+
+def test_points_of_earlier_views_leave_nothing_at_the_edge(open_page):
+    page = open_page()
+    show_map(page)
+    look = """async ([row, width]) => {
+      const { x } = await (await fetch("/map/points.json")).json();
+      Bokeh.index.roots[0].model.x_range.setv({ start: x[row] - width, end: x[row] + 1 + width });
+    }"""
+    for row in (5, 9, 20, 30):
+        for width in (0, 9):
+            page.evaluate(look, [row, width])
+            page.wait_for_timeout(400)
+            # A frame that is photographed has been painted.
+            picture = imread(io.BytesIO(page.locator("#map").screenshot()))[12:-12, 1:3, :3]
+        assert (abs(picture - picture[0, -1]) < 0.01).all()
+
+
+def test_more_items_come_below_those_that_were_seen(open_page):
+    page = open_page()
+    page.goto("/search?q=music")
+    tenth = page.locator(".hit").nth(9).get_attribute("data-id")
+    page.get_by_role("link", name="More items").click()
+    page.wait_for_url("**k=30#hit-11")
+    box = page.locator(".hit").nth(10).bounding_box()
+    assert 0 <= box["y"] < 300, "the first new item is at the top of the window"
+    assert page.locator(".hit").nth(9).get_attribute("data-id") == tenth
 
 
 def test_colours_keys_and_regions_of_the_map(open_page):
@@ -256,3 +289,4 @@ def test_pages_work_without_scripts(open_page):
     assert page.locator("table.tags").is_visible()
     page.goto("/map")
     assert "needs JavaScript" in page.locator("#panel").inner_text()
+    assert "Loading" not in page.locator("body").inner_text()

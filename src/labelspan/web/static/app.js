@@ -1,7 +1,7 @@
-// Small comforts; every page works without them.
+// Small conveniences; every page works without them.
 "use strict";
 {
-  // The slash key goes to the search box.
+  // The slash key moves the focus to the search box.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select")) return;
@@ -12,7 +12,7 @@
     box.select();
   });
 
-  // "Why?" opens below its item, with what the page behind the link says.
+  // "Why?" opens below its item, with the content of the page behind the link.
   const open = async (link) => {
     const hit = link.closest(".hit");
     const there = hit.querySelector(".explained");
@@ -26,7 +26,7 @@
     const found = page.querySelector("[data-fragment]") ?? page.querySelector("main");
     const box = document.createElement("div");
     box.className = "explained";
-    // Below the heading of its item, these are one level deeper.
+    // These headings are one level below that of the item.
     for (const heading of found.querySelectorAll("h1, h2")) {
       const lower = document.createElement("h4");
       lower.append(...heading.childNodes);

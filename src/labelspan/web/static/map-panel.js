@@ -1,4 +1,4 @@
-// Beside the map: what was chosen, what the colours mean, and what is said aloud.
+// The panel next to the map: selected items, legend, and messages for screen readers.
 "use strict";
 const panel = (() => {
   const SHOWN = 100;
@@ -15,7 +15,7 @@ const panel = (() => {
     document.getElementById("said").textContent = text;
   };
 
-  // The labels of some points, the commonest first; `of` gives the labels of a point.
+  // The labels of some points, the most frequent first; `of` has the labels of each point.
   const commonLabels = (rows, of) => {
     const counts = new Map();
     for (const row of rows)
@@ -23,12 +23,12 @@ const panel = (() => {
     return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
   };
 
-  const list = (rows, points, labelsOf, { verb, clear }) => {
+  const list = (rows, points, labelsOf, { what, clear }) => {
     const box = document.getElementById("chosen");
     document.getElementById("map-help").hidden = rows.length > 0;
     if (!rows.length) {
       box.replaceChildren();
-      say(verb === "chosen" ? "Nothing is chosen." : "Nothing is in view.");
+      say(what === "chosen" ? "Nothing is chosen." : "Nothing is in view.");
       return;
     }
     const labels = commonLabels(rows, labelsOf).slice(0, 10);
@@ -55,14 +55,14 @@ const panel = (() => {
     const parts = [];
     if (chips.length)
       parts.push(
-        element("h2", {}, "Labels they share"),
+        element("h2", {}, "Their most frequent labels"),
         element("ul", { className: "chips" }, ...chips),
       );
     parts.push(element("h2", {}, "Items"), element("ol", {}, ...items));
     if (rows.length > SHOWN)
       parts.push(element("p", { className: "none" }, `and ${rows.length - SHOWN} more`));
     box.replaceChildren(button, ...parts);
-    say(`${plural(rows.length, "item")} ${verb === "chosen" ? "chosen" : "in view"}.`);
+    say(`${plural(rows.length, "item")} ${what === "chosen" ? "chosen" : "in view"}.`);
   };
 
   const legend = (entries) => {

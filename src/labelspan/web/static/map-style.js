@@ -1,4 +1,4 @@
-// Bokeh writes style elements; the page's policy lets those through that carry its word.
+// Bokeh adds style elements; the content security policy allows those with the page's nonce.
 "use strict";
 {
   const { nonce } = document.currentScript;

@@ -1,4 +1,4 @@
-// The map: Bokeh draws points by WebGL; moving, hovering and choosing are steered from here.
+// The map: Bokeh draws the points by WebGL; panning, hovering and selecting are handled here.
 "use strict";
 (async () => {
   const home = document.getElementById("map");
@@ -7,17 +7,19 @@
     light: ["#0f7f7f", "#c4521b", "#5a55b0", "#b52a6f", "#5c8a1e", "#a8780a", "#2f6fb8", "#7a5230"],
     dark: ["#5fd0c6", "#ff9d68", "#a9a4ff", "#ff86bd", "#a6d860", "#f0c350", "#7fb8ff", "#d0a580"],
   };
-  const NEAR = 9; // pixels from a point that still mean it
+  const NEAR = 9; // the largest distance in pixels at which a point is hit
 
   // --- points --------------------------------------------------------------------------
 
   const wait = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
+  if (home.dataset.state === "drawing") panel.say("The map is being drawn; it will appear here.");
   while (home.dataset.state === "drawing") {
     await wait(2);
     const answer = await fetch("/map.json").catch(() => null);
     if (answer?.ok && (await answer.json()).state !== "drawing") location.reload();
   }
   if (home.dataset.state !== "ready") return;
+  panel.say("Loading the points …");
   const answer = await fetch("/map/points.json");
   if (!answer.ok) {
     panel.say("The points could not be loaded; load the page again.");
@@ -39,7 +41,7 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches);
   const probe = panel.element("span", { hidden: true });
   home.append(probe);
-  // A colour of the style sheet, as one that Bokeh can read.
+  // A colour of the style sheet, in a form that Bokeh can read.
   const styled = (name) => {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
@@ -54,7 +56,7 @@
     const chosen = colourBy.value
       ? [colourBy.value]
       : [...points.regions].sort((a, b) => b.count - a.count).slice(0, 8).map((r) => r.name);
-    // A point of several regions gets the colour of the smallest, which says most of it.
+    // A point of several regions gets the colour of the smallest, which is the most specific.
     chosen.forEach((name, number) => {
       for (const row of points.labels[name] ?? []) {
         colour[row] = palette[number % palette.length];
@@ -81,7 +83,9 @@
     y_range: new Bokeh.Range1d({ start: 0, end: 1 }),
     tools: [pan, lasso, wheel],
     toolbar_location: null,
-    min_border: 0,
+    // Bokeh does not clear the first row and column of pixels, where points of earlier frames
+    // would stay: no point is drawn there.
+    min_border: 2,
     x_axis_type: null,
     y_axis_type: null,
     outline_line_color: null,
@@ -127,7 +131,7 @@
     source.data = { ...source.data, ...colouring() };
   };
 
-  // --- where we look -------------------------------------------------------------------
+  // --- the visible part ----------------------------------------------------------------
 
   const { x_range: across, y_range: upwards } = figure;
   const look = (centreX, centreY, perPixel) => {
@@ -156,7 +160,7 @@
     look(cx + dx * (across.end - across.start), cy + dy * (upwards.end - upwards.start), scale());
   };
 
-  // Names of regions, the largest first, as long as none covers another.
+  // Names of regions, the best first, if they do not overlap.
   const placeNames = () => {
     const perPixel = scale();
     const taken = [];
@@ -165,7 +169,7 @@
       if (region.x < across.start || region.x > across.end) continue;
       if (region.y < upwards.start || region.y > upwards.end) continue;
       const [w, h] = [(7.4 * region.name.length + 12) * perPixel, 22 * perPixel];
-      // A name at the edge moves inwards, as far as it must to be read.
+      // A name at the edge moves inwards until it can be read.
       const at = Math.min(Math.max(region.x, across.start + w / 2), across.end - w / 2);
       const free = taken.every(
         (o) => Math.abs(o.at - at) > (o.w + w) / 2 || Math.abs(o.y - region.y) > h,
@@ -180,13 +184,14 @@
   };
   let placing = 0;
   const later = () => {
+    hover(null); // the item is no longer under the pointer
     clearTimeout(placing);
     placing = setTimeout(placeNames, 60);
   };
   across.change.connect(later);
   upwards.change.connect(later);
 
-  // --- pointing and choosing -----------------------------------------------------------
+  // --- hovering and selecting ----------------------------------------------------------
 
   const nearest = (px, py) => {
     let [best, found] = [(NEAR * scale()) ** 2, -1];
@@ -217,11 +222,11 @@
 
   const clear = () => {
     source.selected.indices = [];
-    panel.list([], points, labelsOf, { verb: "chosen", clear });
+    panel.list([], points, labelsOf, { what: "chosen", clear });
   };
   source.selected.change.connect(() => {
     const rows = [...source.selected.indices];
-    if (rows.length) panel.list(rows, points, labelsOf, { verb: "chosen", clear });
+    if (rows.length) panel.list(rows, points, labelsOf, { what: "chosen", clear });
   });
   const inView = () => {
     const rows = [];
@@ -231,14 +236,14 @@
     const [cx, cy] = centre();
     const distance = (row) => (x[row] - cx) ** 2 + (y[row] - cy) ** 2;
     rows.sort((a, b) => distance(a) - distance(b));
-    panel.list(rows, points, labelsOf, { verb: "in view", clear });
+    panel.list(rows, points, labelsOf, { what: "in view", clear });
   };
 
   // --- buttons and keys ----------------------------------------------------------------
 
   const button = (id, act) => document.getElementById(id).addEventListener("click", act);
   const drag = (tool) => {
-    tool.active = true; // which ends the other one
+    tool.active = true; // and the other one becomes inactive
     document.getElementById("move").setAttribute("aria-pressed", String(tool === pan));
     document.getElementById("lasso").setAttribute("aria-pressed", String(tool === lasso));
   };
@@ -275,11 +280,11 @@
   systemDark.addEventListener("change", dress);
   new MutationObserver(dress).observe(root, { attributeFilter: ["data-theme"] });
 
-  // --- begin ---------------------------------------------------------------------------
+  // --- start ---------------------------------------------------------------------------
 
   dress();
   const view = await Bokeh.Plotting.show(figure, home);
-  // Bokeh takes a press that pauses for a gesture of its own, and then a drag never begins.
+  // Bokeh treats a long press as a gesture of its own, after which a drag would not start.
   const gestures = view.canvas_view?.ui_event_bus?.ui_gestures?.constructor;
   if (gestures?.press_threshold) gestures.press_threshold = 60_000;
   home.append(tip);

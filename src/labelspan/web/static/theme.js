@@ -1,4 +1,4 @@
-// Before anything is drawn: the theme that was chosen here, or the system's.
+// Set the theme before the page is drawn: the chosen one, or that of the system.
 "use strict";
 {
   const themes = ["auto", "light", "dark"];
