@@ -187,9 +187,9 @@ def test_a_larger_space_is_seen_along_its_principal_axes():
     model = LSI(5).fit(X)
     latent = model.transform(X)
     shown = EmbeddingDisplay.from_estimator(model, X, Y)
-    twin = PCA(2).fit(latent)
-    np.testing.assert_allclose(np.abs(shown.points), np.abs(twin.transform(latent)), atol=1e-9)
-    assert f"({twin.explained_variance_ratio_[0]:.0%} of" in shown.ax_.get_xlabel()
+    reference = PCA(2).fit(latent)
+    np.testing.assert_allclose(np.abs(shown.points), np.abs(reference.transform(latent)), atol=1e-9)
+    assert f"({reference.explained_variance_ratio_[0]:.0%} of" in shown.ax_.get_xlabel()
     chosen = EmbeddingDisplay.from_estimator(model, X, components=(3, 1))
     np.testing.assert_array_equal(chosen.points, latent[:, [3, 1]])
     assert chosen.ax_.get_xlabel() == "component 3"

@@ -121,7 +121,7 @@ def test_a_thousand_connections(tmp_path):
         # A thousand that say nothing: others are answered.
         idle = [connect() for _ in range(count)]
         assert server.get("/search.json?q=chess")[0] == 200
-        # All of them ask at once: each gets its answer, or is told to come again.
+        # All of them ask at once: each gets its answer, or a 503.
         for one in idle:
             one.sendall(b"GET /search.json?q=chess&k=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         statuses = [answered(one) for one in idle]
@@ -167,7 +167,7 @@ def test_an_index_that_is_damaged_under_it_ends_nothing(folder, tmp_path, how):
         files = [path for path in sorted(own.rglob("*")) if path.is_file()]
         assert len(files) > 8
         for path in files:
-            # Readers of SQLite map this one; it is no part of an index, and made anew.
+            # Readers of SQLite map this one; it is not part of an index, and is made again.
             if not path.name.endswith("-shm"):
                 spoil(path, how)
         for target in ASKED * 2:

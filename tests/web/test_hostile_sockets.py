@@ -291,7 +291,7 @@ def test_those_who_say_nothing_are_left(hasty):
     with socket.create_connection(hasty, timeout=10) as connection:
         connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        # A first request does not make a second one free to dawdle.
+        # The timeout holds for the second request, too.
         connection.sendall(b"GET /index.json HTTP/1.1\r\n")
         began = time.monotonic()
         assert left(connection)
@@ -386,7 +386,7 @@ def test_slow_bodies_and_readers_make_room_too(folder):
                 one.close()
 
 
-def test_where_all_are_being_answered_the_next_is_told(folder, monkeypatch):
+def test_if_all_are_being_answered_the_next_gets_an_error(folder, monkeypatch):
     monkeypatch.setattr(connections.Connection, "_waits", False)
     with listen(folder, most=3) as address:
         held = [socket.create_connection(address, timeout=10) for _ in range(3)]

@@ -190,7 +190,7 @@ def test_texts_and_bodies_have_limits(client):
     assert told.status_code == 413
     assert "A body may have at most 262,144 bytes" in told.text
     assert told.headers["connection"] == "close"
-    # Without its length being told, as many are read as may come, and no more.
+    # Without a length, no more than the limit is read.
     parts = (body[start : start + 4096] for start in range(0, len(body), 4096))
     assert client.post("/tag.json", content=parts, headers=kind).status_code == 413
 

@@ -125,9 +125,9 @@ def test_concurrent_searches_are_those_of_one(folder):
     with served.lease() as snapshot, ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda asked: snapshot.search(*asked), queries))
     for (text, k), hits in zip(queries, found, strict=True):
-        alone = index.search(text, k)
-        assert [hit.id for hit in hits] == [hit.id for hit in alone]
-        assert [h.score for h in hits] == pytest.approx([h.score for h in alone], abs=1e-6)
+        single = index.search(text, k)
+        assert [hit.id for hit in hits] == [hit.id for hit in single]
+        assert [h.score for h in hits] == pytest.approx([h.score for h in single], abs=1e-6)
     served.close()
 
 

@@ -243,20 +243,20 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
     if not q.strip() and not near:
         raise Refused(400, "q: it is empty; give the text that was searched for.")
     text = q if q.strip() else None
-    told = snapshot.index.explain(text, found.id, labels=() if text else near)
+    explained = snapshot.index.explain(text, found.id, labels=() if text else near)
     return {
         "q": q,
         "label": list(near),
         "id": found.id,
         "title": found.title,
-        "score": _round(told.score),
+        "score": _round(explained.score),
         "words": [
             {"word": one.word, "share": _round(one.share), "shared": one.shared}
-            for one in told.words
+            for one in explained.words
         ],
-        "axes": [_axis_share(one) for one in told.axes],
+        "axes": [_axis_share(one) for one in explained.axes],
         "labels": [
-            {"label": one.label, "probability": _round(one.probability)} for one in told.labels
+            {"label": one.label, "probability": _round(one.probability)} for one in explained.labels
         ],
     }
 

@@ -20,7 +20,7 @@ from .render import CONTENT_POLICY, policy_line, refused_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Guard", "read_all", "refusing", "wants_json", "with_headers"]
+__all__ = ["LOOPBACK", "Guard"]
 
 _log = logging.getLogger("labelspan.web")
 
@@ -150,12 +150,12 @@ def _values(scope: Scope, header: bytes) -> list[bytes]:
 
 
 def _check_length(scope: Scope) -> None:
-    told = _values(scope, b"content-length")
-    if told and _values(scope, b"transfer-encoding"):
+    lengths = _values(scope, b"content-length")
+    if lengths and _values(scope, b"transfer-encoding"):
         # A proxy may use the other one, and see other requests than this server (smuggling).
         words = "A body has a Content-Length or comes in chunks, not both."
         raise Refused(400, words, {"connection": "close"})
-    for value in told:
+    for value in lengths:
         if not value.isdigit() or len(value) > 18 or int(value) > LONGEST_BODY:
             raise _too_large()
 

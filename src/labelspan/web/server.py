@@ -37,7 +37,7 @@ def serve(
     allow_hosts: Iterable[str] = (),
     started: Callable[[str, Served], Any] | None = None,
 ) -> None:
-    """Serve the index in a folder until the process is told to stop.
+    """Serve the index in a folder until the process is stopped.
 
     Parameters
     ----------
