@@ -23,8 +23,8 @@ __all__ = [
     "read_texts",
 ]
 
-# Longest id, in characters. The explorer has a page for every id, and addresses are limited.
-_LONGEST_ID = 1000
+# Longest id or label, in characters: the explorer has a page for each, and addresses are limited.
+_LONGEST_NAME = 4000
 
 # For each item its labels, sorted and without repeats; None if they are unknown.
 LabelLists = list[tuple[str, ...] | None]
@@ -80,7 +80,9 @@ def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLi
             raise InvalidLabels(
                 f"{owner}: labels[{number}] must be a list of non-empty strings, but is {own!r}."
             )
-        found.append(tuple(sorted({label_name(label) for label in own})))
+        names = {label_name(label) for label in own}
+        _check_lengths(names, f"{owner}: labels[{number}]")
+        found.append(tuple(sorted(names)))
     return found
 
 
@@ -93,6 +95,7 @@ def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLis
             )
         names = table.names
     names = [label_name(str(name)) for name in names]
+    _check_lengths(names, f"{owner}: label_names")
     if table.kind != "indicator":
         raise InvalidLabels(
             f"{owner}: labels with label_names must be an indicator of 0 and 1 with two columns "
@@ -156,11 +159,7 @@ def read_ids(ids: Any, count: int, owner: str) -> list[str]:
             raise InvalidInput(
                 f"{owner}: ids[{number}] must be a non-empty string, but {name!r} was given."
             )
-        if len(name) > _LONGEST_ID:
-            raise InvalidInput(
-                f"{owner}: ids[{number}] has {len(name):,} characters ({name[:40]!r} ...), and an "
-                f"id may have {_LONGEST_ID:,}; give shorter ids, or none to number the items."
-            )
+        _check_lengths([name], f"{owner}: ids[{number}]")
         if name in seen:
             raise InvalidInput(f"{owner}: the id {name!r} occurs twice; ids must be different.")
         seen.add(name)
@@ -199,6 +198,15 @@ def _flat(entry: Any, number: int, owner: str) -> dict[str, Any]:
                 f"character, in {key!r}; decode it with errors='replace'."
             )
     return dict(entry)
+
+
+def _check_lengths(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if len(name) > _LONGEST_NAME:
+            raise InvalidInput(
+                f"{where} has a name of {len(name):,} characters ({name[:40]!r} ...), and at most "
+                f"{_LONGEST_NAME:,} are allowed; give shorter names."
+            )
 
 
 def _writable(text: str) -> bool:

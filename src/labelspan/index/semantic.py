@@ -95,7 +95,7 @@ class SemanticIndex:
     :math:`q^\top z / (\lVert q \rVert \lVert z \rVert)` of their vectors in the space. A query
     of a text, items and labels is the mean of their unit vectors.
 
-    Labels are normalised (Unicode NFC); ids are kept as they are given and have at most 1,000
+    Labels are normalised (Unicode NFC); ids are kept as they are given. Both have at most 4,000
     characters.
 
     Examples
@@ -156,7 +156,7 @@ class SemanticIndex:
             None for an item with unknown labels, an empty list for one without labels; or a 0/1
             array or sparse matrix with ``label_names``, in which a row of -1 is unknown.
         ids : list of str or None, default=None
-            Different strings of at most 1,000 characters; None numbers the items from "0".
+            Different strings of at most 4,000 characters; None numbers the items from "0".
         metadata : list of dict or None, default=None
             For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None

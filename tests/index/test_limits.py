@@ -1,0 +1,199 @@
+"""Limits of the system and of the input: files, memory, seeds, ids, spellings."""
+
+import errno
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+from _support.stored import answers, run
+from _support.topics import corpus
+
+from labelspan import SemanticIndex
+from labelspan.errors import InvalidInput, InvalidParameter, LabelspanError
+
+FEW_FILES = """
+import os, resource, sys
+import numpy, scipy.sparse
+from labelspan import SemanticIndex
+from labelspan.errors import LabelspanError
+
+folder, write = sys.argv[1], sys.argv[2] == "write"
+with SemanticIndex.load(folder, write=write) as index:
+    # Imports what the first search needs.
+    index.search("chess")
+spare = os.open(os.devnull, os.O_RDONLY)
+os.close(spare)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+failed = loaded = 0
+for allowed in range(40):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (spare + allowed, hard))
+    try:
+        with SemanticIndex.load(folder, write=write) as index:
+            index.search("chess")
+        loaded += 1
+    except LabelspanError as error:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        assert type(error).__name__ == "TooManyFiles", (allowed, repr(error))
+        assert "too many files are open" in str(error) and "ulimit -n" in str(error), error
+        failed += 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+assert failed > 2 and loaded > 2, (failed, loaded)
+print("intact")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
+@pytest.mark.parametrize("mode", ["read", "write"])
+def test_too_many_open_files_are_not_called_damage(folder, mode):
+    ran = run(FEW_FILES, folder, mode)
+    assert ran.stdout == "intact\n", ran.stderr
+
+
+SAVED_WITH_FEW_FILES = """
+import os, resource, sys
+from _support.stored import answers, made
+from labelspan import SemanticIndex
+from labelspan.errors import LabelspanError
+
+folder = sys.argv[1]
+before, bigger = answers(SemanticIndex.load(folder)), made(40)
+spare = os.open(os.devnull, os.O_RDONLY)
+os.close(spare)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+for allowed in range(4):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (spare + allowed, hard))
+    try:
+        bigger.save(folder)
+    except LabelspanError as error:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        assert type(error).__name__ == "TooManyFiles", (allowed, repr(error))
+        assert answers(SemanticIndex.load(folder)) == before
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        assert allowed > 2
+        break
+print("intact")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
+def test_a_save_with_too_many_open_files_leaves_the_old_index(folder):
+    ran = run(SAVED_WITH_FEW_FILES, folder)
+    assert ran.stdout == "intact\n", ran.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory")], ids=repr
+)
+def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
+    before = answers(SemanticIndex.load(folder))
+
+    def fails(*args, **options):
+        raise error
+
+    monkeypatch.setattr(np, "load", fails)
+    with pytest.raises(MemoryError):
+        SemanticIndex.load(folder)
+    monkeypatch.undo()
+    assert answers(SemanticIndex.load(folder)) == before
+
+
+def test_too_little_memory_for_a_transform_is_not_called_damage(folder, monkeypatch):
+    def fails(self, X):
+        raise MemoryError
+
+    monkeypatch.setattr("labelspan.MLSI.transform", fails)
+    with pytest.raises(MemoryError):
+        SemanticIndex.load(folder)
+
+
+@pytest.mark.parametrize("seed", [2**32, 10**30])
+def test_a_seed_that_is_too_large_is_named(seed):
+    texts, labels, _, _ = corpus(8)
+    with pytest.raises(InvalidParameter, match=rf"random_state .* 2\*\*32 - 1, but {seed}"):
+        SemanticIndex(random_state=seed).fit(texts, labels)
+    assert len(SemanticIndex(random_state=2**32 - 1).fit(texts, labels)) == 8
+
+
+def test_a_name_that_is_too_long_is_refused():
+    texts, labels, ids, _ = corpus(8)
+    index = SemanticIndex().fit(texts, [*labels[:7], ["y" * 4000]], [*ids[:7], "x" * 4000])
+    assert index.ids[7] == "x" * 4000
+    assert "y" * 4000 in index.labels
+    too_long = "has a name of 4,001 characters .*, and at most 4,000 are allowed"
+    with pytest.raises(InvalidInput, match=rf"fit: ids\[7\] {too_long}"):
+        SemanticIndex().fit(texts, labels, [*ids[:7], "x" * 4001])
+    with pytest.raises(InvalidInput, match=rf"fit: labels\[7\] {too_long}"):
+        SemanticIndex().fit(texts, [*labels[:7], ["y" * 4001]])
+    with pytest.raises(InvalidInput, match=rf"fit: label_names {too_long}"):
+        SemanticIndex().fit(["a", "b"], np.eye(2), label_names=["a", "y" * 4001])
+    with pytest.raises(InvalidInput, match=rf"add: ids\[0\] {too_long}"):
+        index.add(["chess"], ids=["z" * 4001])
+    assert len(index) == 8
+
+
+# --- spellings ----------------------------------------------------------------------------
+
+# The same word: composed, decomposed, in capitals, in full-width letters.
+COMPOSED = "caf\u00e9"
+DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
+
+
+@pytest.fixture(scope="module")
+def spelled():
+    texts = [f"{COMPOSED} terrace", f"{DECOMPOSED} menu", "chess board", "chess player"]
+    labels = [[f"tag {COMPOSED}"], [f"tag {DECOMPOSED}"], ["game"], ["game"]]
+    return SemanticIndex().fit(texts, labels, [COMPOSED, DECOMPOSED, "c", "d"])
+
+
+def test_spellings_of_a_word_meet(spelled):
+    assert COMPOSED != DECOMPOSED
+    expected = spelled.search(COMPOSED)
+    assert {hit.id for hit in expected} == {COMPOSED, DECOMPOSED}
+    for query in (DECOMPOSED, COMPOSED.upper(), DECOMPOSED.upper(), "\uff43\uff41\uff46\u00e9"):
+        assert spelled.search(query) == expected
+        assert spelled.tag(query) == spelled.tag(COMPOSED)
+    words = spelled.explain(DECOMPOSED, COMPOSED).words
+    assert (words[0].word, words[0].shared) == (COMPOSED, True)
+
+
+def test_case_is_folded_beyond_lower_case():
+    texts = ["stra\u00dfe und platz", "STRASSE und weg", "schach spiel", "schach brett"]
+    index = SemanticIndex().fit(texts, [["ort"], ["ort"], ["spiel"], ["spiel"]])
+    assert index.search("Stra\u00dfe") == index.search("strasse")
+    assert {hit.id for hit in index.search("strasse")} == {"0", "1"}
+
+
+def test_spellings_of_a_label_meet(spelled):
+    name = f"tag {COMPOSED}"
+    assert spelled.labels == {"game": 2, name: 2}
+    other = f"tag {DECOMPOSED}"
+    assert spelled.search(labels=other) == spelled.search(labels=name) != []
+    assert spelled.similar_labels(other) == spelled.similar_labels(name)
+    for field in ("labels", "any_labels", "without"):
+        assert spelled.search("chess", filter={field: [other]}) == spelled.search(
+            "chess", filter={field: [name]}
+        )
+    indicator = np.array([[1, 0], [0, 1], [1, 1]])
+    names = [name, other]
+    with pytest.raises(InvalidInput, match="must be 2 different names"):
+        SemanticIndex().fit(["a b", "b c", "c d"], indicator, label_names=names)
+
+
+def test_ids_stay_as_given(spelled, tmp_path):
+    assert spelled.ids[:2] == [COMPOSED, DECOMPOSED]
+    assert spelled.item(DECOMPOSED).text == f"{DECOMPOSED} menu"
+    loaded = SemanticIndex.load(spelled.save(tmp_path / "i") and tmp_path / "i")
+    assert loaded.ids == spelled.ids
+    assert loaded.search(DECOMPOSED.upper()) == spelled.search(COMPOSED)
+
+
+def test_a_question_has_one_mark(spelled):
+    for wrong in (lambda: spelled.item("cc"), lambda: spelled.similar_labels("gam")):
+        with pytest.raises(LabelspanError) as caught:
+            wrong()
+        assert not str(caught.value).endswith("?.")
+    assert "did you mean 'game'?" in str(caught.value)
+    with pytest.raises(InvalidInput, match=r"There is no item 'zzz' in the index\.$"):
+        spelled.item("zzz")
