@@ -19,7 +19,7 @@ from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overfl
 from ._graph_methods import GRAPH_OPTIONS, Coordinates, coordinates, graph_over_rows
 from ._labelled import LabelledEmbedding
 
-__all__ = ["DLE", "embed", "why_no_batches"]
+__all__ = ["DLE"]
 
 # S_w, A and the differences of class means are rounding below this many roundings of what they
 # are computed from.
