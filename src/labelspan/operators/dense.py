@@ -157,6 +157,9 @@ class Dense(Operator):
     def rows(self, index: Array) -> Operator:
         return Dense(self._array[index], self._offset)
 
+    def wide_rows(self, part: slice) -> Array:
+        return np.asarray(self._piece(part, np.float64))
+
     def toarray(self) -> Array:
         return np.array(self._piece(slice(None)))
 

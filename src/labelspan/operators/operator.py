@@ -189,6 +189,17 @@ class Operator(ABC):
         """
         return np.asfortranarray(self.toarray()), None
 
+    def wide_rows(self, part: slice) -> Array:
+        """Return some rows as a dense array in float64, for factorisations of the data."""
+        rows, columns = self.shape
+        index = np.arange(rows)[part]
+        if columns <= rows:
+            whole = index.size == rows
+            return host((self if whole else self.rows(index)).toarray())
+        unit = np.zeros((rows, index.size))
+        unit[index, np.arange(index.size)] = 1.0
+        return np.ascontiguousarray(self.cross(unit).T)
+
     def toarray(self) -> Array:
         """Return the matrix as a dense array; for tests and small problems."""
         eye = self.matmat(np.eye(self.shape[1], dtype=self.dtype))
@@ -319,6 +330,9 @@ class Centered(Composite):
 
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
+
+    def wide_rows(self, part: slice) -> Array:
+        return self.base.wide_rows(part) - self.offset
 
     def arranged(self) -> tuple[Operator, Array | None]:
         base, order = self.base.arranged()

@@ -248,5 +248,8 @@ class Sparse(Operator):
     def columns(self) -> tuple[Any, Array | None]:
         return self._csr.tocsc(), None
 
+    def wide_rows(self, part: slice) -> Array:
+        return np.asarray(self._csr[part].toarray(), dtype=np.float64)
+
     def toarray(self) -> Array:
         return np.asarray(self._csr.toarray())

@@ -9,8 +9,8 @@ import numpy as np
 
 from .._typing import Array
 from ..operators.array_backend import column_norms, inner, like, width_of
+from .accuracy import rounding
 from .orthonormal import orthonormalize
-from .problem import rounding
 
 __all__ = ["Iterated", "block_cg", "solve_definite"]
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from .._typing import Array
-from ..operators.array_backend import host
+from .direct import by_basis, certified
 from .penalties import L1
-from .problem import Problem, Solution, rounding
-from .small_dense import psd_basis, spectral
+from .problem import Problem, Solution
+from .singular_basis import singular_basis
 
 __all__ = ["Eigen"]
 
@@ -21,10 +18,12 @@ _LIMIT = 20_000
 
 @dataclass(frozen=True)
 class Eigen:
-    """Eigenvectors of the smaller Gram matrix, then of the whole problem in that basis.
+    """Singular vectors of the data, then the whole problem in that basis.
 
-    Primal (d x d) where d <= n, dual (n x n) otherwise. Takes every factor; the cost is
-    cubic in the smaller side.
+    Takes every factor. No Gram matrix is formed, so that no digits are lost; columns are
+    scaled to unit length before the rank is decided, and the answer is in the units of the
+    data. The cost is that of two singular value decompositions; memory n x d where
+    d > n, otherwise d x d and one block of rows.
 
     Examples
     --------
@@ -56,25 +55,6 @@ class Eigen:
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        X, labels = problem.X, problem.factor.labels
-        rows, columns = X.shape
-        tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
-        if columns == X.short_side:
-            values, right = psd_basis(X.gram(), tolerance)
-            coordinates = _primal_coordinates(problem, values, right)
-        else:
-            values, left = psd_basis(X.cogram(), tolerance)
-            right = host(X.rmatmat(left / np.sqrt(values)))
-            coordinates = None if labels is None else left.T @ host(labels)
-        eigenvalues, inside = spectral(
-            values, coordinates, problem.factor, problem.metric_alpha, problem.n_components
-        )
-        statistics = {"rank": float(values.size)}
-        return Solution(right @ inside, eigenvalues, self.name, statistics=statistics)
-
-
-def _primal_coordinates(problem: Problem, values: Array, right: Array) -> Array | None:
-    labels = problem.factor.labels
-    if labels is None:
-        return None
-    return np.asarray((right.T @ problem.X.cross(labels)) / np.sqrt(values)[:, None])
+        basis = singular_basis(problem.X, problem.factor.labels)
+        found = by_basis(basis, problem.factor, problem.metric_alpha, problem.n_components)
+        return certified(problem, found, self.name, last=True)

@@ -21,7 +21,6 @@ __all__ = [
     "Solver",
     "eigen_residual",
     "refuse_unless_fit",
-    "rounding",
     "solve_arranged",
 ]
 
@@ -91,8 +90,11 @@ class Solution:
     n_iter : int
         Iterations, or 1 for a direct solver.
     residual : float or None
-        The relative residual of what was iterated on; None for a direct solver, whose
-        answer :func:`eigen_residual` certifies.
+        The relative residual of the regression and of the eigenproblem, computed from the
+        data by products that the solver had not used, in columns of equal length.
+    error : float or None
+        A bound on the error of the fitted labels, relative to the labels; None where
+        nothing bounds it.
     images : array of shape (m, s) or None
         ``W'X'L``, what the factor's labels say along each direction, where the solver had
         it at hand.
@@ -121,6 +123,7 @@ class Solution:
     status: str = "Solved directly."
     n_iter: int = 1
     residual: float | None = None
+    error: float | None = None
     images: Array | None = None
     metric: Array | None = None
     statistics: Mapping[str, float | str] = field(default_factory=dict)
@@ -181,11 +184,6 @@ def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
     reason = solver.why_not(problem)
     if reason is not None:
         raise Mismatch(reason)
-
-
-def rounding(dtype: np.dtype[np.floating]) -> float:
-    """The relative size below which a number of this width is rounding."""
-    return float(np.finfo(dtype).eps)
 
 
 def eigen_residual(problem: Problem, solution: Solution) -> float:

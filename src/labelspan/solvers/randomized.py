@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._typing import Array
+from ..errors import LabelspanWarning
 from ..labels import Factor
-from ..operators import Operator
-from ..operators.array_backend import column_norms, concatenate, inner, like
-from .krylov import SMOOTH_WIDTH, KrylovSpace, rest_of, truncated_svd
+from ..operators import Operator, as_operator
+from ..operators.array_backend import column_norms, concatenate, host, inner, like
+from .accuracy import rounding
+from .direct import by_basis, certified
+from .krylov import (
+    PROBE,
+    SAFETY,
+    SMOOTH_WIDTH,
+    KrylovSpace,
+    finest_tolerance,
+    rest_of,
+    truncated_svd,
+)
 from .penalties import L1
-from .problem import Problem, Solution, rounding, solve_arranged
+from .problem import Problem, Solution, solve_arranged
+from .singular_basis import singular_basis, small_enough
 from .small_dense import Ritz, leading, ritz
 
-__all__ = ["Randomized", "grow"]
+__all__ = ["Grown", "Randomized", "grow"]
 
 _FEATURES_TOL = 2e-3
 _LABELS_TOL = 5e-3
 # The start block holds this share of the labels' energy, and all of them where they are few.
 _LABEL_ENERGY = 0.96
 _FEW_LABELS = 32
+# Entries up to which data in float32 is solved in float64.
+_SMALL = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -86,16 +101,36 @@ class Randomized:
         return None
 
     def solve(self, problem: Problem) -> Solution:
+        X = problem.X
+        finest = finest_tolerance(X.dtype)
+        if self.tol is not None and self.tol < finest and X.dtype != np.float64:
+            warnings.warn(
+                f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Give "
+                "X in float64 for less.",
+                LabelspanWarning,
+                stacklevel=2,
+            )
+        if X.dtype != np.float64 and X.device is None and X.shape[0] * X.shape[1] <= _SMALL:
+            # In few entries float64 costs nothing, and features in small units are not lost.
+            wide = as_operator(X.wide_rows(slice(0, X.shape[0])))
+            return self._solve(replace(problem, X=wide))
         return solve_arranged(problem, self._solve)
 
     def _solve(self, problem: Problem) -> Solution:
         rng = np.random.default_rng(self.seed)
         if problem.factor.labels is None:
-            return self._features(problem, rng)
-        return self._features_and_labels(problem, problem.factor.labels, rng)
+            found = self._features(problem, rng)
+        else:
+            found = self._features_and_labels(problem, problem.factor.labels, rng)
+        return found
+
+    def _tolerance(self, problem: Problem, default: float) -> float:
+        return max(default if self.tol is None else self.tol, finest_tolerance(problem.X.dtype))
 
     def _features(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        tol = _FEATURES_TOL if self.tol is None else self.tol
+        tol = max(
+            _FEATURES_TOL if self.tol is None else self.tol, finest_tolerance(problem.X.dtype)
+        )
         svd = truncated_svd(
             problem.X, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng
         )
@@ -107,11 +142,15 @@ class Randomized:
         self, problem: Problem, labels: Array, rng: np.random.Generator
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
-        tol = _LABELS_TOL if self.tol is None else self.tol
-        space, seen, best, rest = grow(
-            X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng
-        )
-        weights, images = space.combine(best.inside), best.inside.T @ seen
+        tol = self._tolerance(problem, _LABELS_TOL)
+        grown = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
+        if grown.unfitted > tol and small_enough(X):
+            # Features in units too different for powers of X'X: the data is factorised instead.
+            found = by_basis(singular_basis(X, labels), factor, problem.metric_alpha, count)
+            return certified(problem, found, self.name, last=True)
+        space, best = grown.space, grown.best
+        weights, images = space.combine(best.inside), best.inside.T @ grown.seen
+        rest = max(grown.rest, grown.unfitted)
         return self._solution(weights, best.values, len(space.basis), rest, tol=tol, images=images)
 
     def _solution(
@@ -141,6 +180,23 @@ class Randomized:
         )
 
 
+@dataclass(frozen=True)
+class Grown:
+    """A Krylov space for features and labels.
+
+    ``seen`` is ``P'X'L``, which grows with the space: that costs less than X'L, and serves
+    the regression and the label loadings. ``best`` are its leading directions, ``rest`` is the
+    share of the objective that is estimated to be missing, and ``unfitted`` the share that the
+    labels' regression alone would add by one step along its residual.
+    """
+
+    space: KrylovSpace
+    seen: Array
+    best: Ritz
+    rest: float
+    unfitted: float = 0.0
+
+
 def grow(
     X: Operator,
     labels: Array,
@@ -150,45 +206,92 @@ def grow(
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-) -> tuple[KrylovSpace, Array, Ritz, float]:
-    """A Krylov space for features and labels, ``P'X'L`` in it, its best directions, and the
-    share of the objective that is still to come.
+    probe: bool = True,
+) -> Grown:
+    """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
 
-    ``P'X'L`` grows with the space: that costs less than X'L, and serves the regression and
-    the label loadings.
+    With ``probe``, directions that the powers of X'X may have missed are tried before the
+    estimate is believed; that costs seven products with 4 to 8 columns.
     """
     labels = X.place(labels)
-    space = KrylovSpace(X, X.rmatmat(_start(X, labels, count, rng)))
+    block, n_random = _start(X, labels, count, rng)
+    first = X.rmatmat(block)
+    assert factor.regression is not None
+    # The squared lengths of the columns, estimated from the random part.
+    squares = X.shape[0] * np.square(host(first[:, -n_random:])).mean(axis=1)
+    squares += factor.regression.alpha
+    space = KrylovSpace(X, first)
     seen = _see(space, labels, np.zeros((0, labels.shape[1])))
-    tolerance = 64 * rounding(X.dtype)
+    noise = rounding(X.dtype)
     best: Ritz | None = None
     gains: list[float] = []
-    rest = np.inf
+    rest, held, unfitted, probing = np.inf, 0.0, 0.0, False
     while True:
-        if space.size >= min(count, *X.shape):
-            newest = ritz(space.gram, seen, factor, count, tolerance)
+        if space.size >= min(count, *X.shape) or space.exhausted:
+            newest = ritz(space.gram, seen, factor, count, 64 * noise)
             if best is not None:
                 # By the newest regression, the newest directions can only be worth more.
-                gains.append(newest.worth - newest.worth_of(best.inside))
-                rest = rest_of(gains, newest.worth, rounding(X.dtype))
-            best = newest
-        if rest <= tol or (best is not None and len(space.basis) >= max_iter):
+                gain = newest.worth - newest.worth_of(best.inside)
+                unseen = SAFETY * abs(gain) / newest.worth
+                if probing and unseen <= tol:
+                    rest, best = max(held, unseen), newest
+                    break
+                gains = [] if probing else [*gains, gain]
+                rest = rest_of(gains, newest.worth, noise)
+            best, probing = newest, False
+        if best is not None and len(space.basis) >= max_iter:
             break
-        if not space.expand():
-            rest = 0.0
-            break
-        seen = _see(space, labels, seen)
-    if best is None:
-        best = ritz(space.gram, seen, factor, count, tolerance)
-    return space, seen, best, float(rest)
+        if best is not None and (rest <= tol or space.exhausted):
+            if not probe:
+                break
+            probing, held = True, rest if np.isfinite(rest) else 0.0
+            missed, energy = _missed(space, labels, best, factor.regression.alpha, squares, rng)
+            unfitted = energy / best.worth
+            if not space.add(missed):
+                rest = max(held, 16 * noise)
+                break
+            seen = _see(space, labels, seen)
+        if space.expand():
+            seen = _see(space, labels, seen)
+    return Grown(space, seen, best, float(rest), float(unfitted))
 
 
-def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> Array:
-    """The leading directions of the labels, and a few random ones for the features.
+def _missed(  # noqa: PLR0917
+    space: KrylovSpace,
+    labels: Array,
+    best: Ritz,
+    alpha: float,
+    squares: Array,
+    rng: np.random.Generator,
+) -> tuple[Array, float]:
+    """Directions that the space may have missed, and the label energy of one step along them.
 
-    A rotation of the labels changes nothing in MLSI, so the directions that hold most of
-    their energy may stand for all of them, and the regression inside the space finds the
-    rest. Fewer would stall short of the objective; all of them would cost more than as
+    The residual of the regression, from fresh products with X, for random combinations of
+    the labels, divided by the squared lengths of the columns: a feature in small units
+    counts as any other. And random directions, for copies of an eigenvalue.
+    """
+    X = space.X
+    mixing = rng.standard_normal((labels.shape[1], PROBE))
+    slopes = space.combine(best.slopes @ mixing)
+    left = labels @ like(mixing, labels) - X.matmat(slopes)
+    gap = X.rmatmat(left) - alpha * slopes
+    step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
+    image = X.matmat(step)
+    descent = np.square((host(gap) * host(step)).sum(axis=0))
+    cost = np.square(column_norms(image)) + alpha * np.square(column_norms(step))
+    energy = float(np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0).mean())
+    block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
+    lengths = column_norms(block)
+    alive = np.flatnonzero(lengths > 0)
+    return block[:, alive] / like(lengths[alive], block), energy
+
+
+def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> tuple[Array, int]:
+    """Return the leading directions of the labels, a few random ones, and the number of these.
+
+    A rotation of the labels changes nothing in the objective, so the directions that hold
+    most of their energy may stand for all of them, and the regression inside the space finds
+    the rest. Fewer would stall short of the objective; all of them would cost more than as
     many deeper blocks.
     """
     width = labels.shape[1]
@@ -199,10 +302,14 @@ def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> 
     wanted = labels @ like(axes[:, :few], labels)
     extra = max(4, count // 10, count // 3 - few)
     extra += -(few + extra) % SMOOTH_WIDTH
-    both = concatenate([wanted, X.random_block(labels.shape[0], extra, rng)], axis=1)
-    lengths = column_norms(both)
+    lengths = column_norms(wanted)
     alive = np.flatnonzero(lengths > 0)
-    return both[:, alive] / like(lengths[alive], both)
+    random = X.random_block(labels.shape[0], extra, rng)
+    parts = [
+        wanted[:, alive] / like(lengths[alive], wanted),
+        random / like(column_norms(random), random),
+    ]
+    return concatenate(parts, axis=1), extra
 
 
 def _see(space: KrylovSpace, labels: Array, seen: Array) -> Array:

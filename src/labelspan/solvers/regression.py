@@ -1,41 +1,53 @@
-"""One block least squares kernel: all right-hand sides pass through X together."""
+"""Regress all labels on X at once, with one penalty, and check the answer against the data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import host
+from ..operators.array_backend import host, inner, like
+from .accuracy import Check, accuracy_wanted, check_regression, column_lengths
 from .conjugate_gradients import block_cg
-from .problem import DIRECT_LIMIT, rounding
-from .small_dense import psd_solve
+from .problem import DIRECT_LIMIT
+from .singular_basis import singular_basis, small_enough
+from .small_dense import scaled_cholesky
 
 __all__ = ["SHORT", "Regressed", "default_tolerance", "regress"]
 
 
 # Up to this side the Gram matrix is always the faster way.
 SHORT = 1024
-# Beyond, while a Gram matrix would still do, the iteration gets so many tries.
+# Beyond, while a Gram matrix would still do, the iteration gets this number of tries.
 _BUDGET = 100
+# Rows whose products with all others sum to this fraction of the largest are centred.
+_CENTRED = 1e-9
+# Columns whose lengths differ by less than this factor need no scaling in an iteration.
+_ALIKE = 100.0
 
 
 @dataclass(frozen=True)
 class Regressed:
-    """``slopes = (X'X + alpha I)^+ X'targets`` and how they were found."""
+    """``slopes = (X'X + alpha I)^+ X'targets`` and how they were found.
+
+    ``agreement`` is ``targets'X slopes``; ``residual`` and ``error`` are those of
+    :class:`~labelspan.solvers.accuracy.Check`.
+    """
 
     slopes: Array
-    cross: Array
+    agreement: Array
     method: str
     n_iter: int
     residual: float
+    error: float | None
     converged: bool
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
-    """Relative residual aimed at; eigenvalues are then right to more digits than that."""
+    """Return the relative residual aimed at; eigenvalues are then right to more digits."""
     return 1e-8 if dtype == np.float64 else 1e-4
 
 
@@ -44,10 +56,14 @@ def regress(
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
-    Direct, by the smaller Gram matrix, while its side is short; block conjugate gradients
-    otherwise, whose memory is a few blocks of the targets' width. In between, with a
-    penalty, the iteration is tried first, and the Gram matrix only where the penalty is too
-    small for it. The minimum-norm solution where ``alpha`` is 0.
+    Direct, by the smaller Gram matrix, while its side is short; by singular vectors of the
+    data where the Gram matrix has lost the digits; block conjugate gradients otherwise,
+    whose memory is a few blocks of the targets' width. In between, with a penalty, the
+    iteration is tried first, and the Gram matrix only where the penalty is too small for
+    it. The minimum-norm solution where ``alpha`` is 0.
+
+    Every answer is checked by fresh products with X: two with 4 columns for a direct
+    solution, two with all columns for an iteration.
     """
     smaller = X.short_side
     if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
@@ -60,28 +76,86 @@ def regress(
 
 
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
-    rows, columns = X.shape
-    tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
-    if columns == X.short_side:
-        gram, cross = X.moments(targets)
-        slopes = psd_solve(gram, cross, alpha, tolerance)
-        return Regressed(slopes, cross, "primal Gram matrix", 1, 0.0, True)
-    dual = psd_solve(X.cogram(), host(targets), alpha, tolerance)
-    return Regressed(X.rmatmat(dual), X.cross(targets), "dual Gram matrix", 1, 0.0, True)
+    fit = _primal(X, targets, alpha) if X.shape[1] == X.short_side else _dual(X, targets, alpha)
+    if fit is not None and (fit.converged or not small_enough(X)):
+        return fit
+    basis = singular_basis(X, targets)
+    slopes = basis.slopes(alpha)
+    scale = np.sqrt(np.square(basis.lengths) + alpha)
+    energy = partial(basis.energy, alpha=alpha)
+    check = check_regression(X, targets, slopes, alpha, scale=scale, energy=energy)
+    shrunk = basis.coordinates * (basis.values / (basis.values + alpha))[:, None]
+    agreement = shrunk.T @ basis.coordinates
+    return _checked(X, slopes, agreement, "singular vectors of the data", check)
+
+
+def _primal(X: Operator, targets: Array, alpha: float) -> Regressed | None:
+    gram, cross = X.moments(targets)
+    metric = scaled_cholesky(gram, alpha)
+    if metric is None:
+        return None
+    slopes = metric.solve(cross)
+    check = check_regression(X, targets, slopes, alpha, scale=metric.scale, energy=metric.energy)
+    return _checked(X, slopes, cross.T @ slopes, "primal Gram matrix", check)
+
+
+def _dual(X: Operator, targets: Array, alpha: float) -> Regressed | None:
+    cogram, wanted = X.cogram(), host(targets)
+    sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
+    size = float(np.abs(cogram).max(initial=0.0))
+    if alpha == 0 and sums <= _CENTRED * size:
+        # Centred rows add up to nothing: one direction is null, and known.
+        cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
+        wanted = wanted - wanted.mean(axis=0)
+    metric = scaled_cholesky(cogram, alpha)
+    if metric is None:
+        return None
+    inside = metric.solve(wanted)
+    slopes = X.cross(inside)
+    # (X X' + alpha I) a = T: whatever is left over is the error of the fitted labels.
+    gap = np.linalg.norm(wanted - host(X.matmat(slopes)) - alpha * inside)
+    off = float(gap / (np.linalg.norm(wanted) or 1.0))
+    agreement = X.cross(targets).T @ slopes
+    return _checked(X, slopes, agreement, "dual Gram matrix", Check(off, off))
+
+
+def _checked(X: Operator, slopes: Array, agreement: Array, method: str, check: Check) -> Regressed:
+    right = check.off <= accuracy_wanted(X.dtype)
+    return Regressed(slopes, agreement, method, 1, check.residual, check.error, right)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
     rows, columns = X.shape
+    targets = X.place(targets)
     cross = X.rmatmat(targets)
     if rows < columns and alpha > 0:
         # The dual system lives on the shorter side, and the penalty makes it definite.
-        dual, n_iter, residual = block_cg(
-            lambda block: X.matmat(X.rmatmat(block)), X.place(targets), alpha, tol, max_iter
+        dual, n_iter, _ = block_cg(
+            lambda block: X.matmat(X.rmatmat(block)), targets, alpha, tol, max_iter
         )
         slopes, method = X.rmatmat(dual), "block conjugate gradients, dual"
+        left, wanted = targets - X.matmat(slopes) - alpha * dual, targets
     else:
-        slopes, n_iter, residual = block_cg(
-            lambda block: X.rmatmat(X.matmat(block)), cross, alpha, tol, max_iter
-        )
+        lengths = np.sqrt(np.square(column_lengths(X)) + alpha)
+        alive = lengths[lengths > 0]
+        lengths[lengths == 0] = 1.0
+        if alive.size == 0 or (rows < columns or alive.max() < _ALIKE * alive.min()):
+            # Scaling would change which of several solutions is the smallest.
+            lengths = np.ones(columns)
+        scale = like(lengths[:, None], cross)
         method = "block conjugate gradients"
-    return Regressed(slopes, cross, method, n_iter, residual, residual <= tol)
+
+        def apply(block: Array) -> Array:
+            block = block / scale
+            image: Array = (X.rmatmat(X.matmat(block)) + alpha * block) / scale
+            return image
+
+        wanted = cross / scale
+        scaled, n_iter, _ = block_cg(apply, wanted, 0.0, tol, max_iter)
+        slopes, left = scaled / scale, wanted - apply(scaled)
+    sizes = np.linalg.norm(host(wanted), axis=0)
+    sizes[sizes == 0] = 1.0
+    residual = float((np.linalg.norm(host(left), axis=0) / sizes).max(initial=0.0))
+    # The recursion and the true residual part at rounding, by a factor that is small.
+    agreement = inner(cross, slopes)
+    return Regressed(slopes, agreement, method, n_iter, residual, None, residual <= 10 * tol)

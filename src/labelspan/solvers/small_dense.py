@@ -18,12 +18,14 @@ from ..operators.threads import single_thread
 
 __all__ = [
     "Ritz",
+    "ScaledCholesky",
     "inverse_root",
     "leading",
     "leading_values",
     "psd_basis",
     "psd_solve",
     "ritz",
+    "scaled_cholesky",
     "spectral",
     "thin_spectrum",
 ]
@@ -81,28 +83,70 @@ def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array
     return np.asarray((kept / np.sqrt(np.maximum(values[keep], 0.0) + alpha)) @ kept.T)
 
 
-def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
-    """``(gram + alpha I)^+ right`` for a positive semi-definite gram.
+@dataclass(frozen=True)
+class ScaledCholesky:
+    """``matrix + alpha I = E L L' E`` with a unit diagonal in between.
 
-    Cholesky where the matrix is safely definite, by its penalty or by its estimated
-    condition; otherwise by eigenvalues, leaving out the directions that are null up to
-    rounding.
+    ``condition`` is the reciprocal condition number of ``L L'``, estimated.
     """
-    diagonal = np.diag(gram) + alpha
-    if diagonal.min(initial=1.0) > 0:
-        # A unit diagonal first: features in different units are no bad condition. One copy
-        # of the matrix, which LAPACK then overwrites.
-        scale = 1.0 / np.sqrt(diagonal)
-        scaled = np.array(gram, order="F")
-        scaled[np.diag_indices_from(scaled)] = diagonal
-        scaled *= scale
-        scaled *= scale[:, None]
-        length = float(lapack.dlange("1", scaled))
-        lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
-        condition = 0.0 if failed else lapack.dpocon(lower, length, uplo="L")[0]
-        if condition > _WELL_CONDITIONED or (alpha > tolerance * np.trace(gram) and not failed):
-            solved = lapack.dpotrs(lower, scale[:, None] * right, lower=1)[0]
-            return np.asarray(scale[:, None] * solved)
+
+    lower: Array
+    scale: Array
+    condition: float
+
+    def solve(self, right: Array) -> Array:
+        """Return ``(matrix + alpha I)^-1 right``."""
+        solved = lapack.dpotrs(self.lower, right / self.scale[:, None], lower=1)[0]
+        return np.asarray(solved / self.scale[:, None])
+
+    def energy(self, right: Array) -> float:
+        """Return ``tr right'(matrix + alpha I)^-1 right``."""
+        return float(np.square(self.whiten(right)).sum())
+
+    def whiten(self, right: Array) -> Array:
+        """Return ``L^-1 E^-1 right``."""
+        return np.asarray(lapack.dtrtrs(self.lower, right / self.scale[:, None], lower=1)[0])
+
+    def unwhiten(self, right: Array) -> Array:
+        """Return ``E^-1 L'^-1 right``."""
+        solved = lapack.dtrtrs(self.lower, right, lower=1, trans=1)[0]
+        return np.asarray(solved / self.scale[:, None])
+
+
+def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
+    """Factorise ``matrix + alpha I``; None where its digits are gone.
+
+    The diagonal becomes one first, so that units of the features do not count. A reciprocal
+    condition below 1e-8 means that half of the digits of a direction are lost in the
+    products; the data itself may still have them.
+    """
+    diagonal = np.diag(matrix) + alpha
+    if not diagonal.size or not diagonal.min() > 0:
+        return None
+    scale = np.sqrt(diagonal)
+    scaled = np.array(matrix, order="F")
+    scaled[np.diag_indices_from(scaled)] = diagonal
+    scaled /= scale
+    scaled /= scale[:, None]
+    length = float(lapack.dlange("1", scaled))
+    lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    condition = float(lapack.dpocon(lower, length, uplo="L")[0])
+    if not condition > _WELL_CONDITIONED:
+        return None
+    return ScaledCholesky(lower, scale, condition)
+
+
+def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
+    """Return ``(gram + alpha I)^+ right`` for a positive semi-definite gram.
+
+    Cholesky where the condition allows it; otherwise by eigenvalues, leaving out the
+    directions that are null up to rounding.
+    """
+    factor = scaled_cholesky(gram, alpha)
+    if factor is not None:
+        return factor.solve(right)
     values, vectors = psd_basis(gram, tolerance)
     return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
 
@@ -128,12 +172,11 @@ def spectral(
     if values.size == 0:
         return np.zeros(0), np.zeros((0, 0))
     if coordinates is None:
-        # The basis is the answer: what X says alone.
+        # The basis is the answer, and its rank is known.
         shrunk = values / (values + alpha)
         spectrum = (factor.share * values * shrunk)[:count]
-        keep = spectrum > RANK_TOLERANCE * spectrum[0]
-        chosen = np.eye(values.size, spectrum.size)[:, keep]
-        return spectrum[keep], chosen / np.sqrt(values + alpha)[:, None]
+        chosen = np.eye(values.size, spectrum.size)
+        return spectrum, chosen / np.sqrt(values + alpha)[:, None]
     if factor.regression is not None:
         shifted = values + factor.regression.alpha
         fitted = coordinates * (values / shifted)[:, None]
@@ -185,8 +228,9 @@ def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float)
     with _threads(gram.shape[0]):
         slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
-        lengths = np.square(np.diag(lower))
-        if failed or lengths.min(initial=1.0) <= tolerance * lengths.max(initial=0.0):
+        # How much of each direction is its own, whatever its length.
+        own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
+        if failed or own.min(initial=1.0) <= tolerance:
             squares, vectors = psd_basis(gram, tolerance)
             coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
             values, inside = spectral(squares, coordinates, factor, 0.0, count)

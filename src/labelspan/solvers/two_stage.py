@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import Array
 from ..operators import HStack, Scaled, as_operator
 from ..operators.array_backend import inner, like
+from .accuracy import accuracy_wanted, check_directions, column_lengths, sentence, unsure
 from .krylov import truncated_svd
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
@@ -89,39 +91,58 @@ class TwoStage:
 
     def _thin(self, problem: Problem, fit: Regressed) -> Solution:
         slopes = fit.slopes
-        values, axes = thin_spectrum(inner(fit.cross, slopes), problem.n_components)
+        values, axes = thin_spectrum(fit.agreement, problem.n_components)
         weights = slopes @ like(axes / np.sqrt(values), slopes)
-        return self._solution(weights, values, fit, fit.converged)
+        return self._solution(weights, values, fit, fit.residual, fit.converged)
 
     def _stack(self, problem: Problem, fit: Regressed) -> Solution:
-        factor = problem.factor
+        X, factor = problem.X, problem.factor
         assert factor.regression is not None
-        slopes = problem.X.place(fit.slopes)
+        slopes = X.place(fit.slopes)
         if factor.regression.mix is not None:
             slopes = slopes @ like(factor.regression.mix(inner(slopes, slopes)), slopes)
         share = np.sqrt(factor.share)
-        scaled = Scaled(problem.X, columns=np.full(problem.X.shape[1], share))
-        both = HStack([scaled, as_operator(problem.X.matmat(slopes))])
+        scaled = Scaled(X, columns=np.full(X.shape[1], share))
+        both = HStack([scaled, as_operator(X.matmat(slopes))])
         svd = truncated_svd(
             both,
             problem.n_components,
-            tol=max(_ENERGY, float(np.finfo(problem.X.dtype).eps)),
+            tol=_ENERGY,
             max_iter=self.max_iter,
             rng=np.random.default_rng(self.seed),
         )
         from_features, from_labels = both.split(svd.right / like(np.sqrt(svd.values), svd.right))
         weights = share * from_features + slopes @ from_labels
-        return self._solution(weights, svd.values, fit, fit.converged and svd.converged)
+        lengths = column_lengths(X)
+        lengths[lengths == 0] = 1.0
+        equation = check_directions(
+            X, weights, svd.values, share=factor.share, slopes=slopes, scale=lengths
+        )
+        right = equation <= np.sqrt(accuracy_wanted(X.dtype))
+        return self._solution(
+            weights,
+            svd.values,
+            fit,
+            max(fit.residual, equation),
+            fit.converged and svd.converged and right,
+        )
 
     def _solution(
-        self, weights: np.ndarray, values: np.ndarray, fit: Regressed, converged: bool
+        self,
+        weights: Array,
+        values: Array,
+        fit: Regressed,
+        residual: float,
+        converged: bool,
     ) -> Solution:
-        status = f"Regressed by {fit.method}."
-        if not converged:
+        status = sentence(f"Regressed by {fit.method}", residual)
+        if not converged and fit.n_iter > 1:
             status = (
                 f"solver='two-stage' stopped after {fit.n_iter} iterations with a relative "
-                f"residual of {fit.residual:.1e}; raise alpha, max_iter or tol."
+                f"residual of {residual:.1e}; raise alpha, max_iter or tol."
             )
+        elif not converged:
+            status = unsure(residual if fit.error is None else fit.error, residual)
         return Solution(
             weights,
             values,
@@ -129,6 +150,7 @@ class TwoStage:
             converged=converged,
             status=status,
             n_iter=fit.n_iter,
-            residual=fit.residual,
+            residual=residual,
+            error=fit.error,
             statistics={"method": fit.method},
         )

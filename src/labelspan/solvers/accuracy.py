@@ -1,0 +1,191 @@
+"""What counts as rounding, and how far an answer may be from the right one.
+
+One rule for every solver. Columns are brought to unit length before anything is compared,
+so that units do not matter; the penalty stays in the units of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..operators import Operator
+from ..operators.array_backend import host, inner
+
+__all__ = [
+    "Check",
+    "accuracy_wanted",
+    "check_directions",
+    "check_equation",
+    "check_regression",
+    "column_lengths",
+    "rank_tolerance",
+    "rounding",
+    "sentence",
+    "unsure",
+]
+
+# Random combinations of columns that a check multiplies by X.
+_COMBINATIONS = 4
+# Random signs from which the lengths of columns are estimated.
+_SIGNS = 16
+_CHECK_SEED = 20_09
+
+
+def rounding(dtype: Any) -> float:
+    """Return the relative size below which a number of this width is rounding."""
+    return float(np.finfo(dtype).eps)
+
+
+def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
+    """Return the singular value, relative to the largest, below which a direction is null.
+
+    To be applied after columns are scaled to unit length. Rounding of the entries of X in
+    their own width has singular values of about eps then, whatever the number of rows; a
+    factorisation adds a few eps times the root of the smaller side. Data in float32 is
+    taken to have been computed in float32: its rank is that of its own width.
+    """
+    return 8.0 * rounding(dtype) * float(np.sqrt(max(1, min(shape))))
+
+
+def accuracy_wanted(dtype: Any) -> float:
+    """Return the relative error of the fitted labels above which a solver warns."""
+    return 1e-6 if np.dtype(dtype) == np.float64 else 1e-3
+
+
+def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array:
+    """Estimate the lengths of the columns from one product with random signs.
+
+    Right to about 20%, which is enough for scaling; zero exactly where a column is zero.
+    """
+    rng = np.random.default_rng(_CHECK_SEED) if rng is None else rng
+    signs = rng.integers(0, 2, (X.shape[0], _SIGNS)) * 2.0 - 1.0
+    products = host(X.rmatmat(signs / np.sqrt(_SIGNS)))
+    return np.asarray(np.sqrt(np.square(products).sum(axis=1)))
+
+
+@dataclass(frozen=True)
+class Check:
+    """A residual computed from the data, and the error that it means.
+
+    ``residual`` is relative to the right-hand side, in columns of equal length. ``error``
+    estimates the error of the fitted labels relative to the labels; None where nothing is
+    known of it.
+    """
+
+    residual: float
+    error: float | None = None
+
+    @property
+    def off(self) -> float:
+        """How far the answer may be off, by the better of the two measures."""
+        return self.residual if self.error is None else self.error
+
+
+def check_regression(
+    X: Operator,
+    targets: Array,
+    slopes: Array,
+    alpha: float,
+    *,
+    scale: Array,
+    energy: Callable[[Array], float],
+) -> Check:
+    """Check ``(X'X + alpha I) slopes = X'targets`` by fresh products with X.
+
+    The residual ``r = X'(T - X G) - alpha G`` is divided by the lengths of the columns of
+    ``[X; sqrt(alpha) I]``. ``energy`` gives ``tr r'(X'X + alpha I)^+ r`` from the
+    factorisation that was used: the square of the error of the fitted labels (and of the
+    weights, by their penalty), small where that factorisation has any digits left. Every
+    target takes part, in random combinations: two products with at most 4 columns.
+    """
+    mixing = _combinations(targets.shape[1])
+    wanted, found = host(targets) @ mixing, host(slopes) @ mixing
+    right = X.cross(np.hstack([wanted, host(X.matmat(found))]))
+    width = mixing.shape[1]
+    gap = right[:, :width] - right[:, width:] - alpha * found
+    length = np.linalg.norm(right[:, :width] / scale[:, None])
+    size = np.linalg.norm(gap / scale[:, None])
+    residual = float(size / length) if length > 0 else float(size > 0)
+    whole = np.linalg.norm(wanted)
+    return Check(residual, float(np.sqrt(max(energy(gap), 0.0)) / whole) if whole > 0 else 0.0)
+
+
+def check_directions(
+    X: Operator, weights: Array, values: Array, *, share: float, slopes: Array | None, scale: Array
+) -> float:
+    """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by fresh products.
+
+    For agreements that the features take part in, with B the slopes of the regressed labels.
+    Random combinations of the directions, each divided by the root of its eigenvalue, in
+    coordinates times the lengths of the columns; a product with at most 8 columns and one
+    with at most 4.
+    """
+    mixing = _combinations(values.size)
+    width = mixing.shape[1]
+    directions, roots = host(weights), np.sqrt(values)[:, None]
+    images = host(X.matmat(directions @ np.hstack([mixing, mixing / roots])))
+    square = images[:, :width].T @ images[:, :width]
+    expected = mixing.T @ mixing
+    seen = X.cross(images[:, width:])
+    left = share * seen
+    if slopes is not None:
+        left = left + host(slopes) @ (host(slopes).T @ seen)
+    right = (directions @ (roots * mixing)) * scale[:, None]
+    return max(
+        float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
+        float(np.linalg.norm(left * scale[:, None] - right) / np.linalg.norm(right)),
+    )
+
+
+def check_equation(
+    X: Operator,
+    weights: Array,
+    values: Array,
+    *,
+    share: float,
+    labels: Array,
+    alpha: float,
+    scale: Array,
+) -> float:
+    """Check ``X'(share X X' + L L') X W = (X'X + alpha I) W diag(values)`` by fresh products.
+
+    For labels that enter as they are next to the features. Random combinations of the
+    directions, in scaled coordinates: four products with at most 8 columns.
+    """
+    mixing = _combinations(values.size)
+    width = mixing.shape[1]
+    # What is a millionth of the largest is known to so many digits fewer.
+    floored = np.maximum(values, 1e-6 * values[0])[:, None]
+    mixed = host(weights) @ np.hstack([mixing / floored, mixing * (values[:, None] / floored)])
+    images = host(X.matmat(mixed))
+    agreement = share * host(X.matmat(X.cross(images[:, :width])))
+    agreement += host(labels) @ inner(labels, images[:, :width])
+    sides = X.cross(np.hstack([agreement, images[:, width:]])) / scale[:, None]
+    right = sides[:, width:] + alpha * mixed[:, width:] / scale[:, None]
+    return float(np.linalg.norm(sides[:, :width] - right) / np.linalg.norm(right))
+
+
+def sentence(how: str, residual: float) -> str:
+    """Say how it was solved and what the check gave."""
+    return f"{how}; relative residual {residual:.0e}."
+
+
+def unsure(off: float, residual: float) -> str:
+    """Say that an answer failed its check, and what to do."""
+    return (
+        f"The answer may be off by {off:.0e} of itself (relative residual {residual:.0e}): columns "
+        "of X depend on each other almost exactly, even in equal units; raise alpha, or leave "
+        "out columns that repeat others."
+    )
+
+
+def _combinations(columns: int) -> Array:
+    if columns <= _COMBINATIONS:
+        return np.eye(columns)
+    rng = np.random.default_rng(_CHECK_SEED)
+    return np.asarray(rng.standard_normal((columns, _COMBINATIONS)) / np.sqrt(columns))

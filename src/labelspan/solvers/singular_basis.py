@@ -1,0 +1,144 @@
+"""Singular vectors of the data itself: no Gram matrix, whatever the units of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._typing import Array
+from ..operators import Operator
+from ..operators.array_backend import host
+from .accuracy import rank_tolerance
+from .problem import DIRECT_LIMIT
+
+__all__ = ["SingularBasis", "basis_of_products", "singular_basis", "small_enough"]
+
+# Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
+_ENTRIES = 1 << 25
+# And the most of a wide X, which is made dense as a whole: 1 GiB.
+_WIDE_ENTRIES = 1 << 27
+
+
+@dataclass(frozen=True)
+class SingularBasis:
+    """``X = U diag(values)^1/2 V'`` in the units of the data, its rank decided after scaling.
+
+    ``coordinates`` is ``U'L`` for the block that was given. ``shortest`` is the smallest
+    singular value that was kept, of X with columns of unit length, relative to the largest;
+    ``lengths`` are those of the columns before.
+    """
+
+    values: Array
+    right: Array
+    coordinates: Array
+    shortest: float
+    lengths: Array
+
+    def energy(self, right: Array, alpha: float) -> float:
+        """Return ``tr right'(X'X + alpha I)^+ right``."""
+        inside = np.square(self.right.T @ right)
+        return float((inside / (self.values + alpha)[:, None]).sum())
+
+    @property
+    def rank(self) -> int:
+        return self.values.size
+
+    def slopes(self, alpha: float) -> Array:
+        """Return ``(X'X + alpha I)^+ X'L``, the smallest where there are several."""
+        shrunk = np.sqrt(self.values) / (self.values + alpha)
+        return np.asarray(self.right @ (self.coordinates * shrunk[:, None]))
+
+
+def small_enough(X: Operator) -> bool:
+    """Whether the data can be factorised directly: one side short, and wide rows not too many."""
+    rows, columns = X.shape
+    if columns == X.short_side:
+        return columns <= DIRECT_LIMIT
+    return rows <= DIRECT_LIMIT and rows * columns <= _WIDE_ENTRIES
+
+
+def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
+    """Factorise the data: QR of the rows, block by block, with columns of unit length.
+
+    For a tall X, memory is (d + s)^2 numbers and one block of rows (256 MiB); a wide X is
+    made dense, n x d numbers. Time about three times that of a Gram matrix and its
+    eigenvectors.
+    """
+    labels = np.zeros((X.shape[0], 0)) if block is None else host(block)
+    tolerance = rank_tolerance(X.dtype, X.shape)
+    if X.shape[1] == X.short_side:
+        return _tall(X, labels, tolerance)
+    rows = X.wide_rows(slice(0, X.shape[0]))
+    lengths = _alive(np.linalg.norm(rows, axis=0))
+    triangle: Array = np.asarray(np.linalg.qr((rows / lengths).T, mode="r"))
+    left, singular, _ = np.linalg.svd(triangle.T)
+    keep = singular > tolerance * singular[0]
+    left, singular = left[:, keep], singular[keep]
+    return _in_units(rows.T @ left, left.T @ labels, singular, lengths)
+
+
+def _tall(X: Operator, labels: Array, tolerance: float) -> SingularBasis:
+    columns = X.shape[1]
+    squares = np.zeros(columns)
+    for part in _parts(X.shape):
+        squares += np.square(X.wide_rows(part)).sum(axis=0)
+    lengths = _alive(np.sqrt(squares))
+    corner = np.zeros((0, columns + labels.shape[1]))
+    for part in _parts(X.shape):
+        rows = np.hstack([X.wide_rows(part) / lengths, labels[part]])
+        corner = np.asarray(np.linalg.qr(np.vstack([corner, rows]), mode="r"))
+    left, singular, right = np.linalg.svd(corner[:columns, :columns])
+    keep = singular > tolerance * singular[0]
+    left, singular, right = left[:, keep], singular[keep], right[keep]
+    coordinates = left.T @ corner[:columns, columns:]
+    return _in_units(lengths[:, None] * right.T * singular, coordinates, singular, lengths)
+
+
+def basis_of_products(gram: Array, cross: Array, tolerance: float) -> SingularBasis:
+    """Do the same from ``X'X`` and ``X'L``, for data that is gone.
+
+    Directions shorter than the square root of ``tolerance`` cannot be told from none.
+    """
+    lengths = _alive(np.sqrt(np.diag(gram)))
+    scaled = gram / np.outer(lengths, lengths)
+    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    keep = values > tolerance * max(values[-1], 0.0)
+    singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
+    coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
+    return _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+
+
+def _in_units(
+    transposed: Array, coordinates: Array, singular: Array, lengths: Array
+) -> SingularBasis:
+    """From ``B'`` with ``X = U B`` to singular vectors in the units of the data.
+
+    Rows of B' are as long as columns of X. One-sided Jacobi finds small singular values of
+    such a matrix to as many digits as large ones.
+    """
+    shortest = float(singular[-1] / singular[0]) if singular.size else 0.0
+    if not singular.size:
+        empty = np.zeros((transposed.shape[0], 0))
+        return SingularBasis(np.zeros(0), empty, coordinates, shortest, lengths)
+    found, right, mixing, work, _, failed = lapack.dgejsv(
+        np.asfortranarray(transposed), joba=2, jobu=0, jobv=0, jobr=0, jobt=0, jobp=1
+    )
+    roots = found * (work[0] / work[1])
+    if failed:
+        right, roots, mixing = np.linalg.svd(transposed, full_matrices=False)
+        mixing = mixing.T
+    return SingularBasis(np.square(roots), right, mixing.T @ coordinates, shortest, lengths)
+
+
+def _parts(shape: tuple[int, int]) -> Iterator[slice]:
+    rows, columns = shape
+    step = max(4 * columns, _ENTRIES // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def _alive(lengths: Array) -> Array:
+    return np.where(lengths > 0, lengths, 1.0)
