@@ -37,7 +37,7 @@ class Found:
     """An answer before its check.
 
     ``slopes`` are those of the labels' regression on X; ``scale`` and ``energy`` are what
-    :func:`check_regression` takes.
+    :func:`check_regression` takes. ``lost`` is the error that no check can see.
     """
 
     weights: Array
@@ -47,6 +47,7 @@ class Found:
     energy: Callable[[Array], float] | None
     how: str
     rank: int | None = None
+    lost: float = 0.0
 
 
 def regression_alpha(factor: Factor, metric_alpha: float) -> float:
@@ -54,9 +55,10 @@ def regression_alpha(factor: Factor, metric_alpha: float) -> float:
     return metric_alpha if factor.regression is None else factor.regression.alpha
 
 
-def by_basis(basis: SingularBasis, factor: Factor, alpha: float, count: int) -> Found:
-    """Solve in the singular basis of X."""
-    known = factor.labels is not None
+def by_basis(
+    basis: SingularBasis, factor: Factor, alpha: float, count: int, *, known: bool = True
+) -> Found:
+    """Solve in the singular basis of X; ``known`` tells whether it was made with labels."""
     coordinates = basis.coordinates if known else None
     values, inside = spectral(basis.values, coordinates, factor, alpha, count)
     penalty = regression_alpha(factor, alpha)
@@ -69,6 +71,7 @@ def by_basis(basis: SingularBasis, factor: Factor, alpha: float, count: int) -> 
         partial(basis.energy, alpha=penalty),
         "Solved by singular vectors of the data",
         basis.rank,
+        basis.lost,
     )
 
 
@@ -111,7 +114,7 @@ def by_products(
         if share:
             square = np.block([[factor.share * gram, share * image], [share * image.T, square]])
         values, axes = thin_spectrum(square, count)
-        if share and not values[-1] > _FAINT * values[0]:
+        if share and not (values.size and values[-1] > _FAINT * values[0]):
             return None
         weights = ways @ (axes / np.sqrt(values))
     return Found(weights, values, slopes, metric.scale, metric.energy, how, gram.shape[0])
@@ -125,10 +128,18 @@ def certified(problem: Problem, found: Found, name: str, *, last: bool = False) 
     """
     X, factor = problem.X, problem.factor
     check = _check(problem, found)
+    if found.lost > check.off:
+        check = Check(check.residual, found.lost)
     wanted = accuracy_wanted(X.dtype)
     if check.off > wanted and not last and small_enough(X):
         basis = singular_basis(X, factor.labels)
-        again = by_basis(basis, factor, problem.metric_alpha, problem.n_components)
+        again = by_basis(
+            basis,
+            factor,
+            problem.metric_alpha,
+            problem.n_components,
+            known=factor.labels is not None,
+        )
         return certified(problem, again, name, last=True)
     status = sentence(found.how, check.residual)
     if check.off > wanted:
@@ -178,7 +189,10 @@ def _check(problem: Problem, found: Found) -> Check:
         equation = check_directions(
             X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
         )
-    # What products in this width can tell of the shortest direction.
-    noise = _NOISE * rounding(X.dtype) * float(np.sqrt(found.values[0] / found.values[-1]))
+    # The equation is more sensitive than the labels' fit, and limited by what products in this
+    # width can tell of the shortest direction.
+    noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
+        np.sqrt(found.values[0] / found.values[-1])
+    )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)

@@ -55,6 +55,12 @@ class Eigen:
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        basis = singular_basis(problem.X, problem.factor.labels)
-        found = by_basis(basis, problem.factor, problem.metric_alpha, problem.n_components)
+        X, factor = problem.X, problem.factor
+        found = by_basis(
+            singular_basis(X, factor.labels),
+            factor,
+            problem.metric_alpha,
+            problem.n_components,
+            known=factor.labels is not None,
+        )
         return certified(problem, found, self.name, last=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
-from .accuracy import accuracy_wanted, rounding, sentence
+from .accuracy import accuracy_wanted, sentence
 from .direct import by_basis, by_products, certified, regression_alpha
 from .penalties import L1
 from .problem import DIRECT_LIMIT, Problem, Solution
@@ -71,7 +71,9 @@ class Gram:
         else:
             found = by_products(*X.moments(factor.labels), factor, alpha, count)
         if found is None:
-            found = by_basis(singular_basis(X, factor.labels), factor, alpha, count)
+            known = factor.labels is not None
+            basis = singular_basis(X, factor.labels)
+            found = by_basis(basis, factor, alpha, count, known=known)
         return certified(problem, found, self.name)
 
 
@@ -113,17 +115,13 @@ def solve_statistics(
     >>> found.eigenvalues.round(6)
     array([1.])
     """
-    eps = rounding(np.float64)
     penalty = regression_alpha(factor, alpha)
     found = by_products(gram, cross, factor, alpha, count)
-    error = 0.0
     if found is None:
-        side = gram.shape[0]
-        seen = np.zeros((side, 0)) if cross is None else cross
-        basis = basis_of_products(gram, seen, 8 * eps * side)
-        found = by_basis(basis, factor, alpha, count)
-        if cross is not None and basis.rank:
-            error = float(8 * eps * np.sqrt(side) / basis.shortest**2)
+        seen = np.zeros((gram.shape[0], 0)) if cross is None else cross
+        basis = basis_of_products(gram, seen)
+        found = by_basis(basis, factor, alpha, count, known=cross is not None)
+    error = found.lost
     residual = 0.0
     if cross is not None and found.slopes is not None:
         right = cross / found.scale[:, None]

@@ -84,6 +84,7 @@ def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     scale = np.sqrt(np.square(basis.lengths) + alpha)
     energy = partial(basis.energy, alpha=alpha)
     check = check_regression(X, targets, slopes, alpha, scale=scale, energy=energy)
+    check = Check(check.residual, max(check.off, basis.lost))
     shrunk = basis.coordinates * (basis.values / (basis.values + alpha))[:, None]
     agreement = shrunk.T @ basis.coordinates
     return _checked(X, slopes, agreement, "singular vectors of the data", check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import host
-from .accuracy import rank_tolerance
+from .accuracy import rank_tolerance, rounding
 from .problem import DIRECT_LIMIT
 
 __all__ = ["SingularBasis", "basis_of_products", "singular_basis", "small_enough"]
@@ -28,7 +28,8 @@ class SingularBasis:
 
     ``coordinates`` is ``U'L`` for the block that was given. ``shortest`` is the smallest
     singular value that was kept, of X with columns of unit length, relative to the largest;
-    ``lengths`` are those of the columns before.
+    ``lengths`` are those of the columns before, and ``lost`` what the loss of digits in products
+    of the data may have cost, where these were all there was.
     """
 
     values: Array
@@ -36,6 +37,7 @@ class SingularBasis:
     coordinates: Array
     shortest: float
     lengths: Array
+    lost: float = 0.0
 
     def energy(self, right: Array, alpha: float) -> float:
         """Return ``tr right'(X'X + alpha I)^+ right``."""
@@ -69,6 +71,9 @@ def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
     """
     labels = np.zeros((X.shape[0], 0)) if block is None else host(block)
     tolerance = rank_tolerance(X.dtype, X.shape)
+    if not X.dual:
+        # The rows cannot be brought together: their products have to do.
+        return basis_of_products(*X.moments(labels))
     if X.shape[1] == X.short_side:
         return _tall(X, labels, tolerance)
     rows = X.wide_rows(slice(0, X.shape[0]))
@@ -97,18 +102,23 @@ def _tall(X: Operator, labels: Array, tolerance: float) -> SingularBasis:
     return _in_units(lengths[:, None] * right.T * singular, coordinates, singular, lengths)
 
 
-def basis_of_products(gram: Array, cross: Array, tolerance: float) -> SingularBasis:
-    """Do the same from ``X'X`` and ``X'L``, for data that is gone.
+def basis_of_products(gram: Array, cross: Array) -> SingularBasis:
+    """Do the same from ``X'X`` and ``X'L``, for data that is gone or far away.
 
-    Directions shorter than the square root of ``tolerance`` cannot be told from none.
+    Directions shorter than about 1e-7 of the longest, after scaling, cannot be distinguished
+    from null ones; ``lost`` grows as directions come near that.
     """
+    side = gram.shape[0]
+    eps = rounding(np.float64)
     lengths = _alive(np.sqrt(np.diag(gram)))
     scaled = gram / np.outer(lengths, lengths)
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
-    keep = values > tolerance * max(values[-1], 0.0)
+    keep = values > 8 * eps * side * max(values[-1], 0.0)
     singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
     coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
-    return _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+    basis = _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+    lost = 8 * eps * np.sqrt(side) / basis.shortest**2 if basis.rank else 0.0
+    return replace(basis, lost=float(lost) if cross.shape[1] else 0.0)
 
 
 def _in_units(

@@ -136,13 +136,13 @@ class TwoStage:
         converged: bool,
     ) -> Solution:
         status = sentence(f"Regressed by {fit.method}", residual)
-        if not converged and fit.n_iter > 1:
+        if not converged and fit.error is None:
             status = (
                 f"solver='two-stage' stopped after {fit.n_iter} iterations with a relative "
                 f"residual of {residual:.1e}; raise alpha, max_iter or tol."
             )
         elif not converged:
-            status = unsure(residual if fit.error is None else fit.error, residual)
+            status = unsure(max(fit.error or 0.0, residual), residual)
         return Solution(
             weights,
             values,
