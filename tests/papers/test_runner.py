@@ -92,7 +92,7 @@ def test_a_torn_line_is_run_again(tmp_path):
 def test_a_foreign_line_is_refused(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text('{"something": "else"}\n')
-    with pytest.raises(InvalidInput, match=r"results\.jsonl: line 1 is no record of a job"):
+    with pytest.raises(InvalidInput, match=r"results\.jsonl: line 1 is not the record of a job"):
         RecordFile(path).read()
 
 
@@ -219,14 +219,14 @@ def test_papers_are_whole(name):
 def test_unknown_names():
     with pytest.raises(InvalidParameter, match="paper must be one of yu2005, sun2009, wang2010"):
         machinery.load_paper("darwin1859")
-    with pytest.raises(InvalidParameter, match="wang2010 has no table 9; it has table 3"):
+    with pytest.raises(InvalidParameter, match="wang2010 has no part 'table 9'; choose one of"):
         machinery.find_part("wang2010", "table 9")
     result = CliRunner().invoke(app, ["reproduce", "darwin1859"])
     assert result.exit_code == 1
     assert "paper must be one of" in result.output
     result = CliRunner().invoke(app, ["reproduce", "wang2010", "--table", "9"])
     assert result.exit_code == 1
-    assert "no part of wang2010 is called table 9" in result.output
+    assert "wang2010 has no part table 9; leave it out to run all" in result.output
 
 
 KILLED = """

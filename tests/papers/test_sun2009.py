@@ -312,7 +312,7 @@ def test_words_are_those_that_tell_most(monkeypatch):
 
 
 def test_training_parts_of_one_seed_are_nested():
-    whole = subsets.Rows(np.arange(50.0)[:, None], np.arange(50))
+    whole = subsets.SubsetRows(np.arange(50.0)[:, None], np.arange(50))
     small, rest = whole.split(10, seed=3)
     large, _ = whole.split(20, seed=3)
     np.testing.assert_array_equal(large.y[:10], small.y)

@@ -23,9 +23,9 @@ from labelspan.papers.yu2005.protocol import (
     COMMON,
     MEASURES,
     SETTINGS,
-    Corpus,
+    PaperCorpus,
     _measure,
-    judge,
+    evaluate_map,
     load_corpus,
     make_split,
     sized,
@@ -46,7 +46,7 @@ def made_up(rows=300, words=160, categories=20, seed=0):
     Y[np.arange(rows), rng.integers(categories, size=rows)] = 1
     topics = rng.random((categories, words)) * (rng.random((categories, words)) < 0.1)
     noise = rng.random((rows, words)) * (rng.random((rows, words)) < 0.2)
-    return Corpus(sparse.csr_array(normalize(Y @ topics + noise)), Y)
+    return PaperCorpus(sparse.csr_array(normalize(Y @ topics + noise)), Y)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,9 @@ def decisions(monkeypatch):
 
     def run(corpus, split):
         said.clear()
-        assert [scores["setting"] for scores in judge(corpus, split, corpus.X)] == list(SETTINGS)
+        assert [scores["setting"] for scores in evaluate_map(corpus, split, corpus.X)] == list(
+            SETTINGS
+        )
         return list(said)
 
     return run
@@ -162,7 +164,7 @@ def test_a_category_of_no_or_all_rows_is_said_of_none_or_all(corpus, decisions):
     split = make_split(corpus, {"seed": 0, "fold": 0})
     Y = corpus.Y.copy()
     Y[split.train, split.seen[0]], Y[split.train, split.seen[1]] = 0, 1
-    (_, said), _ = decisions(Corpus(corpus.X, Y), split)
+    (_, said), _ = decisions(PaperCorpus(corpus.X, Y), split)
     assert (said[:, 0] == -1).all()
     assert (said[:, 1] == 1).all()
     assert (np.ptp(said[:, 2:], axis=0) > 0).all()

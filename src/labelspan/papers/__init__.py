@@ -1,1 +1,1 @@
-"""Experiments: what the methods do on real data, measured."""
+"""Reproduction of the experiments of three papers."""

@@ -1,4 +1,4 @@
-"""Records on disk: one line a job, appended as jobs end."""
+"""Records on disk: one line per job, appended when a job ends."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Done", "RecordFile", "job_name"]
 
 
 def job_name(paper: str, part: str, key: Key) -> str:
-    """What tells one job from all others."""
+    """Return a name that identifies a job."""
     return json.dumps([paper, part, dict(key)], sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Done:
-    """A job that ran: its records, how long it took, and what was warned of."""
+    """A finished job: its records, its time in seconds, and its warnings."""
 
     records: tuple[Record, ...]
     seconds: float
@@ -31,17 +31,17 @@ class Done:
 
 
 class RecordFile:
-    """Lines of JSON, each a whole job; a line that was cut off is not there.
+    """Lines of JSON, one per job; an incomplete last line is ignored.
 
-    Each line is on the disk before the next job counts, so that a run which is killed at
-    any moment loses nothing but the jobs under way.
+    Each line is on the disk before the next job counts, so a run that is killed at any moment
+    loses only the jobs in progress.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> dict[str, Done]:
-        """All jobs that ran, by name."""
+        """Read all finished jobs, by name."""
         if not self.path.exists():
             return {}
         found: dict[str, Done] = {}
@@ -52,7 +52,7 @@ class RecordFile:
                 done = Done(tuple(entry["records"]), entry["seconds"], tuple(entry["warnings"]))
             except (ValueError, KeyError, TypeError):
                 raise InvalidInput(
-                    f"{self.path.name}: line {number} is no record of a job; "
+                    f"{self.path.name}: line {number} is not the record of a job; "
                     "remove the line, or choose another folder for the results."
                 ) from None
             found[name] = done

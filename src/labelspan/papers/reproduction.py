@@ -1,4 +1,4 @@
-"""From the name of a paper to its report."""
+"""Run the experiments of papers and write the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..evaluation.measurements import Results
 from .paper import Paper, PaperPart, Scale
 from .records import Done, RecordFile
 from .report import Section, markdown, page
-from .runner import Job, Progress, plan, run_jobs, select
+from .runner import Job, JobProgress, plan, run_jobs, select
 from .verdicts import Verdict, judge, load_claims
 
 __all__ = ["PAPERS", "Report", "find_part", "load_paper", "reproduce"]
@@ -27,19 +27,19 @@ PAPERS = ("yu2005", "sun2009", "wang2010")
 
 @dataclass(frozen=True)
 class Report:
-    """Where a report lies, and what became of the claims."""
+    """The folder of a report, and the verdicts on the claims."""
 
     folder: Path
     verdicts: Sequence[Verdict]
 
     @property
     def failed(self) -> list[Verdict]:
-        """The sure claims that do not hold."""
+        """Claims that must hold and do not."""
         return [v for v in self.verdicts if v.claim.sure and v.outcome != "holds"]
 
 
 def load_paper(name: str) -> Paper:
-    """A paper by name."""
+    """Return a paper by its name."""
     if name not in PAPERS:
         raise InvalidParameter(f"paper must be one of {', '.join(PAPERS)}, but {name!r} was given.")
     paper: Paper = importlib.import_module(f".{name}", __package__).PAPER
@@ -47,13 +47,13 @@ def load_paper(name: str) -> Paper:
 
 
 def find_part(paper: str, part: str) -> PaperPart:
-    """A part by its paper's name and its own."""
+    """Return a part by the name of its paper and its own."""
     loaded = load_paper(paper)
     for one in loaded.parts:
         if one.name == part:
             return one
     names = ", ".join(one.name for one in loaded.parts)
-    raise InvalidParameter(f"{paper} has no {part}; it has {names}.")
+    raise InvalidParameter(f"{paper} has no part {part!r}; choose one of {names}.")
 
 
 def reproduce(
@@ -64,7 +64,7 @@ def reproduce(
     scale: Scale | None = None,
     data_home: Path | None = None,
     processes: int = 1,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> Report:
     """Run papers, or some parts of one, and write the report.
 
@@ -80,11 +80,11 @@ def reproduce(
     scale : Scale or None, default=None
         None runs in full.
     data_home : Path or None, default=None
-        Where the data sets lie; see :mod:`labelspan.datasets`.
+        Folder of the data sets; see :mod:`labelspan.datasets`.
     processes : int, default=1
-        Jobs beside each other.
+        Number of parallel processes.
     progress : function or None, default=None
-        Told how many of all jobs are done.
+        Called with the number of jobs done and the number of all jobs.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def reproduce(
     ]
     if not chosen:
         raise InvalidParameter(
-            f"no part of {', '.join(papers)} is called {', '.join(parts or ())}."
+            f"{', '.join(papers)} has no part {', '.join(parts or ())}; leave it out to run all."
         )
     jobs = plan(chosen, scale)
     file = RecordFile(out / "results.jsonl")
@@ -115,7 +115,7 @@ def write_report(
     done: dict[str, Done],
     scale: Scale,
 ) -> Report:
-    """Tables, figures and verdicts from records."""
+    """Write tables, figures and verdicts from records."""
     results = {
         (paper.name, part.name): select(jobs, done, paper.name, part.name) for paper, part in chosen
     }
@@ -140,7 +140,7 @@ def write_report(
         for claim in load_claims(paper)
         if (paper, claim.part) in results
     ]
-    title = "Three papers, measured again"
+    title = "Reproduction of three papers"
     about = _about(scale)
     for name, text in (
         ("report.md", markdown(title, about, sections, verdicts)),
@@ -181,17 +181,17 @@ def _need_matplotlib() -> None:
         import matplotlib  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise InvalidInput(
-            "the report draws figures and needs matplotlib; pip install 'labelspan[plot]'."
+            "The figures of the report need matplotlib; pip install 'labelspan[plot]'."
         ) from None
     matplotlib.use("Agg")
 
 
 def _about(scale: Scale) -> list[str]:
     versions = [f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn")]
-    size = "a quick run, to see that all works; too short to judge by" if scale.quick else "in full"
+    size = "a quick run, which only checks that everything works" if scale.quick else "a full run"
     return [
         f"labelspan {metadata.version('labelspan')}, {', '.join(versions)}, "
         f"Python {platform.python_version()}, {platform.machine()}.",
         f"Written {datetime.now(UTC):%Y-%m-%d}, {size}.",
-        "Every number comes from results.jsonl, one line a job with its seed.",
+        "Every number comes from results.jsonl, one line per job with its seed.",
     ]

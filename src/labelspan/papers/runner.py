@@ -1,4 +1,4 @@
-"""Running jobs: in this process or in several, each result kept as it comes."""
+"""Run jobs, in this process or in several, and save each result when it is there."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ..evaluation.measurements import Record, Results
 from .paper import Key, Paper, PaperPart, Scale
 from .records import Done, RecordFile, job_name
 
-__all__ = ["Job", "Progress", "plan", "run_jobs", "select"]
+__all__ = ["Job", "JobProgress", "plan", "run_jobs", "select"]
 
 # Called with the number of jobs done and the number of all.
-Progress = Callable[[int, int], None]
+JobProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What tells it from all others."""
+        """Name that identifies the job."""
         return job_name(self.paper, self.part, self.key)
 
 
 def plan(parts: Sequence[tuple[Paper, PaperPart]], scale: Scale) -> list[Job]:
-    """The jobs of some parts."""
+    """List the jobs of some parts."""
     return [Job(paper.name, part.name, key) for paper, part in parts for key in part.jobs(scale)]
 
 
@@ -55,23 +55,23 @@ def run_jobs(
     *,
     data_home: Path | None = None,
     processes: int = 1,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> None:
-    """Run what the file does not hold yet.
+    """Run the jobs that are not in the file yet.
 
     Parameters
     ----------
     jobs : sequence of Job
     file : RecordFile
-        Where records are appended, and which jobs are done already.
+        File that records are appended to, and that tells which jobs are done already.
     find : function of a paper's and a part's name
-        Gives the part; a function of a module, for other processes must find it too.
+        Returns the part; a function of a module, because other processes import it.
     data_home : Path or None
-        Where the data lies.
+        Folder of the data sets.
     processes : int
-        More than 1 runs jobs beside each other, one thread each: the numbers stay the same.
+        Number of parallel processes, one thread each; the results do not depend on it.
     progress : function or None
-        Told how many of all jobs are done.
+        Called with the number of jobs done and the number of all jobs.
     """
     known = file.read()
     waiting = [job for job in jobs if job.name not in known]
@@ -103,8 +103,8 @@ def _results(
                 done = future.result()
             except BrokenProcessPool as error:
                 raise LostWorkers(
-                    "A process that ran jobs was ended from outside, for want of memory perhaps; "
-                    "what is done is kept, and the next run goes on, better with fewer processes."
+                    "A process that ran jobs was killed, perhaps because memory ran out; finished "
+                    "jobs are saved, and the same command continues, best with fewer --jobs."
                 ) from error
             yield futures[future], done
 
@@ -120,12 +120,12 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     finally:
-        # Jobs that have not begun are not waited for: they run next time.
+        # Do not wait for jobs that have not begun: they run next time.
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _end_with_parent(parent: int) -> None:
-    """A worker whose parent was killed would wait for work for ever; Ctrl-C ends it silently."""
+    """End a worker when its parent was killed, or silently on Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def watch() -> None:
@@ -142,19 +142,19 @@ def _work(find: Callable[[str, str], PaperPart], job: Job, data_home: Path | Non
         warnings.simplefilter("always")
         found = find(job.paper, job.part).run(job.key, data_home)
         records = tuple({**job.key, **_plain(record)} for record in found)
-    said = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
-    return Done(records, time.perf_counter() - start, said)
+    messages = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
+    return Done(records, time.perf_counter() - start, messages)
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    """Numbers of numpy as Python's own."""
+    """Convert numpy numbers to Python numbers."""
     return {
         name: value.item() if hasattr(value, "item") else value for name, value in record.items()
     }
 
 
 def select(jobs: Sequence[Job], done: dict[str, Done], paper: str, part: str) -> Results:
-    """The records of a part's jobs, in the order of the plan."""
+    """Select the records of the jobs of a part, in the order of the plan."""
     records: list[Record] = []
     for job in jobs:
         if (job.paper, job.part) == (paper, part) and job.name in done:

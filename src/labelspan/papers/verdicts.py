@@ -1,4 +1,4 @@
-"""What a paper claims, and whether the records agree."""
+"""The claims of papers, and whether the records support them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Outcome = Literal["holds", "holds in part", "does not hold", "not run"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, in our words, as something that records can answer.
+    """A claim of a paper, in our words, in a form that records can answer.
 
     ``kind`` says how: ``above`` (left above right by ``margin`` in each cell of ``by``),
     ``largest`` (left above all other values of the entry ``among``), ``near`` (the mean
     within ``tolerance`` of ``printed``), ``at-most`` (every value at most ``limit``). A
-    ``sure`` claim must hold in any run, however short.
+    ``sure`` claim must hold in every run, also in a quick one.
     """
 
     paper: str
@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a claim fared: in how many cells of how many, and what was measured."""
+    """The verdict on a claim: in how many of all cells it holds, and what was measured."""
 
     claim: Claim
     outcome: Outcome
@@ -59,13 +59,13 @@ class Verdict:
 
 
 def load_claims(paper: str) -> list[Claim]:
-    """The claims of a paper."""
+    """Read the claims of a paper."""
     text = (resources.files(__package__) / "claims" / f"{paper}.toml").read_text("utf-8")
     return [Claim(paper=paper, **entry) for entry in tomllib.loads(text)["claim"]]
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
-    """Hold a claim against the records of its part."""
+    """Compare a claim with the records of its part."""
     here = results.only(**claim.only)
     if not len(here):
         return Verdict(claim, "not run", 0, 0, "")
@@ -82,7 +82,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
 
 
 def _cells(claim: Claim, results: Results) -> list[Results]:
-    """The records of each combination of the entries of ``by``."""
+    """Group the records by the entries of ``by``."""
     names = list(claim.by)
     missing = [name for name in names if not any(name in r for r in results.records)]
     if missing:

@@ -16,7 +16,7 @@ from .subsets import FEATURES, METHODS, load_rows
 
 __all__ = ["EQUIVALENCE"]
 
-# For each data set the rows and the features drawn: wide shapes, then tall ones.
+# Numbers of rows and features for each data set: wide shapes, then tall ones.
 CELLS: Mapping[str, tuple[tuple[int, int], ...]] = {
     "yeast": tuple((rows, FEATURES["yeast"]) for rows in (50, 80, 100, 150, 300, 900)),
     "yahoo_arts": (
@@ -31,7 +31,7 @@ _QUICK: Mapping[str, tuple[tuple[int, int], ...]] = {
     "usps": ((100, FEATURES["usps"]), (600, FEATURES["usps"])),
 }
 _SEVERAL = tuple(name for name in METHODS if name != "LDA")
-# LSQR far below its usual tolerance: what is left is the formulation's own.
+# A tolerance far below the default of LSQR: what remains is due to the formulation.
 _SOLVER = LeastSquares(tol=1e-12)
 _BIAS = LeastSquares(tol=1e-12, intercept="bias")
 
@@ -58,7 +58,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     for method in ("LDA",) if name == "usps" else _SEVERAL:
         solvers = {"least squares": _SOLVER}
         if name == "yahoo_arts" and method == "CCA":
-            # The column of ones is a matter of X alone: one method tells.
+            # The column of ones concerns only X: one method is enough.
             solvers["least squares, bias"] = _BIAS
         reference = METHODS[method](solver="eigen").fit(rows.X, rows.y)
         for label, solver in solvers.items():
@@ -86,11 +86,11 @@ def _tables(results: Results) -> list[ReportTable]:
                     rows.append([solver, condition, name, method, size, *largest])
     head = ["solver", "rank(X) = n - 1", "data", "method", "rows", *measures]
     note = (
-        "The largest of all runs. Weights are compared up to a rotation, which leaves all "
-        "distances as they are. Angles, in radians, are the largest between the two spaces: of "
-        "all directions, which is near 0 with or without the condition, and of the leading half "
-        "of them, where the spectrum has a step behind it. In the figure, the condition can hold "
-        "to the left of the dotted line."
+        "The largest of all runs. Weights are compared up to a rotation, which does not "
+        "change distances. Angles, in radians, are the largest between the two spaces: of all "
+        "directions, which is close to 0 with or without the condition, and of the leading half "
+        "of them, if the spectrum has a gap after it. In the figure, the condition can hold to "
+        "the left of the dotted line."
     )
     return [ReportTable("Least squares against the eigenproblem", head, rows, note)]
 
@@ -110,7 +110,7 @@ def _draw(results: Results) -> Any:
         for number, method in enumerate(methods):
             cells = here.only(method=method)
             colour, marker, _ = STYLES[method]
-            # Methods lie on each other: a little to the side each.
+            # Shifted a little, because the methods overlap.
             aside = 0.12 * (number - (len(methods) - 1) / 2)
             places = [shapes.index((r["rows"], r["features"])) + aside for r in cells.records]
             axis.plot(places, cells.values("weights gap"), marker, color=colour, ms=5, label=method)
@@ -135,7 +135,7 @@ EQUIVALENCE = PaperPart(
     deviations=(
         "The paper says in words that both give the same performance; here the solutions "
         "themselves are compared, for random rows of its data sets.",
-        "LSQR runs to 1e-12, so that what is left tells of the formulation.",
+        "LSQR runs to 1e-12, so that what remains is due to the formulation.",
         "'bias' adds a column of ones to sparse data instead of centring it, as section 5 of the "
         "paper does; 'least squares' centres without making the data dense.",
     ),

@@ -1,4 +1,4 @@
-"""Figure 1: eigenproblem, least squares and their penalised forms, by training size."""
+"""Figure 1: eigenproblem, least squares and their regularized forms, by training size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
 from .measures import centred_rank
 from .paper_solvers import DirectLeastSquares
-from .subsets import METHODS, Rows, load_rows
+from .subsets import METHODS, SubsetRows, load_rows
 
 __all__ = ["FIGURE_1"]
 
@@ -38,9 +38,9 @@ _FOLDS = 2
 
 @dataclass(frozen=True)
 class Form:
-    """Parameters of an estimator; where there are penalties, those to choose from.
+    """Parameters of an estimator, and the regularization strengths to choose from.
 
-    ``search`` are the parameters while choosing: another solver of the same problem.
+    ``search`` are the parameters during the choice: another solver of the same problem.
     """
 
     final: Mapping[str, Any]
@@ -86,8 +86,8 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
         yield record
 
 
-def _choose(method: str, form: Form, rows: Rows, seed: int) -> float:
-    """The penalty that does best on held-out parts of the training rows."""
+def _choose(method: str, form: Form, rows: SubsetRows, seed: int) -> float:
+    """Choose the regularization strength by cross-validation on the training rows."""
     folds = list(KFold(_FOLDS, shuffle=True, random_state=seed).split(rows.y))
 
     def quality(gamma: float) -> float:
@@ -97,14 +97,14 @@ def _choose(method: str, form: Form, rows: Rows, seed: int) -> float:
     return max(form.gammas, key=quality)
 
 
-def _score(model: LabelledEmbedding, train: Rows, test: Rows) -> float:
-    """Accuracy for classes, mean area under the ROC curve for labels, of linear SVMs."""
+def _score(model: LabelledEmbedding, train: SubsetRows, test: SubsetRows) -> float:
+    """Compute the accuracy (classes) or mean ROC AUC (labels) of linear SVMs."""
     known = model.fit(train.X, train.y).transform(train.X)
     # One number for all directions, so that C means the same to every method. It is 0 where
     # the 1-norm left no feature.
     scale = np.sqrt(np.square(known).mean()) or 1.0
     known, unseen = known / scale, model.transform(test.X) / scale
-    # Hundreds of small fits: to look at each argument anew takes longer than the fits.
+    # Hundreds of small fits, for which argument checks take longer than the fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         if train.y.ndim == 1:
             return float(LinearSVC(dual=False).fit(known, train.y).score(unseen, test.y))
@@ -165,13 +165,13 @@ FIGURE_1 = PaperPart(
     deviations=(
         "The classifier is a linear SVM with squared hinge loss and C = 1; the paper gives no C. "
         "Projections are divided by one number, their root mean square on the training rows.",
-        "A label that no training row carries, or all do, gets equal scores and an AUC of 0.5.",
+        "A label that all or no training rows have gets equal scores and an AUC of 0.5.",
         f"Gamma is chosen by {_FOLDS}-fold cross-validation of the same measure; the paper gives "
         "no number of folds. The 1-norm chooses from 0.1 and 1: smaller ones take long to "
         "solve, larger ones leave no feature.",
-        "Least squares problems are solved through a Gram matrix, for LSQR takes thousands of "
+        "Least squares problems are solved through a Gram matrix because LSQR takes thousands of "
         "iterations near n = d; the equivalence part runs LSQR itself.",
-        "While gamma is chosen, the penalised eigenproblem is solved by the two-stage solver, "
+        "While gamma is chosen, the regularized eigenproblem is solved by the two-stage solver, "
         "which gives the same answer.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Figure 2: the time of a fit against the number of features, and against that of rows."""
+"""Figure 2: the time of a fit against the numbers of features and rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOLVERS: Mapping[str, str | Solver] = {
     "eigen": "eigen",
 }
 _METHODS = ("CCA", "HSL star")
-# What grows, the sizes it takes, and the size of the other.
+# The varied size, its values, and the value of the other size.
 _FULL = {"features": ("1000 2000 3000 4000 5000", 1000), "rows": ("500 1000 2000", 5000)}
 _QUICK = {"features": ("500 1000 2000", 500), "rows": ("250 500 1000", 1500)}
 _ALPHA = 1.0
@@ -90,7 +90,7 @@ def _tables(results: Results) -> list[ReportTable]:
             slopes = (f"{cells.only(solver=s).mean('exponent'):.2f}" for s in solvers)
             rows.append([method, "exponent", *slopes])
         note = (
-            "Seconds, and in brackets times those of least squares in the same job; the exponent "
+            "Seconds, and in brackets the ratio to least squares in the same job; the exponent "
             "is the slope of log time against log size."
         )
         tables.append(
@@ -145,11 +145,11 @@ FIGURE_2 = PaperPart(
         "'eigen, as printed' is section 5 of the paper: a factor of the d x d matrix, then "
         "Lanczos. 'eigen' is labelspan's direct solver, which takes the shorter side of X.",
         "Words are chosen by their largest chi-square statistic with a label, one of the "
-        "measures of the work the paper cites, then weighted by TF-IDF; all 7,484 pages are "
-        "there to draw from, where the paper had 3,712.",
-        f"The penalty is {_ALPHA:g} for all; the paper gives none. A smaller one costs LSQR more "
-        "iterations and the others nothing. LSQR runs to 1e-8.",
-        "Times are of one thread and of the processor, one solver after the other in one job; "
-        "jobs may run beside others, so compare within a job, by the ratios.",
+        "measures of the work the paper cites, then weighted by TF-IDF; rows are sampled "
+        "from all 7,484 pages, where the paper had 3,712.",
+        f"The regularization strength is {_ALPHA:g} for all; the paper gives none. A "
+        "smaller one costs LSQR more iterations and the others nothing. LSQR runs to 1e-8.",
+        "Times are CPU times of one thread, one solver after the other in one job; jobs may run "
+        "in parallel, so compare within a job, by the ratios.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the figures share: one look for each name, readable in print and for all eyes."""
+"""The style of the figures: colour, marker and line of each name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STYLES: Mapping[str, tuple[str, str, str]] = {
 def curve(
     axis: Any, results: Results, along: str, measure: str, name: str, *, shift: float = 0.0
 ) -> None:
-    """The mean of a measure with its standard deviation, a little to the side of others."""
+    """Plot the mean of a measure with its standard deviation."""
     places = sorted(results.distinct(along))
     if not places:
         return
@@ -44,7 +44,7 @@ def curve(
         color=colour,
         marker=marker,
         ls=line,
-        # Open where the line is broken: what lies beneath stays to be seen.
+        # Open markers for dashed lines, so that what is below remains visible.
         mfc="none" if line != "-" else None,
         ms=7 if line != "-" else 4,
         lw=1.3,
@@ -54,7 +54,7 @@ def curve(
 
 
 def legend_below(figure: Any, axes: Iterable[Any], columns: int) -> None:
-    """One legend for all panels, under them, with each name once."""
+    """Add one legend for all panels below them, with each name once."""
     known: dict[str, Any] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()

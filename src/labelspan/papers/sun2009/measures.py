@@ -1,4 +1,4 @@
-"""How far two solutions are apart, and how long a fit takes."""
+"""Differences between two solutions, and the time of a fit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ...operators import as_operator
 
 __all__ = ["centred_rank", "gaps", "leading_angle", "seconds", "worst"]
 
-# Fits are repeated until so many seconds have gone by, and the fastest counts.
+# Fits are repeated for at least this many seconds, and the fastest counts.
 _LEAST = 0.1
-# A leading space means something where the spectrum has a step of this share behind it.
+# A leading space is defined only if the spectrum has a relative gap of this size after it.
 _STEP = 1e-4
 
 
 def gaps(reference: LabelledEmbedding, other: LabelledEmbedding) -> dict[str, float]:
-    """Between eigenvalues, between weights up to a rotation, and between spaces.
+    """Compare eigenvalues, weights up to a rotation, and spaces.
 
-    Weights that differ by a rotation give all rows the same distances.
+    Weights that differ by a rotation give the same distances between rows.
     """
     wide = max(reference.n_components_, other.n_components_)
     values, others = (_widened(model.eigenvalues_, wide) for model in (reference, other))
@@ -40,7 +40,7 @@ def gaps(reference: LabelledEmbedding, other: LabelledEmbedding) -> dict[str, fl
 
 
 def leading_angle(reference: LabelledEmbedding, other: LabelledEmbedding) -> float | None:
-    """The largest angle between the leading halves; None where the half is not defined."""
+    """Return the largest angle between the leading halves; None if these are not defined."""
     half = (reference.eigenvalues_.size + 1) // 2
     values = reference.eigenvalues_
     if half == values.size or values[half - 1] - values[half] < _STEP * values[0]:
@@ -49,7 +49,7 @@ def leading_angle(reference: LabelledEmbedding, other: LabelledEmbedding) -> flo
 
 
 def centred_rank(X: Any) -> int:
-    """The rank of X once its columns are centred."""
+    """Return the rank of X with centred columns."""
     centred, _ = as_operator(X).centered()
     rows, columns = centred.shape
     values = np.linalg.eigvalsh(centred.gram() if columns <= rows else centred.cogram())
@@ -57,9 +57,9 @@ def centred_rank(X: Any) -> int:
 
 
 def seconds(fit: Callable[[], Any]) -> float:
-    """The time of the fastest of a few runs; one run where it is long.
+    """Return the time of the fastest of a few runs, or of one long run.
 
-    Time of the processor, not of the wall: a job may have others beside it.
+    This is CPU time, because other jobs may run in parallel.
     """
     times: list[float] = []
     while sum(times) < _LEAST:
@@ -70,7 +70,7 @@ def seconds(fit: Callable[[], Any]) -> float:
 
 
 def worst(results: Results, measure: str) -> str:
-    """The largest value of a gap, for a table."""
+    """Format the largest value of a measure, for a table."""
     values = results.values(measure)
     return f"{values.max():.1e}" if values.size else "-"
 
@@ -80,6 +80,6 @@ def _weights(model: LabelledEmbedding) -> Array:
 
 
 def _widened(array: Array, width: int) -> Array:
-    """With zeros for directions that a solver left out, their eigenvalue being zero."""
+    """Append zeros for directions that a solver left out because their eigenvalue is zero."""
     lacking = width - array.shape[-1]
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, lacking)])

@@ -1,4 +1,4 @@
-"""Two solvers of the experiments alone, for what the paper ran and labelspan does not."""
+"""Two solvers used only in these experiments, as the paper describes them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["DirectLeastSquares", "Factored"]
 
 @dataclass(frozen=True)
 class Factored:
-    """The eigenproblem as section 5 of the paper solves it: factor, then Lanczos.
+    """Solver of the eigenproblem as in section 5 of the paper: Cholesky, then Lanczos.
 
-    ``X'X + alpha I = L L'`` with all d x d entries, whichever side of X is the shorter; then
-    the leading eigenvectors of ``L^-1 X'S X L^-T``. The latter is applied as the thin
-    product that it is, in the eigenproblem's favour.
+    ``X'X + alpha I = L L'`` with all d x d entries, whatever the shape of X; then the
+    leading eigenvectors of ``L^-1 X'S X L^-T``, applied as a thin product, which favours the
+    eigenproblem.
     """
 
     @property
@@ -32,9 +32,9 @@ class Factored:
 
     def why_not(self, problem: Problem) -> str | None:
         if problem.factor.labels is None or not problem.factor.thin:
-            return "Factored needs a factor made of labels alone."
+            return "Factored needs a factor made only of labels."
         if not isinstance(problem.penalty, L2) or problem.penalty.alpha <= 0:
-            return "Factored needs a 2-norm penalty, which makes the matrix definite."
+            return "Factored needs a 2-norm penalty with alpha > 0."
         return None
 
     def solve(self, problem: Problem) -> Solution:
@@ -47,17 +47,17 @@ class Factored:
         values, vectors = eigsh(
             LinearOperator(lower.shape, matvec=lambda v: thin @ (thin.T @ v), dtype=np.float64),
             k=problem.n_components,
-            # A start that has seen the labels, and is the same every time.
+            # A deterministic start that depends on the labels.
             v0=thin.sum(axis=1),
         )
-        falling = np.argsort(-values)
-        weights = linalg.solve_triangular(lower, vectors[:, falling], lower=True, trans="T")
-        return Solution(weights, values[falling], self.name)
+        decreasing = np.argsort(-values)
+        weights = linalg.solve_triangular(lower, vectors[:, decreasing], lower=True, trans="T")
+        return Solution(weights, values[decreasing], self.name)
 
 
 @dataclass(frozen=True)
 class DirectLeastSquares(LeastSquares):
-    """sun2009's least squares, through a Gram matrix where the paper iterates.
+    """Least squares of sun2009 through a Gram matrix, where the paper iterates.
 
     LSQR comes to the same answer; close to n = d it takes thousands of iterations for it.
     """

@@ -1,4 +1,4 @@
-"""The data sets and methods of the paper, and rows drawn from them."""
+"""The data sets and methods of the paper, and random subsets of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...datasets import load
 from ...estimators import CCA, HSL, LDA, OPLS
 from ...estimators._labelled import LabelledEmbedding
 
-__all__ = ["FEATURES", "METHODS", "Rows", "load_rows"]
+__all__ = ["FEATURES", "METHODS", "SubsetRows", "load_rows"]
 
 METHODS: Mapping[str, Callable[..., LabelledEmbedding]] = {
     "CCA": CCA,
@@ -31,37 +31,37 @@ FEATURES = {"yeast": 103, "yahoo_arts": 23146, "usps": 256}
 
 
 @dataclass(frozen=True)
-class Rows:
+class SubsetRows:
     """Features, dense or sparse, and labels or classes."""
 
     X: Any
     y: Array
 
-    def take(self, index: Array) -> Rows:
-        """Some of the rows."""
-        return Rows(self.X[index], self.y[index])
+    def take(self, index: Array) -> SubsetRows:
+        """Select rows."""
+        return SubsetRows(self.X[index], self.y[index])
 
-    def split(self, train: int, seed: int) -> tuple[Rows, Rows]:
-        """So many rows at random, and all others; one seed gives nested training parts."""
+    def split(self, train: int, seed: int) -> tuple[SubsetRows, SubsetRows]:
+        """Split off random training rows; the same seed gives nested training sets."""
         order = np.random.default_rng(seed).permutation(self.y.shape[0])
         return self.take(order[:train]), self.take(order[train:])
 
 
-def load_rows(name: str, data_home: Path | None, features: int | None = None) -> Rows:
-    """A data set; of yahoo_arts the ``features`` words that tell most, as TF-IDF."""
+def load_rows(name: str, data_home: Path | None, features: int | None = None) -> SubsetRows:
+    """Load a data set; for yahoo_arts, TF-IDF of the ``features`` most informative words."""
     data = load(name, data_home)
     if name != "yahoo_arts":
-        return Rows(data.X.astype(np.float64), data.Y if data.y is None else data.y)
+        return SubsetRows(data.X.astype(np.float64), data.Y if data.y is None else data.y)
     labels = data.Y.toarray()
     counts = data.X.astype(np.float64)
     if features is not None and features < counts.shape[1]:
         best = np.argsort(-chi_square(counts, labels), kind="stable")[:features]
         counts = counts[:, np.sort(best)]
-    return Rows(TfidfTransformer().fit_transform(counts), labels)
+    return SubsetRows(TfidfTransformer().fit_transform(counts), labels)
 
 
 def chi_square(counts: Any, labels: Array) -> Array:
-    """For each word the largest chi-square statistic of its presence with a label.
+    """Compute the largest chi-square statistic of each word's presence with a label.
 
     One of the measures of Yang and Pedersen (1997), which the paper names for choosing
     features.

@@ -1,4 +1,4 @@
-"""Beyond the paper: two stages, exact without the rank condition, against both."""
+"""Beyond the paper: the two-stage solver, which needs no rank condition, against both."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RATIO = "times two-stage"
 
 
 class Cell(NamedTuple):
-    """A problem: rows and features of a data set, a penalty, and methods for it."""
+    """A problem: rows and features of a data set, a regularization strength, and methods."""
 
     data: str
     rows: int

@@ -1,4 +1,4 @@
-"""Face recognition as wang2010 compares it: a projection, then the nearest image."""
+"""Face recognition methods in wang2010: a projection, then the nearest image."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ _FOLDS = 5
 
 
 class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Principal components, as many as a face method asks for.
+    """Principal components, in the number that a face method needs.
 
     Parameters
     ----------
     keep : {"all", "classes", "search"} or int, default="all"
-        Every direction that the images span; n less the number of classes, for the scatter
-        within classes to be invertible (Belhumeur, Hespanha, Kriegman 1997); the number that
-        classifies best by the nearest image in five folds of the training images, every
-        number tried; or a number.
+        "all": the rank of the images. "classes": n minus the number of classes, which makes the
+        scatter within classes invertible (Belhumeur, Hespanha, Kriegman 1997). "search": the
+        number with the best nearest-image accuracy in five folds of the training images. An int:
+        this number.
 
     Attributes
     ----------
     pca_ : LSI
         The fitted components.
-    n_components_, n_features_in_ : int
+    n_components_ : int
+        Number of components.
+    n_features_in_ : int
+        Number of features.
 
     Examples
     --------
@@ -53,7 +56,7 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the components; ``y`` holds classes, needed unless all or a number is kept."""
+        """Fit the components; ``y`` holds classes, needed for "classes" and "search"."""
         allowed = Either((OneOf(("all", "classes", "search")), Integer(1)))
         check_params("FacePCA", {"keep": self.keep}, {"keep": allowed})
         data = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
@@ -62,7 +65,7 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         centred = data - data.mean(axis=0)
         rank = int(np.linalg.matrix_rank(centred, rtol=1e-6))
         if rank == 0:
-            raise InvalidInput("FacePCA: all images in X are equal; there is nothing to learn.")
+            raise InvalidInput("FacePCA: all images in X are equal; give images that differ.")
         if self.keep == "all":
             count = rank
         elif self.keep == "classes":
@@ -92,7 +95,7 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 def _search(X: Array, y: Array, rank: int) -> int:
-    """The number of components with the fewest errors; the smallest of several."""
+    """Find the smallest number of components with the fewest errors."""
     folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
     if folds < 2:
         return rank
@@ -112,12 +115,12 @@ def _search(X: Array, y: Array, rank: int) -> int:
 
 
 def eigenfaces(n_components: int | None = None) -> Pipeline:
-    """Principal components, then the nearest image (Turk and Pentland 1991).
+    """Make a pipeline of principal components and the nearest image (Turk and Pentland 1991).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None tries every number by cross-validation, as wang2010 does.
+        None chooses the number by cross-validation, as in wang2010.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def eigenfaces(n_components: int | None = None) -> Pipeline:
 
 
 def fisherfaces() -> Pipeline:
-    """Principal components, n less the classes, then discriminants and the nearest image.
+    """Make a pipeline of principal components, linear discriminants and the nearest image.
 
     Belhumeur, Hespanha and Kriegman 1997.
 
@@ -157,16 +160,16 @@ def fisherfaces() -> Pipeline:
 def laplacianfaces(
     n_components: int | None = None, *, affinity: str = "labels", n_neighbors: int = 5
 ) -> Pipeline:
-    """Principal components, locality preserving projections, the nearest image.
+    """Make a pipeline of principal components, LPP and the nearest image.
 
-    He, Yan, Hu, Niyogi and Zhang 2005. The graph joins images of one person, the mode in
-    which the method is compared with Fisherfaces; ``affinity="nearest_neighbors"`` gives the
-    one that knows no labels.
+    He, Yan, Hu, Niyogi and Zhang 2005. By default the graph connects images of the same person,
+    the variant that is compared with Fisherfaces; ``affinity="nearest_neighbors"`` does not use
+    labels.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None takes one less than there are classes, or 100 where the graph knows none.
+        None is the number of classes minus one, or 100 without labels.
     affinity : str, default="labels"
         As in :class:`labelspan.LPP`.
     n_neighbors : int, default=5

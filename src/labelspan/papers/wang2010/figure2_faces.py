@@ -35,7 +35,7 @@ _STYLE = {
     "DLE whitened": ("#cc79a7", "P"),
     "DLE printed, all pixels": ("#000000", "x"),
 }
-# Of a person's 170 images in pie so many count, drawn at random, for the time it takes.
+# Maximum number of images per person, at random; pie has 170, which would take long.
 _MOST = 60
 
 
@@ -143,13 +143,12 @@ FIGURE_2 = PaperPart(
     tables=_tables,
     draw=_draw,
     deviations=(
-        "20 draws of the training images for yale and orl and 3 for pie, where the paper has 50; "
-        "of pie "
-        f"{_MOST} images of each person, drawn at random, where the paper has 170.",
-        "DLE follows principal components, n less the classes, as Fisherfaces do: with more "
-        "pixels than images its pseudo-inverses weigh noise, as 'all pixels' shows. The paper "
-        "names no such step.",
+        "20 random choices of the training images for yale and orl and 3 for pie, where the paper "
+        f"has 50; of pie {_MOST} random images of each person, where the paper has 170.",
+        "DLE follows principal components, n minus the number of classes, as in Fisherfaces: with "
+        "more pixels than images its pseudo-inverses amplify noise, as 'all pixels' shows. The "
+        "paper does not mention this step.",
         "The graph has 10 neighbours, with Gaussian weights, over training and test images.",
-        "Laplacianfaces join the images of one person.",
+        "The graph of Laplacianfaces connects the images of one person.",
     ),
 )

@@ -26,7 +26,7 @@ from ...semi_supervised import (
     SpectralGraphTransducer,
 )
 from ..paper import Key, PaperPart, Scale
-from .penalty import PENALTY_SAID, penalty
+from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_3", "TABLE_4"]
 
@@ -80,7 +80,7 @@ def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
     graphs = {"gaussian": gaussian_graph(X), "neighbours": neighbor_graph(X, 10)}
     for method, predict in _plain().items():
         accuracy = float((predict(X, given) == y)[judged].mean())
-        # These know no graph; their numbers stand in both tables.
+        # These use no graph; their numbers are in both tables.
         for name in graphs:
             yield {"method": method, "graph": name, "accuracy": accuracy}
     for method, classify in _on_graphs(int(y.max())).items():
@@ -91,7 +91,7 @@ def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
 
 
 def _draw_known(y: Array, rng: np.random.Generator) -> Array:
-    """A tenth of the rows at random; drawn again while no class has two of them."""
+    """Choose a tenth of the rows at random, so that some class has two of them."""
     count = round(0.1 * y.size)
     while True:
         known = np.zeros(y.size, dtype=bool)
@@ -157,12 +157,12 @@ def _tables(results: Results, *, printed: str) -> list[ReportTable]:
 
 _SHARED = (
     "The width of the Gaussian is the median distance, not tuned by cross-validation; the "
-    "neighbours' graph has 10, with Gaussian weights.",
-    "soybean has 562 complete rows and 15 classes left; housing's price is cut into three "
-    "classes of one size, for the paper does not say where it cuts.",
+    "neighbour graph has 10 neighbours with Gaussian weights.",
+    "soybean has 562 complete rows and 15 classes left; the price in housing is cut into "
+    "three classes of equal size because the paper does not give its thresholds.",
     "The paper does not say whether features were standardised: both are shown.",
     "KL and the spectral graph transducer follow their equations, with parameters of our choice.",
-    PENALTY_SAID,
+    PENALTY_NOTE,
 )
 
 TABLE_3 = PaperPart(

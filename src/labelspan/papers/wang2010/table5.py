@@ -1,4 +1,4 @@
-"""Table 5: several labels a row, five folds."""
+"""Table 5: multi-label data, five folds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, macro_precision, threshold_by_share
 from ...semi_supervised import MCGF, MLGF, MLLS, SMSE, DLEClassifier
 from ..paper import Key, PaperPart, Scale
-from .penalty import PENALTY_SAID, penalty
+from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_5"]
 
-# The data that stands for the paper's, and how many of its labels are kept.
+# The data sets used for those of the paper, and the number of labels kept.
 SETS: Mapping[str, int] = {"mediamill": 39, "yahoo_science": 22, "emotions": 6}
 # Average precision in per cent, as printed: TRECVID, Yahoo, Music.
 PRINTED: Mapping[str, tuple[float, ...]] = {
@@ -127,19 +127,19 @@ def _tables(results: Results) -> list[ReportTable]:
 
 TABLE_5 = PaperPart(
     name="table 5",
-    title="Several labels a row: average precision over five folds",
+    title="Multi-label data: average precision over five folds",
     jobs=_jobs,
     run=_run,
     tables=_tables,
     deviations=(
-        "mediamill stands for TRECVID 2005: the same videos, other features, part of the rows; "
+        "mediamill is used for TRECVID 2005: the same videos, other features, part of the rows; "
         "its 39 most frequent labels. yahoo_science: the 22 most frequent labels.",
         "The paper computes the precision of each class and averages: 'precision' is that of "
-        "given labels, a class never given counting 0; 'ranking AP' is TRECVID's own measure.",
+        "predicted labels, 0 for a class never predicted; 'ranking AP' is the measure of TRECVID.",
         f"yahoo_science is weighted by TF-IDF and reduced to {_DIMENSIONS} dimensions by LSI; the "
         "others are standardised. All graphs have 10 neighbours, with Gaussian weights.",
-        "All but DLE, whose labels are those of the nearest labelled row, cut each label's "
-        "scores so that it goes to as large a share of rows as among the labelled.",
-        PENALTY_SAID,
+        "All but DLE, whose labels are those of the nearest labelled row, choose a threshold for "
+        "each label so that it keeps its share among the labelled rows.",
+        PENALTY_NOTE,
     ),
 )

@@ -1,4 +1,4 @@
-"""yu2005: multi-label informed latent semantic indexing, figures 1 to 3, and what lies beyond."""
+"""yu2005: multi-label informed latent semantic indexing, figures 1 to 3, and further methods."""
 
 from ..paper import Paper
 from .curves import FIGURE_1, FIGURE_2

@@ -19,20 +19,20 @@ from .protocol import (
     DATA,
     MEASURES,
     SETTINGS,
-    Corpus,
+    PaperCorpus,
     Split,
+    evaluate_map,
     fold_keys,
-    judge,
     load_corpus,
     make_split,
     sized,
 )
-from .tables import cell, draw_curves
+from .result_display import cell, draw_curves
 
 __all__ = ["FIGURE_1", "FIGURE_2", "paper_mlsi"]
 
 GRIDS = {"full": (10, 20, 30, 50, 100), "coarse": (10, 50)}
-# Where the two printings of the paper, which scale the map in two ways, are compared.
+# Number of dimensions at which the two printings of the paper are compared.
 BOTH_PRINTINGS = 50
 PRINTED = {
     "reuters": ("1,600", "6,076", "47", "2.48", "85"),
@@ -48,9 +48,9 @@ FACTS = (
 
 
 def paper_mlsi(count: int, *, beta: float = 0.5, gamma: float = 0.0) -> MLSI:
-    """MLSI as the paper has it, solved directly: all of its directions, in order."""
+    """Make MLSI as in the paper, solved directly."""
     if beta == 1:
-        # Without the features there is no inverse; with gamma = 0 this form is its limit.
+        # Without the features the inverse does not exist; with gamma = 0 this form is its limit.
         return MLSI(count, beta=1.0, alpha=0.0, solver="eigen")
     return MLSI(count, beta=beta, alpha=gamma, form="inverse", solver="eigen")
 
@@ -63,7 +63,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     corpus = load_corpus(str(key["data"]), data_home)
     split = make_split(corpus, key)
     yield _facts(corpus)
-    for scores in judge(corpus, split, corpus.X):
+    for scores in evaluate_map(corpus, split, corpus.X):
         yield {"method": "all features", **scores}
     counts = GRIDS[str(key["grid"])]
     most = max(counts)
@@ -75,27 +75,27 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     for method, model in methods.items():
         model.fit(corpus.X[split.train], corpus.Y[np.ix_(split.train, split.seen)])
         Z = model.transform(corpus.X)
-        # Directions come in order, so those of a smaller space are the first of a larger.
+        # Directions are ordered, so a smaller space consists of the first ones of a larger.
         for count in counts:
-            for scores in judge(corpus, split, sized(Z[:, :count], split)):
+            for scores in evaluate_map(corpus, split, sized(Z[:, :count], split)):
                 yield {"method": method, "K": count, **scores}
         if method in ("LSI", "MLSI") and BOTH_PRINTINGS in counts:
             V = Z[:, :BOTH_PRINTINGS] / np.linalg.norm(Z[split.train, :BOTH_PRINTINGS], axis=0)
-            for scores in judge(corpus, split, sized(V, split)):
+            for scores in evaluate_map(corpus, split, sized(V, split)):
                 yield {"method": f"{method}, unscaled", "K": BOTH_PRINTINGS, **scores}
     if key["fold"] == 0:
         yield _primal_and_dual(corpus, split)
 
 
-def _facts(corpus: Corpus) -> Record:
+def _facts(corpus: PaperCorpus) -> Record:
     documents, categories = corpus.Y.shape
     assigned = float(corpus.Y.sum())
     values = (documents, corpus.X.shape[1], categories)
     return dict(zip(FACTS, (*values, assigned / documents, assigned / categories), strict=True))
 
 
-def _primal_and_dual(corpus: Corpus, split: Split) -> Record:
-    """The angle between the two forms of the paper, over rows that neither was learned from."""
+def _primal_and_dual(corpus: PaperCorpus, split: Split) -> Record:
+    """Measure the angle between the two forms of the paper, on rows not used to fit them."""
     X, Y = corpus.X[split.train], corpus.Y[np.ix_(split.train, split.seen)]
     unseen = corpus.X[split.unseen]
     primal = paper_mlsi(10).fit(X, Y).transform(unseen)
@@ -150,13 +150,13 @@ def _part(name: str, data: str, deviations: Sequence[str]) -> PaperPart:
             *deviations,
             "In full, 10 repeats of five folds, 50 runs in all, where the paper has 50 repeats.",
             *COMMON,
-            "The paper is printed twice, and scales the directions by the roots of their "
-            "eigenvalues in one printing alone: LSI and MLSI have the scaling, and the lines "
+            "The paper was printed twice, and only one printing scales the directions by the roots "
+            "of their eigenvalues: LSI and MLSI have this scaling, and the rows "
             '"unscaled" are the other printing.',
-            "Beside the paper's MLSI (gamma = 0) stands \"MLSI, ridge\", this package's default, "
-            "with alpha = 1.",
-            "The paper does not give its values of K; its text speaks of 50 times fewer "
-            "dimensions than words.",
+            '"MLSI, ridge" is the default of this package, with alpha = 1, compared with the '
+            "MLSI of the paper (gamma = 0).",
+            "The paper does not give its values of K; its text mentions 50 times fewer dimensions "
+            "than words.",
         ),
     )
 
@@ -166,18 +166,18 @@ FIGURE_1 = _part(
     "reuters",
     (
         "Reuters: stories of the ModApte split with two topics or more, and topics with at least "
-        '14 of them; the paper\'s bound of "50" does not fit its own figures, which these come '
-        "near. Words are cut as scikit-learn does and are fewer.",
+        '14 of them; the paper\'s bound of "50" does not fit its own figures, which these '
+        "approximate. Words are tokenized as in scikit-learn and are fewer.",
     ),
 )
 FIGURE_2 = _part(
     "figure 2",
     "rcv1",
     (
-        "RCV1: the paper does not say which stories it took. Here 3,588 are drawn at random from "
-        "the 15,743 of the part of RCV1-v2 at hand that have three topics or more; topics with "
-        'at least 14 of them (as on Reuters, and in place of "50", which leaves far fewer '
-        "topics), words in more than five. The bounds of three and 14 were chosen for coming near "
-        "the paper's counts of topics, so that agreement of these counts says little.",
+        "RCV1: the paper does not say which stories it used. Here 3,588 are a random sample of the "
+        "15,743 in the available part of RCV1-v2 with three topics or more; topics with "
+        'at least 14 of them (as on Reuters, instead of "50", which leaves far fewer '
+        "topics), words in more than five. The bounds of three and 14 were chosen to match the "
+        "numbers of topics in the paper, so their agreement says little.",
     ),
 )

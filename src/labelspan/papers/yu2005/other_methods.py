@@ -1,4 +1,4 @@
-"""Beyond the paper: the other methods, their parameters chosen on the training data."""
+"""Beyond the paper: other methods, tuned on the training data."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .protocol import (
     DATA,
     MEASURES,
     SETTINGS,
+    evaluate_map,
     fold_keys,
-    judge,
     load_corpus,
     make_split,
     sized,
 )
-from .tables import STYLE, cell
+from .result_display import STYLE, cell
 
 __all__ = ["BEYOND"]
 
-# The second is as many as there are, where a method has fewer.
+# Maximum numbers of dimensions; a method with fewer uses all it has.
 COUNTS = (20, 50)
 ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0)
 BETAS = (0.3, 0.6, 0.9)
-# A map of rows, and what was chosen for it.
+# A map of rows, and its tuned parameters.
 Learned = tuple[Callable[[Any], Array], Mapping[str, float]]
 
 
@@ -49,7 +49,7 @@ def _tuned(model: Any, X: Any, Y: Array, **lists: Any) -> Learned:
 
 
 def _ridge_scores(X: Any, Y: Array) -> Learned:
-    """The obvious shortcut: what a ridge regression says of each category is the map."""
+    """Use the predictions of a ridge regression as the map, a simple baseline."""
     model = RidgeCV(ALPHAS).fit(X, Y)
     return model.predict, {"alpha": float(model.alpha_)}
 
@@ -73,18 +73,18 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     corpus = load_corpus(str(key["data"]), data_home)
     split = make_split(corpus, key)
     X, Y = corpus.X[split.train], corpus.Y[np.ix_(split.train, split.seen)]
-    for scores in judge(corpus, split, corpus.X):
+    for scores in evaluate_map(corpus, split, corpus.X):
         yield {"method": "all features", "most": "all", **scores}
     for method, learn in METHODS.items():
         embed, chosen = learn(X, Y)
         Z = embed(corpus.X)
         for most in COUNTS:
             count = min(most, Z.shape[1])
-            for scores in judge(corpus, split, sized(Z[:, :count], split)):
+            for scores in evaluate_map(corpus, split, sized(Z[:, :count], split)):
                 yield {"method": method, "most": most, "K": count, **chosen, **scores}
     embed, chosen = _ridge_scores(X, Y)
     Z = sized(embed(corpus.X), split)
-    for scores in judge(corpus, split, Z):
+    for scores in evaluate_map(corpus, split, Z):
         yield {"method": "ridge scores", "most": "all", "K": Z.shape[1], **chosen, **scores}
 
 
@@ -102,7 +102,7 @@ def _tables(results: Results) -> list[ReportTable]:
             ]
             head = ("method", "K", *MEASURES, "alpha", "beta")
             runs = len(here.only(method="all features"))
-            note = f"Mean ± standard deviation over {runs} run(s); alpha and beta as chosen."
+            note = f"Mean ± standard deviation over {runs} run(s); tuned alpha and beta."
             tables.append(ReportTable(f"{DATA[data]}, setting {setting}", head, rows, note))
     return tables
 
@@ -130,9 +130,7 @@ def _draw(results: Results) -> Any:
             axis.set_title(f"{DATA[data]}, setting {setting}: {measure}", fontsize=10)
             axis.set_yticks(range(len(methods)), methods)
             axis.grid(alpha=0.25)
-    figure.supxlabel(
-        f"open: {COUNTS[0]} dimensions; full: {COUNTS[1]}, or all there are", fontsize=10
-    )
+    figure.supxlabel(f"open: {COUNTS[0]} dimensions; filled: {COUNTS[1]}, or all", fontsize=10)
     return figure
 
 
@@ -155,7 +153,7 @@ def _dots(axis: Any, found: Results, measure: str, place: int, colour: str) -> N
 
 BEYOND = PaperPart(
     name="beyond",
-    title="other methods on the same splits, parameters chosen on the training data",
+    title="other methods on the same splits, tuned on the training data",
     jobs=_jobs,
     run=_run,
     tables=_tables,
@@ -164,10 +162,10 @@ BEYOND = PaperPart(
         "None of this is in the paper. The splits are those of figures 1 and 2, the first fold "
         "of each of 10 repeats.",
         *COMMON,
-        "alpha and beta are chosen on the training fold alone, by three-fold cross-validation of "
+        "alpha and beta are chosen only on the training fold, by three-fold cross-validation of "
         "the average precision on the categories of setting I (labelspan.tune); for ridge scores, "
-        "by leaving out one row at a time.",
-        "With all directions CCA and OPLS span one space, and with the same alpha linear SVMs "
-        "cannot tell them apart.",
+        "by leave-one-out.",
+        "With all directions CCA and OPLS span the same space, and with the same alpha linear SVMs "
+        "give the same results.",
     ),
 )

@@ -1,11 +1,11 @@
-"""The experiment of yu2005, section 4: its data, its splits, its SVMs and its measures.
+"""The experiment of yu2005, section 4: its data, splits, SVMs and measures.
 
-A repeat draws 70% of the categories and cuts the documents into five folds; each fold in
-turn is the training data, and both settings use the map that is learned from it.
+A repeat chooses 70% of the categories at random and splits the documents into five folds; each
+fold in turn is the training data, and both settings use the map that is fitted on it.
 
-Setting I: SVMs learn the categories drawn on the training fold, and are judged on the
-other four. Setting II: they learn the other 30% of the categories on documents that the
-map has not seen, the next fold, by five-fold cross-validation.
+Setting I: SVMs are trained for the chosen categories on the training fold, and evaluated on the
+other four. Setting II: they are trained for the other 30% of the categories on the next fold,
+which was not used to fit the map, by five-fold cross-validation.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
     "DATA",
     "MEASURES",
     "SETTINGS",
-    "Corpus",
+    "PaperCorpus",
     "Split",
+    "evaluate_map",
     "fold_keys",
-    "judge",
     "load_corpus",
     "make_split",
     "sized",
@@ -46,7 +46,7 @@ SETTINGS = ("I", "II")
 MEASURES = ("macro F1", "micro F1", "AUC")
 FOLDS = 5
 PENALTY = 100.0
-# yu2005 had so many stories of RCV1.
+# Number of stories of RCV1 in yu2005.
 STORIES = 3588
 LEAST_TOPICS = 3
 LEAST_STORIES = 14
@@ -54,20 +54,20 @@ LEAST_WORDS = 6
 
 # What all parts have in common, for their lists of deviations.
 COMMON = (
-    "Each repeat lets all five folds be the training data once, and the deviations are over "
+    "In each repeat each of the five folds is the training data once, and deviations are over "
     "these runs; the paper repeats 50 times, and does not say what one repeat is.",
-    "In setting II the next fold is cut into five parts, SVMs learn on four of them, and what "
-    "they say of the fifth is put together over all parts before it is judged; the paper says "
-    "no more than five-fold cross-validation on unseen data of the same size.",
-    "Every map is multiplied by one number, so that training rows have mean square length one, "
-    "as the TF-IDF rows have, and C = 100 weighs the same for all; the paper does not say how "
-    "long its rows were.",
-    "A category without a positive document among those an SVM learns on is predicted for none.",
+    "In setting II the next fold is split into five parts, SVMs are trained on four of them, and "
+    "predictions for the fifth are combined over all parts before they are evaluated; the paper "
+    "only says five-fold cross-validation on unseen data of the same size.",
+    "Every map is scaled by one number so that training rows have mean square length one, like "
+    "the TF-IDF rows, and C = 100 means the same for all; the paper does not give the length of "
+    "its rows.",
+    "A category without a positive training document is never predicted.",
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class PaperCorpus:
     """Documents with TF-IDF rows of length one, sparse, and their categories, 0 and 1."""
 
     X: Any
@@ -78,8 +78,8 @@ class Corpus:
 class Split:
     """Rows and categories of one run.
 
-    ``seen`` are the categories that the map learns from, ``new`` the others; ``unseen`` are
-    the rows of setting II, which are among the rows of ``test``.
+    ``seen`` are the categories used to fit the map, ``new`` the others; ``unseen`` are the rows
+    of setting II, a part of the rows of ``test``.
     """
 
     train: Array
@@ -90,11 +90,11 @@ class Split:
 
 
 @lru_cache(maxsize=2)
-def load_corpus(name: str, data_home: Path | None) -> Corpus:
-    """One of yu2005's two corpora, or what comes nearest to it."""
+def load_corpus(name: str, data_home: Path | None) -> PaperCorpus:
+    """Load one of the two corpora of yu2005, or the closest available one."""
     if name == "reuters":
         data = load("reuters21578", data_home)
-        return Corpus(data.X, data.Y.toarray())
+        return PaperCorpus(data.X, data.Y.toarray())
     data = load("rcv1", data_home)
     Y = data.Y.toarray()
     many = np.flatnonzero(Y.sum(axis=1) >= LEAST_TOPICS)
@@ -102,11 +102,11 @@ def load_corpus(name: str, data_home: Path | None) -> Corpus:
     X, Y = data.X[rows].astype(np.float64), Y[rows]
     words = np.bincount(X.indices, minlength=X.shape[1]) >= LEAST_WORDS
     X = normalize(X[:, np.flatnonzero(words)])
-    return Corpus(X, Y[:, Y.sum(axis=0) >= LEAST_STORIES])
+    return PaperCorpus(X, Y[:, Y.sum(axis=0) >= LEAST_STORIES])
 
 
 def fold_keys(name: str, scale: Scale, full: int, folds: int = FOLDS) -> list[Key]:
-    """The jobs on a corpus: every fold of every repeat, or one fold with a coarse grid."""
+    """List the jobs on a corpus: every fold of every repeat, or one fold with a coarse grid."""
     grid = "coarse" if scale.quick else "full"
     return [
         {"data": name, "seed": seed, "fold": fold, "grid": grid}
@@ -115,8 +115,8 @@ def fold_keys(name: str, scale: Scale, full: int, folds: int = FOLDS) -> list[Ke
     ]
 
 
-def make_split(corpus: Corpus, key: Key) -> Split:
-    """The rows and categories of a job, by its seed and its fold."""
+def make_split(corpus: PaperCorpus, key: Key) -> Split:
+    """Choose the rows and categories of a job, by its seed and its fold."""
     rng = np.random.default_rng([2005, int(key["seed"])])
     folds = np.array_split(rng.permutation(corpus.Y.shape[0]), FOLDS)
     categories = rng.permutation(corpus.Y.shape[1])
@@ -132,47 +132,47 @@ def make_split(corpus: Corpus, key: Key) -> Split:
 
 
 def sized(Z: Array, split: Split) -> Array:
-    """A map of all rows, scaled so that the training rows have mean square length one."""
+    """Scale a map of all rows so that the training rows have mean square length one."""
     square = np.square(Z[split.train]).sum(axis=1).mean()
     return np.asarray(Z / np.sqrt(square))
 
 
-def judge(corpus: Corpus, split: Split, Z: Any) -> Iterator[dict[str, Any]]:
-    """The measures of a map of all rows, in both settings."""
+def evaluate_map(corpus: PaperCorpus, split: Split, Z: Any) -> Iterator[dict[str, Any]]:
+    """Evaluate a map of all rows in both settings."""
     seen = corpus.Y[:, split.seen]
-    said = _decide(Z[split.train], seen[split.train], Z[split.test])
-    yield {"setting": "I", **_measure(seen[split.test], said, seen[split.train])}
+    scores = _decide(Z[split.train], seen[split.train], Z[split.test])
+    yield {"setting": "I", **_measure(seen[split.test], scores, seen[split.train])}
     rows, new = Z[split.unseen], corpus.Y[np.ix_(split.unseen, split.new)]
-    said = np.empty(new.shape)
+    scores = np.empty(new.shape)
     for part in np.array_split(np.arange(split.unseen.size), FOLDS):
         others = np.setdiff1d(np.arange(split.unseen.size), part)
-        said[part] = _decide(rows[others], new[others], rows[part])
-    yield {"setting": "II", **_measure(new, said, new)}
+        scores[part] = _decide(rows[others], new[others], rows[part])
+    yield {"setting": "II", **_measure(new, scores, new)}
 
 
 def _decide(train: Any, Y: Array, test: Any) -> Array:
-    """Decision values of one linear SVM of LIBSVM for each category."""
-    # Rows are few: their products serve all categories, whatever the number of features.
+    """Return the decision values of a linear SVM for each category."""
+    # There are few rows: one Gram matrix serves all categories.
     gram = safe_sparse_dot(train, train.T, dense_output=True)
     cross = safe_sparse_dot(test, train.T, dense_output=True)
-    # A category that all or none of the rows carry has no SVM, and is said of all or none.
-    said = np.repeat(2.0 * Y[:1] - 1.0, test.shape[0], axis=0)
+    # A category that all or no rows have needs no SVM, and is predicted for all or no rows.
+    scores = np.repeat(2.0 * Y[:1] - 1.0, test.shape[0], axis=0)
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
         for label in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
             svm = SVC(C=PENALTY, kernel="precomputed").fit(gram, Y[:, label])
-            said[:, label] = cross[:, svm.support_] @ svm.dual_coef_[0] + svm.intercept_[0]
-    return said
+            scores[:, label] = cross[:, svm.support_] @ svm.dual_coef_[0] + svm.intercept_[0]
+    return scores
 
 
-def _measure(truth: Array, said: Array, learned: Array) -> dict[str, float]:
-    """The paper's three measures, and F1 over the rarer and the commoner categories."""
-    f1 = f1_scores(truth, said > 0)
-    found = {"macro F1": f1.macro, "micro F1": f1.micro, "AUC": mean_auc(truth, said).value}
+def _measure(truth: Array, scores: Array, learned: Array) -> dict[str, float]:
+    """Compute the three measures of the paper, and F1 of the rare and the common categories."""
+    f1 = f1_scores(truth, scores > 0)
+    found = {"macro F1": f1.macro, "micro F1": f1.micro, "AUC": mean_auc(truth, scores).value}
     counts = learned.sum(axis=0)
     rare = counts <= np.median(counts)
     for name, side in (("F1 of rare", rare), ("F1 of common", ~rare)):
-        judged = f1.per_label[side]
-        judged = judged[np.isfinite(judged)]
-        if judged.size:
-            found[name] = float(judged.mean())
+        finite = f1.per_label[side]
+        finite = finite[np.isfinite(finite)]
+        if finite.size:
+            found[name] = float(finite.mean())
     return found

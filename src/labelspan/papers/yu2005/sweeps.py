@@ -14,8 +14,17 @@ from ...evaluation.measurements import Record, Results
 from ...metrics import principal_angles
 from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi
-from .protocol import COMMON, MEASURES, SETTINGS, fold_keys, judge, load_corpus, make_split, sized
-from .tables import STYLE, cell, line
+from .protocol import (
+    COMMON,
+    MEASURES,
+    SETTINGS,
+    evaluate_map,
+    fold_keys,
+    load_corpus,
+    make_split,
+    sized,
+)
+from .result_display import STYLE, cell, line
 
 __all__ = ["FIGURE_3"]
 
@@ -27,7 +36,7 @@ BETAS = {
 }
 GAMMAS = {"full": (0.0, 0.1, 1.0, 10.0, 100.0), "coarse": (0.0, 1.0, 100.0)}
 COUNTS = {"full": (20, 50, 100), "coarse": (50,)}
-# Up to here the paper finds the curves smooth.
+# The paper finds the curves smooth up to here.
 SMOOTH = 0.9
 LINES = {20: ("#56b4e9", "s"), 50: STYLE["MLSI"], 100: ("#000000", "^")}
 
@@ -43,16 +52,16 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     grid = str(key["grid"])
     areas: dict[str, list[float]] = {setting: [] for setting in SETTINGS}
     for beta in BETAS[grid]:
-        # With beta = 1 there are no more directions than categories, and all are kept.
+        # With beta = 1 there are at most as many directions as categories, and all are kept.
         model = paper_mlsi(COUNT, beta=beta).set_params(n_components=COUNT if beta < 1 else None)
         Z = model.fit(X, Y).transform(corpus.X)
-        for scores in judge(corpus, split, sized(Z, split)):
+        for scores in evaluate_map(corpus, split, sized(Z, split)):
             yield {"sweep": "beta", "beta": beta, "K": Z.shape[1], **scores}
             if beta <= SMOOTH:
                 areas[scores["setting"]].append(scores["AUC"])
         if beta == 0:
-            twin = LSI(COUNT, solver="eigen").fit(X)
-            angles = principal_angles(Z[split.unseen], twin.transform(corpus.X[split.unseen]))
+            reference = LSI(COUNT, solver="eigen").fit(X)
+            angles = principal_angles(Z[split.unseen], reference.transform(corpus.X[split.unseen]))
             yield {"angle to LSI": float(angles.max())}
     if grid == "full":
         for setting, found in areas.items():
@@ -61,7 +70,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
         model = paper_mlsi(max(COUNTS[grid]), gamma=gamma)
         Z = model.fit(X, Y).transform(corpus.X)
         for count in COUNTS[grid]:
-            for scores in judge(corpus, split, sized(Z[:, :count], split)):
+            for scores in evaluate_map(corpus, split, sized(Z[:, :count], split)):
                 yield {"sweep": "gamma", "gamma": gamma, "K": count, **scores}
 
 
@@ -96,7 +105,7 @@ def _draw(results: Results) -> Any:
         colour, marker = STYLE["MLSI"]
         found = here.only(sweep="beta")
         line(top, found, "beta", "AUC", color=colour, marker=marker)
-        top.set(xlabel="beta (0: LSI; 1: labels alone)", title=f"setting {setting}: beta")
+        top.set(xlabel="beta (0: LSI; 1: only labels)", title=f"setting {setting}: beta")
         for count, (colour, marker) in LINES.items():
             found = here.only(sweep="gamma", K=count)
             style = {"color": colour, "marker": marker, "label": f"K = {count}"}
@@ -121,8 +130,8 @@ FIGURE_3 = PaperPart(
     deviations=(
         "In full, 10 repeats of five folds, 50 runs in all, where the paper has 50 repeats.",
         *COMMON,
-        "gamma is that of Eq. 8 with both kernels of equal trace, of which it does not depend on "
-        "the unit; the paper gives neither its values nor, for this curve, its K.",
-        "With beta = 1 no more directions are left than categories were seen, 33.",
+        "gamma is that of Eq. 8 with both kernels scaled to equal trace, so it has no unit; the "
+        "paper gives neither its values nor, for this curve, its K.",
+        "With beta = 1 there are only as many directions as categories in training, 33.",
     ),
 )

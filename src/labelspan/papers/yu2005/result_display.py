@@ -1,4 +1,4 @@
-"""How records are shown: cells of tables, and panels with one line a method."""
+"""Display of records: cells of tables, and panels with one line per method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .protocol import MEASURES, SETTINGS
 
 __all__ = ["STYLE", "cell", "draw_curves", "line"]
 
-# Colour and marker; the colours are those of Okabe and Ito, told apart by all and in print.
+# Colour and marker; the colours of Okabe and Ito are safe for colour-blind readers and in print.
 STYLE: Mapping[str, tuple[str, str]] = {
     "all features": ("#000000", ""),
     "LSI": ("#0072b2", "s"),
@@ -27,7 +27,7 @@ STYLE: Mapping[str, tuple[str, str]] = {
 
 
 def cell(results: Results, name: str) -> str:
-    """Mean and standard deviation as text; a dash where nothing was measured."""
+    """Format mean and standard deviation; a dash if nothing was measured."""
     if not results.values(name).size:
         return "-"
     return f"{results.mean(name):.3f} ± {results.deviation(name):.3f}"
@@ -42,7 +42,7 @@ def line(
     at: Callable[[float], float] = float,
     **style: Any,
 ) -> None:
-    """Means and deviations of a measure against an entry, whose places ``at`` gives."""
+    """Plot means and deviations of a measure against an entry, at positions given by ``at``."""
     values = sorted(results.distinct(by))
     if not values:
         return
@@ -60,7 +60,7 @@ def line(
 
 
 def draw_curves(results: Results, methods: Sequence[str]) -> Any:
-    """A row for each setting, a panel for each measure, K on the x-axis."""
+    """Draw a row for each setting and a panel for each measure, with K on the x-axis."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     figure = Figure(figsize=(10.5, 6.2), layout="constrained")
@@ -73,7 +73,7 @@ def draw_curves(results: Results, methods: Sequence[str]) -> Any:
                 colour, marker = STYLE[method]
                 style = {"color": colour, "marker": marker, "label": method}
                 if found.distinct("K"):
-                    # A little aside, so that bars do not hide each other.
+                    # Shifted a little, so that error bars do not overlap.
                     line(axis, found, "K", measure, at=partial(add, 0.8 * place - 1.6), **style)
                 elif len(found):
                     _level(axis, found, measure, color=colour, label=method)
@@ -87,7 +87,7 @@ def draw_curves(results: Results, methods: Sequence[str]) -> Any:
 
 
 def _level(axis: Any, found: Results, measure: str, *, color: str, label: str) -> None:
-    """A measure that does not depend on K: a line across, with its deviation as a band."""
+    """Draw a measure that does not depend on K as a line with its deviation as a band."""
     mean, spread = found.mean(measure), found.deviation(measure)
     axis.axhline(mean, color=color, ls="--", lw=1.4, label=label)
     axis.axhspan(mean - spread, mean + spread, color=color, alpha=0.08, lw=0)
