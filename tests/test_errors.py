@@ -1,11 +1,14 @@
 """Bad input gets one clear sentence: the parameter, what came, what to do."""
 
+import warnings
+
 import numpy as np
 import pytest
 from _support.support import features, indicator, scattered
+from sklearn.base import clone
 
 import labelspan
-from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, errors
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from labelspan.operators import as_operator
 from labelspan.solvers import TwoStage, regression
@@ -189,3 +192,18 @@ def test_dle_needs_two_labelled_rows():
 def test_a_dictionary_is_asked_for():
     with pytest.raises(InvalidParameter, match="kernel_params must be a dictionary"):
         LSI(kernel="rbf", kernel_params=3).fit(X)
+
+
+@pytest.mark.parametrize("model", [LDA(), DLE(), MLSI(2), LSI(2), LPP(2)], ids=str)
+def test_data_of_other_types_is_named(model):
+    y = np.arange(60) % 3
+    record = np.array([(1.0, 2.0)] * 60, dtype=[("a", float), ("b", float)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        matrix = np.matrix(X)
+    for wrong in (matrix, record):
+        with pytest.raises(InvalidInput, match=f"{type(model).__name__}: .* X was .* a sparse"):
+            clone(model).fit(wrong, y)
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(InvalidInput, match=r"np\.matrix is not supported"):
+        fitted.transform(matrix)

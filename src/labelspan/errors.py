@@ -13,6 +13,7 @@
      +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
+      +-- AmbiguousLabels                     whole numbers that may be targets or classes
 
 Every message is one or two sentences: what is wrong, what was given, what to do.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ._convergence import NotConverged
 
 __all__ = [
+    "AmbiguousLabels",
     "InvalidFile",
     "InvalidInput",
     "InvalidLabels",
@@ -85,6 +87,10 @@ class LostWorkers(LabelspanError, RuntimeError):
 
 class LabelspanWarning(UserWarning):
     """Base of every warning of the package."""
+
+
+class AmbiguousLabels(LabelspanWarning):
+    """The labels were read as classes, but look like a regression target."""
 
 
 def __getattr__(name: str) -> Any:

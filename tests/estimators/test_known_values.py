@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from labelspan import CCA, LDA, LSI, OPLS
-from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
 from labelspan.labels import class_scatter
 from labelspan.operators import as_operator
 
@@ -305,7 +305,8 @@ def test_an_indefinite_kernel_counts_by_its_positive_part():
             [-12.78, 7.49, -23.23, -0.9, -0.9, -0.9, 9.75, 21.46],
         ]
     )
-    model = LSI(4, kernel="precomputed").fit(K)
+    with pytest.warns(LabelspanWarning, match="not positive semi-definite"):
+        model = LSI(4, kernel="precomputed").fit(K)
     np.testing.assert_allclose(model.eigenvalues_, [52.72, 7.65, 7.65, 5.02], atol=5e-3)
 
 

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from labelspan.errors import InvalidInput, InvalidLabels
+from labelspan.errors import AmbiguousLabels, InvalidInput, InvalidLabels
 from labelspan.labels import Labels, read_labels
 
 NAN = np.nan
@@ -295,3 +295,59 @@ def test_what_cannot_be_read_is_refused_by_name(y, message):
 def test_three_dimensions_are_refused():
     with pytest.raises(InvalidInput, match=r"y must have one or two dimensions, .*\(3, 2, 2\)"):
         read_labels(np.ones((3, 2, 2)), 3, "CCA")
+
+
+def test_whole_floats_with_many_values_are_probably_a_target():
+    rng = np.random.default_rng(0)
+    prices = np.round(rng.lognormal(12, 0.5, 500), -3)
+    for dtype in (np.float64, np.float32, object):
+        with pytest.warns(AmbiguousLabels, match=r"mine: .* classes\. If .* y\.std\(\); .*\(int\)"):
+            assert read_labels(prices.astype(dtype), 500, "mine").kind == "classes"
+    with pytest.warns(AmbiguousLabels):
+        read_labels(pd.Series(prices), 500, "mine")
+    # What the message says to do is silent.
+    assert read_labels((prices - prices.mean()) / prices.std(), 500, "mine").kind == "targets"
+    assert read_labels(prices.astype(int), 500, "mine").kind == "classes"
+    assert read_labels(prices, 500, "mine", targets=True).kind == "targets"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.arange(90.0) % 3,
+        np.arange(400.0) // 10,  # forty classes of ten
+        np.arange(400.0) // 10 + 1,
+        np.tile([2.0, 4.0, 8.0], 30),
+        np.repeat(np.arange(30.0) * 7, 60),  # thirty classes of sixty
+        np.arange(100),
+        np.round(np.random.default_rng(0).lognormal(5, 1, 300)).astype(int),
+        np.where(np.arange(90) % 9 == 0, np.nan, np.arange(90) % 3),
+        np.where(np.arange(400) % 9 == 0, -1.0, np.arange(400) // 10),
+    ],
+)
+def test_classes_stay_silent(y):
+    assert read_labels(y, len(y), "mine").kind == "classes"
+
+
+def test_half_floats_are_classes_and_indicators():
+    y = (np.arange(3000) % 3).astype(np.float16)
+    labels = read_labels(y, 3000, "mine")
+    np.testing.assert_array_equal(labels.values, np.eye(3)[np.arange(3000) % 3])
+    assert labels.names.tolist() == [0, 1, 2]
+    Y = np.eye(3)[np.arange(3000) % 3].astype(np.float16)
+    assert read_labels(Y, 3000, "mine").values.sum() == 3000
+
+
+def test_structured_arrays_are_refused_by_name():
+    y = np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)])
+    with pytest.raises(InvalidLabels, match=r"mine: y is a structured array .*'a', 'b'.*; give"):
+        read_labels(y, 3, "mine")
+
+
+def test_one_label_and_unknown_rows_are_not_minus_one_and_one():
+    for y in ([1.0, np.nan, 1.0], [1, None, 1], [[1.0], [np.nan], [1.0]]):
+        labels = read_labels(y, 3, "mine")
+        assert labels.labelled.tolist() == [True, False, True]
+    for y in ([1, -1, 1], [1.0, -1.0, 1.0], [[1], [-1], [1]]):
+        with pytest.raises(InvalidLabels, match="only -1 and 1"):
+            read_labels(y, 3, "mine")

@@ -19,6 +19,7 @@ from ..operators import Operator, as_operator
 from ..operators.array_backend import as_block, host, largest_entries, like, on_host
 from ..operators.convert import operator_or_none
 from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
+from ..operators.row_data import canonical
 from ..solvers import Solution
 from ._ends import Ends, ends
 
@@ -188,7 +189,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._validate_operator(operator, reset=reset, least=least)
             return operator
         try:
-            return validate_data(
+            data = validate_data(
                 self,
                 X,
                 reset=reset,
@@ -197,7 +198,17 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 ensure_min_samples=least,
             )
         except ValueError as error:
-            raise InvalidInput(str(error)) from None
+            raise InvalidInput(f"{type(self).__name__}: {error}") from None
+        except TypeError as error:
+            # scikit-learn's checks want its own error for objects that are not numbers.
+            if getattr(getattr(X, "dtype", None), "kind", None) == "O":
+                raise
+            raise InvalidInput(
+                f"{type(self).__name__}: {error}; X was {type(X).__name__}, and must be a "
+                "two-dimensional array, a sparse matrix or a data frame of numbers."
+            ) from None
+        # Linear methods take products only, and as_operator sums duplicates itself.
+        return data if self._linear and self._takes_operators else canonical(data)
 
     def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> None:
         owner = type(self).__name__

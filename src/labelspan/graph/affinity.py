@@ -15,6 +15,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from ..operators import Dense, Operator
 from ..operators.kernel_map import KERNEL_LIMIT
+from ..operators.row_data import canonical, translated
 from ..operators.row_graph import graph_of_edges
 from .neighbors import Search, find_neighbors, squared_distances
 
@@ -96,7 +97,8 @@ def _gaussian(X: Any, gamma: float | None) -> AffinityGraph:
             f"gaussian_graph: {rows} rows would make a {rows} x {rows} array, above the limit of "
             f"{KERNEL_LIMIT}; use neighbor_graph, or affinity='nearest_neighbors'."
         )
-    squares = euclidean_distances(data.astype(np.float64, copy=False), squared=True)
+    (data,) = translated(canonical(data).astype(np.float64, copy=False))
+    squares = euclidean_distances(data, squared=True)
     squares = (squares + squares.T) / 2
     if gamma is None:
         gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
@@ -168,7 +170,7 @@ def neighbor_graph(
     )
     if gamma is not None and weight != "heat":
         raise InvalidInput(f"neighbor_graph: gamma={gamma} has no meaning for weight={weight!r}.")
-    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    data = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
     rows, count = data.shape[0], min(n_neighbors, data.shape[0] - 1)
     if weight == "heat":
         start, end = find_neighbors(data, count, search=search)

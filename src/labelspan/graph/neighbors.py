@@ -10,6 +10,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import Array
+from ..operators.row_data import translated
 
 __all__ = ["EXACT_LIMIT", "Search", "find_neighbors", "nearest_row", "squared_distances"]
 
@@ -18,6 +19,8 @@ Search = Literal["auto", "exact", "approximate"]
 # Number of rows up to which all pairs are compared.
 EXACT_LIMIT = 20_000
 _TREES, _LEAF, _ROUNDS = 8, 512, 2
+# Squared norms of the mean, relative to those about it, above which float32 rows are translated.
+_FAR_FLOAT32 = 1e1
 # Numbers gathered at a time where rows are compared pair by pair.
 _GATHERED = 1 << 20
 
@@ -28,14 +31,17 @@ def find_neighbors(
     """Find the edges ``(start, end)`` from each row to its nearest others."""
     rows = X.shape[0]
     if _approximate(search, rows, rows):
-        data = (normalize(X) if metric == "cosine" else X).astype(np.float32)
+        # float32 has digits for the distances only where the rows are about zero.
+        data = normalize(X) if metric == "cosine" else translated(X, far=_FAR_FLOAT32)[0]
+        data = data.astype(np.float32)
         best = _forest(data, None, count, np.random.default_rng(seed))
         best.squares += row_norms(data, squared=True)[:, None]  # which the forest leaves out
         for _ in range(_ROUNDS):
             _compare_onward(data, best)
         found = best.rows
     else:
-        model = NearestNeighbors(n_neighbors=count, metric=metric).fit(X)
+        data = X if metric == "cosine" else translated(X)[0]
+        model = NearestNeighbors(n_neighbors=count, metric=metric).fit(data)
         found = model.kneighbors(return_distance=False)
     return np.repeat(np.arange(rows), count), found.ravel()
 
@@ -43,8 +49,10 @@ def find_neighbors(
 def nearest_row(queries: Any, rows: Any, *, search: Search = "exact", seed: int = 0) -> Array:
     """Find, for each query, the number of the nearest row."""
     if _approximate(search, queries.shape[0], rows.shape[0]):
+        rows, queries = translated(rows, queries, far=_FAR_FLOAT32)
         data = rows.astype(np.float32), queries.astype(np.float32)
         return _forest(*data, 1, np.random.default_rng(seed)).rows[:, 0]
+    rows, queries = translated(rows, queries)
     model = NearestNeighbors(n_neighbors=1).fit(rows)
     return np.asarray(model.kneighbors(queries, return_distance=False)[:, 0])
 

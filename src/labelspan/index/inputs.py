@@ -134,12 +134,12 @@ def label_name(label: Any) -> Any:
 
 
 def indicator(lists: LabelLists, names: Sequence[str]) -> Array:
-    """Build a 0/1 indicator with one column per name; rows of unknown labels are -1."""
+    """Build a 0/1 indicator with one column per name; rows of unknown labels are NaN."""
     column = {name: j for j, name in enumerate(names)}
     out = np.zeros((len(lists), len(names)), dtype=np.float32)
     for row, labels in enumerate(lists):
         if labels is None:
-            out[row] = -1.0
+            out[row] = np.nan
         else:
             out[row, [column[label] for label in labels]] = 1.0
     return out

@@ -14,19 +14,24 @@ known to have none of the labels.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels
+from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels
 from ..operators import Operator, column_names, dense_block
 from ..operators.array_backend import tensor_or_none
 
 __all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
 
 Kind = Literal["classes", "indicator", "targets"]
+
+# Floats with more values than this, and fewer rows per value, are probably a regression target.
+_FEW_CLASSES = 20
+_ROWS_PER_CLASS = 50
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,14 @@ def read_labels(
         )
     if array.dtype.kind == "c":
         raise InvalidLabels(f"{owner}: complex data not supported in y.")
+    if array.dtype.kind == "V":
+        raise InvalidLabels(
+            f"{owner}: y is a structured array with the fields {array.dtype.names}; give an array "
+            "or a data frame with one column per label."
+        )
+    if array.dtype == np.float16:
+        # Its largest number is 65504, and sums of larger batches overflow.
+        array = array.astype(np.float32)
     if array.ndim == 2 and array.shape[1] == 0:
         raise InvalidLabels(f"{owner}: y has no columns; give at least one label.")
     if array.ndim == 1 or array.shape[1] == 1:
@@ -204,6 +217,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         known = vector != -1
     else:
         known = np.ones(vector.shape, dtype=bool)
+    _warn_if_targets(vector[known], owner)
     try:
         names, codes = np.unique(vector[known], return_inverse=True)
     except TypeError:
@@ -213,7 +227,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         ) from None
     if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
         names = names.astype(np.int64)
-    if names.dtype.kind in "iu" and names.tolist() == [1] and not (part or known.all()):
+    if names.dtype.kind in "iu" and names.tolist() == [1] and not part and _has_minus_one(vector):
         raise _plus_minus_one(owner)
     values = np.zeros((vector.size, max(1, names.size)))
     values[np.flatnonzero(known), codes] = 1.0
@@ -240,6 +254,31 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
         raise _plus_minus_one(owner)
     unknown = missing | (numbers == -1)
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
+
+
+def _warn_if_targets(vector: Array, owner: str) -> None:
+    """Warn about floats that are whole numbers, have many values and few rows per value.
+
+    Class numbers are integers, or floats that count from 0 or 1: those stay silent.
+    """
+    if vector.dtype.kind != "f" and not any(isinstance(item, float) for item in vector[:1]):
+        return
+    values = np.unique(vector.astype(np.float64))
+    if values.size <= _FEW_CLASSES or vector.size >= _ROWS_PER_CLASS * values.size:
+        return
+    if values[0] in (0.0, 1.0) and values[-1] - values[0] == values.size - 1:
+        return
+    warnings.warn(
+        f"{owner}: y holds floats that are whole numbers, with {values.size} different values in "
+        f"{vector.size} rows, and was read as {values.size} classes. If they are a quantity to "
+        "predict, give (y - y.mean()) / y.std(); if they are classes, give y.astype(int).",
+        AmbiguousLabels,
+        stacklevel=3,
+    )
+
+
+def _has_minus_one(vector: Array) -> bool:
+    return any(isinstance(item, (int, float, np.number)) and item == -1 for item in vector.tolist())
 
 
 def _lists(owner: str) -> InvalidLabels:

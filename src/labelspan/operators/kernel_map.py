@@ -11,6 +11,7 @@ sigmoid, the positive part is used.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,8 @@ from scipy.linalg import lapack
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import InvalidInput, LabelspanWarning
+from .row_data import translated
 
 __all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows", "symmetric_kernel"]
 
@@ -28,6 +30,9 @@ __all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows", "symmetric_ke
 # 5,000 x 5,000 in float64 is 191 MiB.
 KERNEL_LIMIT = 5000
 _NULL = 1e-12
+# Relative asymmetry, and negative eigenvalues, that rounding can explain.
+_ASYMMETRY = 1e-6
+_NEGATIVE = 1e-8
 # Squared pivots of a Cholesky factor above this fraction of the largest are not rounding.
 _SAFE = 1e-8
 
@@ -51,6 +56,12 @@ class Kernel:
         else:
             options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         filtered = not callable(self.name)
+        if self.name == "rbf":
+            # Distances do not change; their digits do.
+            if left is right:
+                (left,) = (right,) = translated(right)
+            else:
+                right, left = translated(right, left)
         values = pairwise_kernels(left, right, metric=self.name, filter_params=filtered, **options)
         return np.asarray(values, dtype=np.float64)
 
@@ -71,13 +82,14 @@ class KernelMap:
         a tenth of its eigenvectors, and otherwise the eigenvectors, without null directions.
         """
         gram = symmetric_kernel(kernel, reference)
+        null = _null(reference)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
         pivots = np.square(np.diag(lower))
-        if not failed and pivots.min() > _SAFE * pivots.max():
+        if not failed and pivots.min() > max(_SAFE, 10 * null) * pivots.max():
             inverse, _ = lapack.dtrtri(lower, lower=1)
             return cls(kernel, reference, inverse.T), lower
         values, vectors = np.linalg.eigh(gram)
-        keep = values > _NULL * max(values[-1], 0.0)
+        keep = values > null * max(values[-1], 0.0)
         if not keep.any():
             raise InvalidInput(
                 "kernel: no eigenvalue of the kernel matrix is above zero, so it has no direction "
@@ -92,9 +104,55 @@ class KernelMap:
 
 
 def symmetric_kernel(kernel: Kernel, rows: Any) -> Array:
-    """Return the kernel between rows and themselves, symmetric to the last bit."""
+    """Return the kernel between rows and themselves, symmetric to the last bit.
+
+    A matrix of the user that is not symmetric raises an error. A matrix or a function of the
+    user with clearly negative eigenvalues is warned about, because only its positive part is used.
+    """
     gram = kernel(rows, rows)
-    return (gram + gram.T) / 2
+    mean = (gram + gram.T) / 2
+    if kernel.name == "precomputed":
+        _refuse_asymmetry(gram, kernel, rows)
+    if kernel.name == "precomputed" or callable(kernel.name):
+        _warn_if_indefinite(mean, kernel, rows)
+    return mean
+
+
+def _null(rows: Any) -> float:
+    """Return the fraction of the largest eigenvalue below which a kernel's are rounding."""
+    return max(_NULL, int(rows.shape[0]) * float(np.finfo(rows.dtype).eps))
+
+
+def _refuse_asymmetry(gram: Array, kernel: Kernel, rows: Any) -> None:
+    largest, difference = np.abs(gram).max(), np.abs(gram - gram.T).max()
+    if difference > max(_ASYMMETRY, 10 * _null(rows)) * largest:
+        raise InvalidInput(
+            f"{_called(kernel)} must be symmetric, but it differs from its transpose by up to "
+            f"{difference:.3g}, and its largest entry is {largest:.3g}; give (K + K.T) / 2 if "
+            "both directions mean the same."
+        )
+
+
+def _warn_if_indefinite(gram: Array, kernel: Kernel, rows: Any) -> None:
+    slack = max(_NEGATIVE, 10 * _null(rows)) * float(np.linalg.norm(gram))
+    shifted = gram + slack * np.eye(gram.shape[0])
+    # A Cholesky factor costs a tenth of the eigenvalues, and exists for all but indefinite ones.
+    if not lapack.dpotrf(shifted, lower=1, overwrite_a=1)[1]:
+        return
+    values = np.linalg.eigvalsh(gram)
+    if -values[0] > slack:
+        warnings.warn(
+            f"{_called(kernel)} is not positive semi-definite: its eigenvalues lie between "
+            f"{values[0]:.3g} and {values[-1]:.3g}. Directions with negative eigenvalues are left "
+            f"out; use a positive semi-definite kernel, or add {-values[0]:.3g} to the diagonal.",
+            LabelspanWarning,
+            stacklevel=2,
+        )
+
+
+def _called(kernel: Kernel) -> str:
+    name = kernel.name if isinstance(kernel.name, str) else kernel.name.__name__
+    return f"kernel={name!r}: the kernel matrix"
 
 
 def landmark_rows(

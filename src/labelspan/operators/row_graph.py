@@ -85,6 +85,7 @@ def _symmetric(graph: Any, n_rows: int) -> Any:
     """Check the weights and return a copy of them in float64."""
     if sparse.issparse(graph):
         weights: Any = sparse.csr_array(graph, dtype=np.float64, copy=True)
+        weights.sum_duplicates()
     else:
         weights = np.array(graph, dtype=np.float64)
     _refuse_shape(weights.shape, n_rows)

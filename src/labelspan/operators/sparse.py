@@ -162,15 +162,10 @@ class Sparse(Operator):
         the price of one more copy of the entries; all others stay shared.
         """
         offset = checked_offset(offset, self.shape[1])
-        candidates = self._nearly_full()
-        if not candidates.any():
-            return Centered(self, offset)
-        _, squares = self._about(offset, candidates)
-        bound = digits_to_lose(self.dtype) * squares
-        far = candidates & (self.shape[0] * np.square(offset) > bound)
+        far = self.columns_far_from_zero(offset)
         if not far.any():
             return Centered(self, offset)
-        return Centered(self._moved(offset, far), np.where(far, 0.0, offset))
+        return Centered(self.moved(offset, far), np.where(far, 0.0, offset))
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
@@ -182,6 +177,20 @@ class Sparse(Operator):
         sums, _ = self._about(means, candidates)
         means[candidates] += sums[candidates] / self.shape[0]
         return self.shifted(means), means
+
+    @property
+    def csr(self) -> Any:
+        """The matrix, in canonical format."""
+        return self._csr
+
+    def columns_far_from_zero(self, offset: Array) -> Array:
+        """Return which columns lose digits where products are corrected by an offset."""
+        candidates = self._nearly_full()
+        if candidates.any():
+            _, squares = self._about(offset, candidates)
+            bound = digits_to_lose(self.dtype) * squares
+            candidates &= self.shape[0] * np.square(offset) > bound
+        return candidates
 
     def _nearly_full(self) -> Array:
         """Return which columns have so few zeros that a large mean can cancel digits.
@@ -207,7 +216,7 @@ class Sparse(Operator):
         zeros = np.where(columns, self.shape[0] - counts, 0.0)
         return sums - zeros * offset, squares + zeros * np.square(offset)
 
-    def _moved(self, offset: Array, far: Array) -> Sparse:
+    def moved(self, offset: Array, far: Array) -> Sparse:
         """Subtract the offset from some columns, entry by entry."""
         csr = self._csr
         data = np.empty_like(csr.data)

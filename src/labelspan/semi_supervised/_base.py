@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
-from ..errors import InvalidLabels, Mismatch
+from ..errors import InvalidInput, InvalidLabels, Mismatch
 from ..estimators._base import all_or_nothing
 from ..graph import AFFINITIES, Affinity, AffinityGraph
 from ..labels import Kind, Labels, read_labels
 from ..metrics import threshold_by_share
 from ..operators import Operator
+from ..operators.row_data import canonical
 from ..operators.row_graph import read_graph
 from .out_of_sample import NewRowAffinity
 
@@ -48,14 +49,18 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):
         check_params(type(self).__name__, given, self._constraints)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-        )
+        try:
+            data = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2 if reset else 1,
+            )
+        except ValueError as error:
+            raise InvalidInput(f"{type(self).__name__}: {error}") from None
+        return canonical(data)
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
         owner = type(self).__name__

@@ -1,0 +1,169 @@
+"""Rows that are compared: duplicate entries, large means, and kernels given by the user."""
+
+import numpy as np
+import pytest
+from _support.support import angle, indicator
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+
+from labelspan import CCA, DLE, LPP, LSI, MLSI, OPLS
+from labelspan.errors import InvalidInput, LabelspanWarning
+from labelspan.graph import gaussian_graph, neighbor_graph
+from labelspan.graph.neighbors import find_neighbors, nearest_row
+from labelspan.operators.row_data import canonical, translated
+from labelspan.operators.row_graph import read_graph
+
+SHAPES = {"tall": (60, 8), "wide": (24, 40)}
+
+
+def rows_of(shape, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    # Multiples of 1/1024: a mean of 2^20 is added without rounding in float64.
+    X = np.round(rng.standard_normal(SHAPES[shape]) * 1024) / 1024
+    return X.astype(dtype), indicator(SHAPES[shape][0], seed)
+
+
+def duplicated(X, make=sparse.csr_matrix):
+    """Store each entry of an array as two halves, in CSR or CSC."""
+    turned = X.T if make is sparse.csc_matrix else X
+    outer, inner = turned.shape
+    indices = np.repeat(np.tile(np.arange(inner), outer), 2)
+    data = np.repeat(turned.ravel() / 2, 2)
+    return make((data, indices, np.arange(outer + 1) * 2 * inner), shape=X.shape)
+
+
+MODELS = {
+    "rbf": MLSI(2, kernel="rbf", gamma=0.1),
+    "cosine": MLSI(2, kernel="cosine"),
+    "landmarks": OPLS(kernel="rbf", gamma=0.1, landmarks=20, alpha=0.1),
+    "DLE": DLE(alpha=0.1),
+    "LPP": LPP(2, alpha=0.1),
+    "LPP-rbf": LPP(2, affinity="rbf", alpha=0.1),
+    "linear": CCA(alpha=0.1),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("model", MODELS)
+def test_duplicate_entries_are_summed(model, shape, dtype):
+    X, Y = rows_of(shape, dtype=dtype)
+    dense = clone(MODELS[model]).fit(X, Y)
+    close = 1e-9 if dtype == np.float64 else 1e-3
+    for make in (sparse.csr_matrix, sparse.csc_matrix):
+        matrix = duplicated(X, make)
+        before = matrix.data.copy(), matrix.indices.copy(), matrix.indptr.copy()
+        found = clone(MODELS[model]).fit(matrix, Y)
+        np.testing.assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=close)
+        expected = dense.transform(X)
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(found.transform(matrix), expected, atol=1e3 * close * size)
+        for one, two in zip(before, (matrix.data, matrix.indices, matrix.indptr), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_graphs_of_duplicate_entries():
+    X, _ = rows_of("tall")
+    twice = duplicated(X)
+    for make in (gaussian_graph, neighbor_graph, lambda X: neighbor_graph(X, weight="cosine")):
+        np.testing.assert_allclose(make(twice).toarray(), make(X).toarray(), atol=1e-12)
+    W = gaussian_graph(X).toarray()
+    np.testing.assert_allclose(read_graph(duplicated(W), 60).toarray(), W, atol=1e-12)
+
+
+def test_canonical_leaves_what_is_canonical():
+    X, _ = rows_of("tall")
+    for same in (X, sparse.csr_array(X), sparse.csc_array(X)):
+        assert canonical(same) is same
+    assert canonical(sparse.coo_array(X)).format == "csr"
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("columns", [slice(None), slice(2, 3)])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("model", ["rbf", "landmarks", "DLE", "LPP", "LPP-rbf"])
+def test_distances_do_not_depend_on_the_mean(model, shape, columns, make):
+    X, Y = rows_of(shape)
+    far = X.copy()
+    far[:, columns] += 2.0**30
+    near = clone(MODELS[model]).fit(X, Y)
+    found = clone(MODELS[model]).fit(make(far), Y)
+    np.testing.assert_allclose(found.eigenvalues_, near.eigenvalues_, rtol=1e-5)
+    assert angle(found.transform(make(far)), near.transform(X)) < 1e-3
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_neighbours_do_not_depend_on_the_mean(search, make):
+    X, _ = rows_of("tall")
+    for dtype, mean in ((np.float64, 2.0**36), (np.float32, 2.0**12)):
+        far = make((X + mean).astype(dtype))
+        near = make((X + mean).astype(dtype).astype(np.float64) - mean)
+        expected = find_neighbors(near, 5, search="exact")
+        found = find_neighbors(far, 5, search=search)
+        for one, two in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(
+                np.sort(one.reshape(60, 5)), np.sort(two.reshape(60, 5)), err_msg=str(dtype)
+            )
+        nearest = nearest_row(far[:10], far[10:], search=search)
+        np.testing.assert_array_equal(nearest, nearest_row(near[:10], near[10:]))
+
+
+def test_translation_happens_only_where_it_is_needed():
+    X, _ = rows_of("tall")
+    for same in (X, sparse.csr_array(X), X.astype(np.float32)):
+        assert translated(same)[0] is same
+    # A sparse column whose few entries are huge stays sparse.
+    rare = X * (np.arange(60) % 10 == 0)[:, None] + (np.arange(60) % 10 == 0)[:, None] * 1e9
+    matrix = sparse.csr_array(rare)
+    assert translated(matrix)[0].nnz == matrix.nnz
+    moved = translated(sparse.csr_array(X + 2.0**20))[0]
+    np.testing.assert_allclose(moved.toarray(), X - X.mean(axis=0), atol=1e-9)
+
+
+KERNEL_MODELS = [
+    LSI(2, kernel="precomputed"),
+    LSI(2, kernel="precomputed", center=True),
+    MLSI(2, kernel="precomputed"),
+    CCA(kernel="precomputed", alpha=1.0),
+    OPLS(kernel="precomputed", alpha=1.0),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("model", KERNEL_MODELS, ids=str)
+def test_kernels_that_are_not_kernels(model, dtype):
+    rng = np.random.default_rng(0)
+    A, Y = rng.standard_normal((40, 6)), indicator(40, 0)
+    K = (A @ A.T).astype(dtype)
+    clone(model).fit(K, Y)
+    skewed = K.copy()
+    skewed[3, 5] += 0.1
+    with pytest.raises(InvalidInput, match=r"must be symmetric, but .* \(K \+ K\.T\) / 2"):
+        clone(model).fit(skewed, Y)
+    with pytest.warns(LabelspanWarning, match=r"not positive semi-definite.* to the diagonal"):
+        clone(model).fit((K - 3 * np.eye(40)).astype(dtype), Y)
+    # Rounding is neither.
+    rounded = K * (1 + 2 * np.finfo(dtype).eps * rng.standard_normal(K.shape))
+    clone(model).fit(rounded.astype(dtype), Y)
+
+
+def test_a_kernel_function_of_the_user_is_checked():
+    X, Y = rows_of("tall")
+    with pytest.warns(LabelspanWarning, match="kernel='negative'"):
+        OPLS(kernel=negative, alpha=1.0).fit(X, Y)
+
+
+def negative(left, right):
+    return float(-np.square(left - right).sum())
+
+
+@pytest.mark.parametrize("rank", [3, 7])
+def test_the_rank_of_a_float32_kernel_is_that_of_its_digits(rank):
+    A = np.random.default_rng(0).standard_normal((60, rank))
+    for dtype in (np.float32, np.float64):
+        K = (A.astype(dtype) @ A.astype(dtype).T).astype(dtype)
+        assert LSI(kernel="precomputed", n_components=None).fit(K).n_components_ == rank
+    full = rbf_kernel(A, gamma=2.0).astype(np.float32)
+    assert LSI(kernel="precomputed", n_components=None).fit(full).n_components_ == 60
