@@ -1,4 +1,4 @@
-"""Search among 10^5 and 10^6 vectors of 100 dimensions: exact, and through a graph by usearch.
+"""Search among 10^5 and 10^6 vectors of 100 dimensions: exact, and approximate with usearch.
 
 The vectors are those that MLSI gives to rows of :func:`make_tagged_vectors`; the queries are
 further rows. Recall is the share of the ten exact neighbours that are found. One query at a
@@ -48,18 +48,18 @@ def main(args: argparse.Namespace) -> None:
         rows.append(
             add("scikit-learn, brute", lambda q, p=peer: p.kneighbors(q, return_distance=False))
         )
-        for links, joining in args.graphs:
+        for links, expansion in args.settings:
             start = time.perf_counter()
-            graph = AnnIndex.build(base, jobs=args.jobs, links=links, joining=joining)
+            ann = AnnIndex.build(base, jobs=args.jobs, links=links, expansion=expansion)
             notes = {"build s": round(time.perf_counter() - start, 1)}
-            notes |= {"graph MB": round(graph.nbytes / 1e6, 1)}
+            notes |= {"index MB": round(ann.nbytes / 1e6, 1)}
             for count in args.proposed:
-                name = f"usearch, {links} links, {joining} joining, {count} proposed"
+                name = f"usearch, {links} links, {expansion} visited, {count} proposed"
                 rows.append(
-                    add(name, lambda q, g=graph, v=vectors, c=count: by_graph(q, g, v, c), **notes)
+                    add(name, lambda q, g=ann, v=vectors, c=count: by_ann(q, g, v, c), **notes)
                 )
         report.add(f"{size:,} vectors of {WIDTH} dimensions, {ANSWERS} answers", rows)
-        report.add(f"The graph of {size:,} vectors as a file", [file_row(base, args.jobs)])
+        report.add(f"The index of {size:,} vectors as a file", [file_row(base, args.jobs)])
     report.write()
 
 
@@ -83,9 +83,9 @@ def by_numpy(queries: Any, base: Any) -> Any:
     return np.take_along_axis(best, order, axis=1)
 
 
-def by_graph(queries: Any, graph: AnnIndex, vectors: UnitVectors, count: int) -> Any:
-    """Proposals of the graph, ranked by their cosines."""
-    proposed = graph.propose(queries, count)
+def by_ann(queries: Any, ann: AnnIndex, vectors: UnitVectors, count: int) -> Any:
+    """Rank what an index proposes by cosines."""
+    proposed = ann.propose(queries, count)
     return [vectors.rank(q, rows, ANSWERS)[0] for q, rows in zip(queries, proposed, strict=True)]
 
 
@@ -119,9 +119,9 @@ def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str,
 
 
 def file_row(base: Any, jobs: int) -> Row:
-    """Writing the graph with the settings of an index, and opening it."""
+    """Write an index with the default settings, and open it."""
     with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "graph"
+        path = Path(scratch) / "ann"
         start = time.perf_counter()
         AnnCache(base, path, "benchmark").prepare(jobs)
         built = time.perf_counter() - start
@@ -136,17 +136,17 @@ def file_row(base: Any, jobs: int) -> Row:
 
 
 def _pair(text: str) -> tuple[int, int]:
-    links, _, joining = text.partition("x")
-    return int(links), int(joining)
+    links, _, expansion = text.partition("x")
+    return int(links), int(expansion)
 
 
 if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--jobs", type=int, default=2, help="threads that build a graph")
+    parser.add_argument("--jobs", type=int, default=2, help="number of threads that build an index")
     parser.add_argument(
-        "--graphs", type=_pair, nargs="+", default=[(16, 64), (16, 128)], metavar="LINKSxJOINING"
+        "--settings", type=_pair, nargs="+", default=[(16, 64), (16, 128)], metavar="LINKSxVISITED"
     )
     parser.add_argument("--proposed", type=int, nargs="+", default=[64, 128, 256, 512])
     main(parser.parse_args())

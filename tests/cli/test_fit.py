@@ -191,6 +191,15 @@ def test_add_and_replace(here):
     assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
 
 
+def test_another_spelling_of_a_label_is_not_a_new_label(here):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
+    for tag, new in (("fre\u0301sh", ["fr\u00e9sh"]), ("fr\u00e9sh", []), ("fre\u0301sh", [])):
+        more = [{**rows(1)[0], "id": "new", "tags": ["game", tag]}]
+        result = run("add", "-", "--json", "--replace", input=as_lines(more))
+        assert json.loads(result.stdout)["new_labels"] == new
+
+
 def test_items_without_ids_are_numbered_on(here):
     nameless = [{"text": item["body"], "labels": item["tags"]} for item in rows()]
     (here / "a.jsonl").write_text(as_lines(nameless))

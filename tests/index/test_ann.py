@@ -1,4 +1,4 @@
-"""The graph of neighbours as a cache of an index: used, rebuilt, and never trusted."""
+"""The cache for approximate search: used, built again, and never trusted."""
 
 import doctest
 import json
@@ -52,7 +52,7 @@ def X(original):
     return np.load(original.parent / "X.npy")
 
 
-def graph_file(folder):
+def ann_file(folder):
     (generation,) = folder.glob("generation-*")
     return generation / ANN_FILE
 
@@ -65,13 +65,13 @@ def names(hits):
 
 
 @needs_usearch
-def test_a_large_index_uses_the_graph_that_is_there(folder, X):
+def test_a_large_index_uses_an_existing_cache(folder, X):
     with SemanticIndex.load(folder) as index:
         assert (index.approximate_from, index.large) == (1000, True)
         exact = index.search(X[:20])
         assert index.search_by_ == "exact"
         assert index.search_cache().reason == "none was built"
-        assert not graph_file(folder).exists()
+        assert not ann_file(folder).exists()
         index.prepare_search()
         found = index.search(X[:20])
         assert index.search_by_ == "approximate"
@@ -80,11 +80,11 @@ def test_a_large_index_uses_the_graph_that_is_there(folder, X):
     assert np.mean([names(a) == names(b) for a, b in zip(found, exact, strict=True)]) > 0.9
     with SemanticIndex.load(folder) as other:
         # From the file: the same answers, and nothing is built.
-        before = graph_file(folder).stat().st_mtime_ns
+        before = ann_file(folder).stat().st_mtime_ns
         assert other.search(X[:20]) == found
         assert other.search_by_ == "approximate"
         assert other.search_cache().vectors == 1500
-        assert graph_file(folder).stat().st_mtime_ns == before
+        assert ann_file(folder).stat().st_mtime_ns == before
         other.approximate_from = 2000
         other.search(X[0])
         assert other.search_by_ == "exact"
@@ -95,7 +95,7 @@ def test_a_large_index_uses_the_graph_that_is_there(folder, X):
 
 
 @needs_usearch
-def test_adding_and_removing_keep_the_graph_and_saving_drops_it(folder, X):
+def test_adding_and_removing_keep_the_cache_and_saving_drops_it(folder, X):
     with SemanticIndex.load(folder, write=True) as index:
         first = names(index.prepare_search().search(X[7]))[0]
         index.add(["twin"], [["odd"]], ["twin"], vectors=X[7:8]).remove(first)
@@ -104,16 +104,16 @@ def test_adding_and_removing_keep_the_graph_and_saving_drops_it(folder, X):
         assert hits[0] == "twin"
         assert first not in hits
         index.save()
-        assert not graph_file(folder).exists()
+        assert not ann_file(folder).exists()
         assert names(index.search(X[7], 2)) == hits
         assert index.search_by_ == "exact"
         assert names(index.search(X[7], 2, approximate=True)) == hits
         assert index.search_cache().vectors == 1500
-        assert graph_file(folder).exists()
+        assert ann_file(folder).exists()
 
 
 @needs_usearch
-def test_items_and_labels_can_be_searched_by_through_the_graph(folder):
+def test_approximate_search_by_items_and_labels(folder):
     with SemanticIndex.load(folder) as index:
         index.prepare_search()
         hits = index.search(items=["5", "6"], k=20)
@@ -125,7 +125,7 @@ def test_items_and_labels_can_be_searched_by_through_the_graph(folder):
 
 
 @needs_usearch
-def test_in_memory_the_graph_is_held(X):
+def test_the_cache_of_an_index_in_memory(X):
     index = SemanticIndex(vectorizer=None, estimator=LSI(6), approximate_from=10)
     index.fit([""] * 300, vectors=X[:300]).prepare_search()
     index.search(X[0])
@@ -172,11 +172,11 @@ def damages(content):
 
 @needs_usearch
 @pytest.mark.parametrize("mapped", [True, False])
-def test_a_damaged_graph_is_never_used_and_built_again(folder, X, mapped, caplog):
+def test_a_damaged_cache_is_not_used_and_built_again(folder, X, mapped, caplog):
     with SemanticIndex.load(folder) as index:
         good = names(index.prepare_search().search(X[3]))
         exact = names(index.search(X[3], approximate=False))
-    path = graph_file(folder)
+    path = ann_file(folder)
     content = path.read_bytes()
     for what, damaged in damages(content):
         path.write_bytes(damaged)
@@ -192,13 +192,13 @@ def test_a_damaged_graph_is_never_used_and_built_again(folder, X, mapped, caplog
 
 
 @needs_usearch
-def test_a_graph_of_others_is_out_of_date(folder, tmp_path, X, monkeypatch):
+def test_a_cache_of_other_vectors_is_out_of_date(folder, tmp_path, X, monkeypatch):
     with SemanticIndex.load(folder) as index:
         index.prepare_search()
-    content = graph_file(folder).read_bytes()
+    content = ann_file(folder).read_bytes()
     other = SemanticIndex(vectorizer=None, estimator=LSI(12), approximate_from=10)
     other.fit([""] * 1500, vectors=X + 1e-3).save(tmp_path / "other")
-    graph_file(tmp_path / "other").write_bytes(content)
+    ann_file(tmp_path / "other").write_bytes(content)
     with SemanticIndex.load(tmp_path / "other") as loaded:
         assert "its vectors differs" in loaded.search_cache().reason
     monkeypatch.setattr(ann.metadata, "version", lambda name: "99.0")
@@ -216,7 +216,7 @@ def test_a_graph_of_others_is_out_of_date(folder, tmp_path, X, monkeypatch):
 def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
     with SemanticIndex.load(folder) as index:
         index.prepare_search()
-    path = graph_file(folder)
+    path = ann_file(folder)
     aside = path.rename(tmp_path / "aside")
     path.symlink_to(aside)
     with SemanticIndex.load(folder) as index:
@@ -293,11 +293,11 @@ def test_a_folder_that_cannot_be_written_is_searched_all_the_same(folder, X):
         finally:
             generation.chmod(0o755)
         assert index.search_by_ == "approximate"
-    assert not graph_file(folder).exists()
+    assert not ann_file(folder).exists()
 
 
 @needs_usearch
-def test_a_full_disk_leaves_no_part_of_a_graph(folder, X, monkeypatch, caplog):
+def test_a_full_disk_leaves_no_part_of_a_cache(folder, X, monkeypatch, caplog):
     def full(path, write):
         raise InvalidFile(f"{path} cannot be written: No space left on device.")
 
@@ -306,7 +306,7 @@ def test_a_full_disk_leaves_no_part_of_a_graph(folder, X, monkeypatch, caplog):
         assert len(index.search(X[0], approximate=True)) == 10
         assert index.search_by_ == "approximate"
     assert "in memory only" in caplog.text
-    assert not graph_file(folder).exists()
+    assert not ann_file(folder).exists()
 
 
 # --- the command, the explorer and the page -------------------------------------------------
@@ -329,28 +329,28 @@ def texts(tmp_path, monkeypatch):
 
 
 @needs_usearch
-def test_the_command_builds_tells_and_uses_the_graph(texts):
+def test_the_command_builds_reports_and_uses_the_cache(texts):
     about = json.loads(run("info", texts, "--json"))
     assert about["search"] == "approximate"
     assert about["search_cache"]["vectors"] == 48
     assert "48 vectors, 0.0 MB" in run("info", texts)
     search = ("search", "-i", texts, "-n", 3, "--json")
-    plain, graph, exact = (
+    plain, near, exact = (
         json.loads(run(*search, "chess", *way)) for way in ((), ("--approximate",), ("--exact",))
     )
-    assert (plain["search"], graph["search"], exact["search"]) == (*["approximate"] * 2, "exact")
-    assert plain["hits"] == graph["hits"] == exact["hits"]
+    assert (plain["search"], near["search"], exact["search"]) == (*["approximate"] * 2, "exact")
+    assert plain["hits"] == near["hits"] == exact["hits"]
     lines = run(*search, "-", input="chess\npaint\n").splitlines()
     assert [json.loads(line)["query"] for line in lines] == ["chess", "paint"]
     assert json.loads(lines[0])["hits"] == plain["hits"]
-    graph_file(texts).unlink()
+    ann_file(texts).unlink()
     about = json.loads(run("info", texts, "--json"))
     assert (about["search"], about["search_cache"]["reason"]) == ("exact", "none was built")
     assert "none (none was built)" in run("info", texts)
     assert json.loads(run(*search, "chess"))["search"] == "exact"
-    assert not graph_file(texts).exists()
+    assert not ann_file(texts).exists()
     run(*search, "chess", "--approximate")
-    assert graph_file(texts).exists()
+    assert ann_file(texts).exists()
 
 
 def test_without_usearch_the_command_goes_on(tmp_path, monkeypatch):
@@ -363,19 +363,19 @@ def test_without_usearch_the_command_goes_on(tmp_path, monkeypatch):
 
 
 @needs_usearch
-def test_the_explorer_builds_the_graph_of_a_large_index(folder, monkeypatch, caplog):
+def test_the_explorer_builds_the_cache_of_a_large_index(folder, monkeypatch, caplog):
     with SemanticIndex.load(folder, mapped=False) as index:
         snapshot = Snapshot(index)
         index.approximate_from = 2000
         snapshot.prepare_search()
-        assert not graph_file(folder).exists()
+        assert not ann_file(folder).exists()
         index.approximate_from = 1000
         monkeypatch.setattr(AnnCache, "prepare", lambda *args: 1 / 0)
         snapshot.prepare_search()
         assert "could not be prepared" in caplog.text
         monkeypatch.undo()
         snapshot.prepare_search()
-        assert graph_file(folder).exists()
+        assert ann_file(folder).exists()
 
 
 @needs_usearch

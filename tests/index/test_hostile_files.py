@@ -180,7 +180,7 @@ def test_a_model_of_vectors_alone(tmp_path):
 
 
 def test_unverified_damage_never_crashes(small, before):
-    """Sizes and shapes alone are checked; whatever comes is an answer or a sentence."""
+    """Only sizes and shapes are checked: the result is an answer or an error of labelspan."""
     rng = np.random.default_rng(2)
     names = ["items.sqlite", "vectors.npy", "estimator_components.npy", "words.json"]
     cases = [(n, p) for n in names for p in range(files(small)[n].stat().st_size)]

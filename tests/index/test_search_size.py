@@ -1,4 +1,4 @@
-"""Search at size: many queries at once, exactly and by proposals of a graph."""
+"""Search in a large index: several queries at once, exact and approximate."""
 
 import tracemalloc
 from importlib.util import find_spec
@@ -51,12 +51,12 @@ def test_many_queries_are_answered_as_each_alone(base, queries, k, sizes, monkey
     vectors = UnitVectors(base[:2500])
     vectors.append(base[2500:])
     vectors.drop(np.array([0, 17, 2700]))
-    alone = [vectors.top(query[None], k)[0] for query in queries]
+    one_by_one = [vectors.top(query[None], k)[0] for query in queries]
     monkeypatch.setattr("labelspan.index.vectors._SCORES_AT_ONCE", sizes[0])
     monkeypatch.setattr("labelspan.index.vectors._QUERIES_AT_ONCE", sizes[1])
-    same(vectors.top(queries, k), alone)
+    same(vectors.top(queries, k), one_by_one)
     wide = base.astype(float)
-    for query, (rows, found) in zip(queries, alone, strict=True):
+    for query, (rows, found) in zip(queries, one_by_one, strict=True):
         cosines = wide @ query.astype(float)
         cosines[[0, 17, 2700]] = -1
         best = np.argsort(-cosines, kind="stable")[:k]
@@ -98,11 +98,11 @@ def test_memory_is_bounded_however_many_ask():
     assert peak < 40e6
 
 
-# --- the graph ----------------------------------------------------------------------------
+# --- approximate -------------------------------------------------------------------------
 
 
 @needs_usearch
-def test_the_graph_finds_nearly_all_and_scores_are_exact(base, queries):
+def test_approximate_search_finds_nearly_all_and_scores_are_exact(base, queries):
     vectors = UnitVectors(base)
     found, proposed = nearest(vectors, AnnIndex.build(base), queries, 10, vectors.alive)
     exact = vectors.top(queries, 10)
@@ -116,12 +116,12 @@ def test_the_graph_finds_nearly_all_and_scores_are_exact(base, queries):
 
 
 @needs_usearch
-def test_rows_of_zeros_are_not_in_the_graph(base):
+def test_rows_of_zeros_are_not_in_an_ann_index(base):
     holes = base.copy()
     holes[::3] = 0
-    graph = AnnIndex.build(holes)
-    assert len(graph) == ROWS - ROWS // 3
-    (rows,) = graph.propose(base[1:2], 50)
+    found = AnnIndex.build(holes)
+    assert len(found) == ROWS - ROWS // 3
+    (rows,) = found.propose(base[1:2], 50)
     assert (rows % 3 > 0).all()
     nothing = UnitVectors(np.zeros((5, 4), dtype=np.float32))
     assert (
@@ -132,10 +132,10 @@ def test_rows_of_zeros_are_not_in_the_graph(base):
 @needs_usearch
 def test_late_rows_are_found_and_gone_ones_are_not(base, queries):
     vectors = UnitVectors(base)
-    graph = AnnIndex.build(base)
+    index = AnnIndex.build(base)
     vectors.append(queries[:5])
     vectors.drop(np.array([3, ROWS + 1]))
-    found, proposed = nearest(vectors, graph, queries[:5], 10, vectors.alive)
+    found, proposed = nearest(vectors, index, queries[:5], 10, vectors.alive)
     assert proposed
     for n, (rows, scores) in enumerate(found):
         assert (ROWS + n in rows) == (n != 1)
@@ -170,17 +170,17 @@ def test_a_filter_against_the_query_is_exact_for_that_query(base, queries):
 
 
 @needs_usearch
-def test_the_same_vectors_give_the_same_graph(base):
+def test_the_same_vectors_give_the_same_ann_index(base):
     assert AnnIndex.build(base)._index.save() == AnnIndex.build(base)._index.save()
 
 
-# --- a graph that is not sound ------------------------------------------------------------
+# --- an invalid ann index -----------------------------------------------------------------
 
 
 @needs_usearch
-def test_a_graph_that_leads_astray_is_refused_with_any_hash(base):
-    graph = AnnIndex.build(base)
-    content, empty = bytes(graph._index.save()), bytes(ann._empty(WIDTH).save())
+def test_an_ann_index_with_wrong_links_is_refused_with_any_hash(base):
+    index = AnnIndex.build(base)
+    content, empty = bytes(index._index.save()), bytes(ann._empty(WIDTH).save())
     check_ann(content, empty, ROWS)
     nodes = 8 + ROWS * 2 * WIDTH + 64 + 40
     ground = nodes + 2 * ROWS
@@ -207,7 +207,7 @@ def test_a_graph_that_leads_astray_is_refused_with_any_hash(base):
 @needs_usearch
 def test_a_link_above_the_ground_leads_to_a_node_that_reaches_there(base):
     content, empty = (
-        bytearray(graph.save()) for graph in (AnnIndex.build(base)._index, ann._empty(WIDTH))
+        bytearray(one.save()) for one in (AnnIndex.build(base)._index, ann._empty(WIDTH))
     )
     at = 8 + ROWS * 2 * WIDTH + 64 + 40
     levels = np.frombuffer(bytes(content[at : at + 2 * ROWS]), "<i2")

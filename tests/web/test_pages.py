@@ -372,3 +372,16 @@ def test_items_vectors_and_tags_by_id(index):
         index.tag("chess", items="item6")
     with pytest.raises(InvalidInput, match="either a text or items"):
         index.tag()
+
+
+def test_a_label_is_found_in_any_spelling(tmp_path):
+    texts = ["chess board", "chess player", "photo camera", "photo frame"]
+    labels = [["caf\u00e9"], ["caf\u00e9"], ["image"], ["image"]]
+    SemanticIndex().fit(texts, labels).save(tmp_path / "index")
+    served = Served(tmp_path / "index")
+    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+        for name in ("caf\u00e9", "cafe\u0301"):
+            found = client.get("/label.json", params={"name": name})
+            assert found.status_code == 200
+            assert found.json()["count"] == 2
+            assert client.get("/search.json", params={"label": [name]}).json()["hits"]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from ..index import AxisShare, Hit, Item, Tag
+from ..index.inputs import label_name
 from .http_errors import Refused
 from .points import RegionData
 from .schema import Count, Unit
@@ -112,9 +113,10 @@ def _find_item(snapshot: Snapshot, name: str) -> Item:
 
 def _find_label(snapshot: Snapshot, name: str) -> int:
     """Return the number of items that have a label."""
-    if name not in snapshot.labels:
+    count = snapshot.labels.get(label_name(name))
+    if count is None:
         raise Refused(404, f"No item of this index has the label {_shortened(name)}.")
-    return snapshot.labels[name]
+    return count
 
 
 def _shortened(name: str) -> str:
