@@ -84,7 +84,7 @@ def labels_of(values, **options):
         (["a; b", "b", ""], [["a", "b"], ["b"], None], "separated by ';' (guessed)"),
         (["a|b", "c|d", "e; f"], [["a", "b"], ["c", "d"], ["e; f"]], "separated by '|'"),
         (["a, b", None], [["a", "b"], None], "separated by ','"),
-        (["spam", "ham"], [["spam"], ["ham"]], "one label per item"),
+        (["spam", "ham"], [["spam"], ["ham"]], "each item has one label"),
         (["['a', 'b']", "[]", ""], [["a", "b"], None, None], "lists written as text"),
         (['["a"]', "['b']"], [["a"], ["b"]], "lists written as text"),
         ([3, 4, None], [["3"], ["4"], None], "labels are lists"),

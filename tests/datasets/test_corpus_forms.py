@@ -205,6 +205,11 @@ def test_the_library_form_of_texts_and_uris(tmp_path):
     found = read_corpus(path, vocabulary=names)
     assert found.labels[0] == ["books", "http://x/2"]
     assert "1 label(s) are not in the vocabulary: 'http://x/2'" in found.notes
+    # Also packed, and the other way round.
+    turned = as_file(tmp_path, "names.gz", gzip.compress(b"books\thttp://x/1\n"))
+    assert read_corpus(path, vocabulary=turned).labels[1] == ["books"]
+    with pytest.raises(InvalidInput, match="is a folder; give a file of names"):
+        read_corpus(path, vocabulary=tmp_path)
     bad = as_file(tmp_path, "bad.tsv", "<http://x/1> books\n")
     with pytest.raises(InvalidFile, match="line 1: a vocabulary needs a URI or code, a tab"):
         read_corpus(path, vocabulary=bad)
@@ -235,14 +240,20 @@ def test_fields_may_be_missing_and_nested():
     assert found.metadata[1]["user.login"] == "me"
     assert read(content, labels="labels").labels == found.labels
     assert read(content, labels="labels.color").labels[0] == ["red"]
-    with pytest.raises(InvalidParameter, match=r"no field 'user'; there are .*'user.login'"):
+    with pytest.raises(InvalidParameter, match=r"no field 'user'; .*there are .*'user.login'"):
         read(content, text="user")
+    with pytest.raises(InvalidParameter, match=r"'titel'; did you mean 'title'\? there are"):
+        read(content, text="titel")
 
 
 def test_json_around_the_list_of_items():
     items = [{"text": "a", "tags": ["x"]}, {"text": "b"}]
     assert read(json.dumps({"total": 2, "items": items}), format="json").texts == ["a", "b"]
     assert read(json.dumps(items[0], indent=1), format="json").labels == [["x"]]
+    # Under the name of JSON lines, too.
+    for indent in (1, None):
+        found = read(json.dumps(items, indent=indent), format=None)
+        assert found.labels == [["x"], None]
     with pytest.raises(InvalidFile, match="a list of objects is needed, but is 3"):
         read("3", format="json")
 
@@ -309,6 +320,19 @@ def test_unique_values_are_ids_and_numbers_in_reading_otherwise():
     )
     found = read(items_of(4, ref=lambda n: "r", text=lambda n: "words"))
     assert (found.ids, found.numbered) == (["0", "1", "2", "3"], True)
+
+
+@pytest.mark.parametrize("value", ["1.5{}", "2020-01-1{}", "1{}.2.2020"])
+def test_numbers_and_dates_are_not_ids(value):
+    found = read(items_of(4, when=value.format, text=lambda n: "words"))
+    assert found.numbered
+    assert found.reading.metadata == ("when",)
+
+
+def test_one_json_value_under_the_name_of_json_lines(tmp_path):
+    items = [{"text": "a", "tags": ["x"]}, {"text": "b"}]
+    found = read_corpus(as_file(tmp_path, "a.jsonl", json.dumps(items, indent=1)))
+    assert (found.texts, found.reading.format) == (["a", "b"], "json")
 
 
 @pytest.mark.parametrize(
@@ -414,6 +438,7 @@ def test_folders_of_texts_and_of_labels_belong_together(tmp_path):
     found = read_corpus(write_all(tmp_path / "a", files | labels))
     assert found.labels == [["game"], ["game", "board"], ["game", "board"]]
     assert list(found.ids) == ["0", "1", "2"]
+    assert found.metadata == [{}, {}, {}]
     # Without common names they are not taken for two labels.
     other = {f"labels/other{n}.txt": "game" for n in range(3)}
     with pytest.raises(InvalidInput, match=r"'labels' seems to hold labels, .*the same name, as"):

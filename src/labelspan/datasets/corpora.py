@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .corpus_fields import Asked, Fields, choose_fields, listed, plain
 from .corpus_files import check_encoding
-from .corpus_labels import clean, is_missing, keep_labels, label_reader, read_vocabulary
+from .corpus_labels import ONE_LABEL, clean, is_missing, keep_labels, label_reader, read_vocabulary
 from .corpus_rows import FORMATS, CorpusRows, read_rows
 
 __all__ = ["FORMATS", "CorpusReading", "TaggedTexts", "read_corpus"]
@@ -350,9 +350,11 @@ def _sentences(
     encoded = f" in {reading.encoding}" if reading.encoding not in (None, "utf-8") else ""
     said = [f"{rows.name} read as {rows.kind}{encoded}{' (guessed)' if rows.guessed else ''}"]
     if rows.kind == "folder":
-        where = {"files": "files with the name of the text", "folders": "the names of folders"}
         said[0] = f"{rows.name} read as a folder of {len(made):,} text file(s)"
-        said.append(f"labels from {where[rows.labels_in or 'folders']}; ids from the files' names")
+        where = "files with the name of the text"
+        if rows.labels_in != "files":
+            where = "the names of folders" if made.n_labelled else "nowhere: files are in no folder"
+        said.append(f"labels from {where}; ids from the files' names")
     elif rows.kind == "lines":
         said.append("one text per line; items are numbered")
     elif rows.kind == "uris":
@@ -361,10 +363,9 @@ def _sentences(
         said += _field_sentences(reading, asked, fields)
     said += reading.notes
     if reading.label_style is not None:
-        said.append(
-            f"labels are {reading.label_style}; {made.n_labelled:,} of {len(made):,} items have "
-            "labels"
-        )
+        one = reading.label_style == ONE_LABEL
+        style = "each item has one label" if one else f"labels are {reading.label_style}"
+        said.append(f"{style}; {made.n_labelled:,} of {len(made):,} items have labels")
         said += _label_sentences(made, reading)
     return said
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import InvalidParameter
@@ -17,7 +18,12 @@ __all__ = ["Asked", "Fields", "choose_fields", "listed", "plain"]
 
 # Items whose values are looked at to guess what a field is.
 _SAMPLE = 5000
-_ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|code|no|nr|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I)
+_MEASURE = re.compile(
+    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{4}-\d\d?-\d\d?.*|\d\d?[./]\d\d?[./]\d{2,4}", re.I
+)
+_ID_NAME = re.compile(
+    r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,11 @@ def _existing(rows: CorpusRows, there: Sequence[str], name: str, keys: Iterable[
     inner = _first(there, (f"{name}.{key}".lower() for key in keys))
     if inner is not None:
         return inner
-    raise InvalidParameter(f"{rows.name}: there is no field {name!r}; there are {listed(there)}.")
+    near = get_close_matches(name, there, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise InvalidParameter(
+        f"{rows.name}: there is no field {name!r}; {hint}there are {listed(there)}."
+    )
 
 
 def _profile(rows: CorpusRows, name: str) -> _Profile:
@@ -205,7 +215,10 @@ def _guess_ids(
     short = [
         name
         for name in there
-        if profiles[name].strings and profiles[name].length <= 40 and not profiles[name].spaces
+        if profiles[name].strings
+        and profiles[name].length <= 40
+        and not profiles[name].spaces
+        and not _is_measure(rows, name)
     ]
     for name in dict.fromkeys((*known, *named, *short)):
         if name is None or profiles[name].distinct < 1 or profiles[name].filled < 1:
@@ -220,6 +233,12 @@ def _guess_ids(
         if unique and (len(values) > 1 or name in known or name in named):
             return name
     return None
+
+
+def _is_measure(rows: CorpusRows, name: str) -> bool:
+    """Tell whether the values are decimal numbers or dates, which differ but name nothing."""
+    values = (str(item.get(name)) for item in rows.items[:100])
+    return all(_MEASURE.fullmatch(value.strip()) for value in values)
 
 
 def plain(value: Any) -> Any:

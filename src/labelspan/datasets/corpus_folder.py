@@ -30,50 +30,62 @@ def folder_items(
     if not texts:
         _refuse(name, members)
     label_files = _paired(texts, members)
+    used = set(label_files.values())
+    texts = [member for member in texts if member.path not in used]
     if label_files:
-        used = set(label_files.values())
-        texts = [member for member in texts if member.path not in used]
-        how = "files"
+        lists = _read_labels(name, label_files, members, encoding)
     else:
         _check_parallel(name, texts)
-        how = "folders"
-    others = len(members) - len(texts) - len(set(label_files.values()))
-    read = {member.path: member.read for member in members}
-    lists: dict[PurePosixPath, list[str]] = {}
-    if label_files:
-        pairs = {
-            path: _label_lines(decode(read[file](), f"{name}/{file}", encoding)[0])
-            for path, file in label_files.items()
-        }
-        named = unique_names(pair for found in pairs.values() for pair in found)
-        lists = {path: [named[uri] for uri, _ in found] for path, found in pairs.items()}
-    stems = {member.path.stem for member in texts}
-    short = bool(label_files) and len(stems) == len(texts)
-    items, places = [], []
+        lists = {member.path: _folders(member.path) for member in texts}
+    # Names are short where they are enough.
+    short = bool(label_files) and len({member.path.stem for member in texts}) == len(texts)
+    items: list[dict[str, Any]] = []
     for member in texts:
         path = member.path
-        item: dict[str, Any] = {
-            "path": path.stem if short else path.as_posix(),
-            "text": decode(member.read(), f"{name}/{path}", encoding)[0],
-        }
-        folders = list(path.parts[:-1])
-        parts = [folder for folder in folders if folder.lower() in PARTS or label_files]
-        if parts:
-            item["folder"] = "/".join(parts)
-        if label_files:
-            item["labels"] = lists.get(path)
-        else:
-            item["labels"] = [folder for folder in folders if folder not in parts] or None
-        items.append(item)
-        places.append(f"file {path.as_posix()!r}")
-    notes = []
-    if label_files:
-        missing = len(texts) - len(label_files)
-        if missing:
-            notes.append(f"{missing:,} text(s) have no file of labels")
-    if others:
-        notes.append(f"{others:,} file(s) with other suffixes left out")
-    return items, places, how, notes
+        items.append(
+            {
+                "path": path.stem if short else path.as_posix(),
+                "text": decode(member.read(), f"{name}/{path}", encoding)[0],
+                "labels": lists.get(path),
+                "folder": "/".join(path.parts[:-1] if label_files else _parts(path)),
+            }
+        )
+    if len({item["folder"] for item in items}) == 1:
+        for item in items:
+            del item["folder"]
+    counts = {
+        "text(s) have no file of labels": len(texts) - len(label_files) if label_files else 0,
+        "file(s) with other suffixes left out": len(members) - len(texts) - len(used),
+    }
+    notes = [f"{count:,} {what}" for what, count in counts.items() if count]
+    places = [f"file {member.path.as_posix()!r}" for member in texts]
+    return items, places, "files" if label_files else "folders", notes
+
+
+def _parts(path: PurePosixPath) -> list[str]:
+    """Return the folders around a text that are parts of a collection."""
+    return [folder for folder in path.parts[:-1] if folder.lower() in PARTS]
+
+
+def _folders(path: PurePosixPath) -> list[str]:
+    """Return the other folders around a text, which are its labels."""
+    return [folder for folder in path.parts[:-1] if folder.lower() not in PARTS]
+
+
+def _read_labels(
+    name: str,
+    label_files: dict[PurePosixPath, PurePosixPath],
+    members: Sequence[Member],
+    encoding: str | None,
+) -> dict[PurePosixPath, list[str]]:
+    """Return the labels of each text that has a file of labels."""
+    read = {member.path: member.read for member in members}
+    pairs = {
+        path: _label_lines(decode(read[file](), f"{name}/{file}", encoding)[0])
+        for path, file in label_files.items()
+    }
+    names = unique_names(pair for found in pairs.values() for pair in found)
+    return {path: [names[uri] for uri, _ in found] for path, found in pairs.items()}
 
 
 def _is_text(path: PurePosixPath) -> bool:
@@ -82,7 +94,9 @@ def _is_text(path: PurePosixPath) -> bool:
     return suffix in _TEXTS or suffix[1:].isdigit()
 
 
-def _paired(texts: Sequence[Member], members: Sequence[Member]) -> dict[Any, PurePosixPath]:
+def _paired(
+    texts: Sequence[Member], members: Sequence[Member]
+) -> dict[PurePosixPath, PurePosixPath]:
     """Return the file of labels of each text that has one, next to it or in a folder of labels."""
     beside = {
         member.path.with_suffix(""): member.path

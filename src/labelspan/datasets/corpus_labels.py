@@ -9,15 +9,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-from .._files import read_bytes
-from ..errors import InvalidFile
-from .corpus_files import decode
+from ..errors import InvalidFile, InvalidInput
+from .corpus_files import decode, open_corpus
 
 __all__ = [
     "ANGLED",
+    "ONE_LABEL",
     "best_separator",
     "clean",
     "is_bracketed",
@@ -31,6 +30,8 @@ __all__ = [
 ]
 
 Labels = list[str] | None
+
+ONE_LABEL = "one label per item"
 
 # URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
 ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
@@ -57,7 +58,7 @@ def label_reader(
         if mark:
             how, split = f"separated by {mark!r}{guessed}", lambda text: text.split(mark)
         else:
-            how = "one label per item"
+            how = ONE_LABEL
 
     def read(number: int) -> Labels:
         value: Any = values[number]
@@ -135,7 +136,10 @@ def is_names(value: Any) -> bool:
 
 def read_vocabulary(path: str | os.PathLike[str], encoding: str | None) -> dict[str, str]:
     """Read names of labels: one label per line, a URI or code, a tab, and its name."""
-    text, _ = decode(read_bytes(Path(path)), str(path), encoding)
+    opened = open_corpus(path)
+    if opened.members is not None:
+        raise InvalidInput(f"{path} is a folder; give a file of names for labels.")
+    text, _ = decode(opened.content, str(path), encoding)
     pairs = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -146,7 +150,10 @@ def read_vocabulary(path: str | os.PathLike[str], encoding: str | None) -> dict[
                 f"{path}, line {number}: a vocabulary needs a URI or code, a tab and a name, but "
                 f"this is {line!r:.60}."
             )
-        pairs.append((name_of(uri), name.split("\t")[0].strip()))
+        name = name.split("\t")[0]
+        if "://" in name and "://" not in uri:
+            uri, name = name, uri
+        pairs.append((name_of(uri), name.strip()))
     return unique_names(pairs)
 
 

@@ -118,6 +118,9 @@ def _parse(
     if known == "parquet":
         raise InvalidFile(f"{name} is damaged or not a parquet file; get it again.")
     kind = format or known or _sniffed(text, delimiter)
+    # One JSON value over many lines, under the name of JSON lines.
+    if format is None and kind == "jsonl" and _first_line(text) in ("{", "["):
+        kind = "json"
     # Two columns, the second of URIs in angle brackets, need no name for what they are.
     if format is None and kind in ("tsv", "lines") and _is_uris(text):
         kind = "uris"
@@ -147,7 +150,7 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
 
 def _sniffed(text: str, delimiter: str | None) -> str:
     """Guess the format from the first line."""
-    first = text[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0]
+    first = _first_line(text)
     if first.startswith(("{", "[")):
         return "jsonl" if first[0] == "{" else "json"
     mark = delimiter or _delimiter(first)
@@ -155,6 +158,10 @@ def _sniffed(text: str, delimiter: str | None) -> str:
     if delimiter or (len(words) > 1 and words & _KNOWN):
         return "tsv" if mark == "\t" else "csv"
     return "lines"
+
+
+def _first_line(text: str) -> str:
+    return text[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0].rstrip()
 
 
 def _delimiter(header: str) -> str:

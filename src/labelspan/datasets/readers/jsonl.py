@@ -100,7 +100,9 @@ def parse_objects(
         try:
             item = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise malformed(path, number, f"this is not JSON ({error})") from error
+            raise malformed(
+                path, number, f"this is not JSON ({error}); correct the line, or remove it"
+            ) from error
         if not isinstance(item, dict):
             raise malformed(path, number, f"an object is needed, but this is {item!r:.60}")
         yield number, item
