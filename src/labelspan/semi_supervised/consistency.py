@@ -12,7 +12,7 @@ from .._typing import Array
 from ..graph import degrees
 from ..labels import Labels
 from ..operators import Operator, Scaled
-from ._base import GraphClassifier
+from ._score_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["LocalGlobalConsistency"]

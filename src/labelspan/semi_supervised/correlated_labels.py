@@ -12,7 +12,7 @@ from .._typing import Array
 from ..graph import degrees
 from ..labels import Labels
 from ..operators import Operator
-from ._base import GraphClassifier
+from ._score_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 from .green import GreenFunction, connected_graph
 from .harmonic import clamped

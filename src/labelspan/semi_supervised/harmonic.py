@@ -13,7 +13,7 @@ from .._typing import Array
 from ..graph import Laplacian
 from ..labels import Labels
 from ..operators import Operator
-from ._base import GraphClassifier
+from ._score_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["HarmonicFunction", "clamped"]

@@ -16,7 +16,7 @@ from ..graph.neighbors import nearest_row
 from ..labels import RANK_TOLERANCE, Labels
 from ..operators import Operator
 from ..solvers.small_dense import psd_basis
-from ._base import GraphClassifier
+from ._score_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver
 from .green import GreenFunction, connected_graph
 

@@ -16,7 +16,7 @@ from ..estimators._graph_methods import coordinates
 from ..labels import RANK_TOLERANCE
 from ..operators import as_operator
 from ..solvers.small_dense import psd_basis
-from ._base import ScoreClassifier
+from ._score_classifier import ScoreClassifier
 
 __all__ = ["MLLS"]
 

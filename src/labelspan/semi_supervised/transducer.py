@@ -15,7 +15,7 @@ from ..errors import InvalidLabels
 from ..graph import Laplacian
 from ..labels import Labels
 from ..operators import Operator
-from ._base import GraphClassifier
+from ._score_classifier import GraphClassifier
 from .graph_systems import reached
 
 __all__ = ["SpectralGraphTransducer", "smallest_eigenvectors", "sphere_minimum"]
