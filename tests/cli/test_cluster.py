@@ -188,7 +188,7 @@ def test_what_the_index_refuses(client):
     texts, labels = ["chess board", "song tune", "dice card", "radio choir"], [["a"], ["b"]] * 2
     with pytest.raises(Mismatch, match="on_pass is called for passes on a cluster; give client="):
         SemanticIndex().fit(texts, labels, on_pass=print)
-    with pytest.raises(Mismatch, match="DLE needs all rows on one machine; leave client= out"):
+    with pytest.raises(Mismatch, match="DLE needs all rows on one machine; omit client="):
         SemanticIndex(estimator=DLE()).fit(texts, labels, client=client)
     with pytest.raises(Mismatch, match="kernel='rbf' takes arrays"):
         SemanticIndex(estimator=LSI(2, kernel="rbf")).fit(texts, client=client)
