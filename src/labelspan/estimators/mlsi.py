@@ -84,7 +84,7 @@ class MLSI(LabelledEmbedding):
         same data to full convergence.
     tol : float or None, default=None
         For "randomized": stop when the estimated objective not yet found is below this fraction
-        of the objective found; None is 5e-3. For "two-stage": relative residual of the
+        of the objective found; None is 1e-2. For "two-stage": relative residual of the
         regression.
     max_iter : int or None, default=None
         Maximum number of iterations, for iterative solvers.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,8 @@ from .small_dense import Ritz, leading, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
-_FEATURES_TOL = 2e-3
-_LABELS_TOL = 5e-3
+_FEATURES_TOL = 6e-3
+_LABELS_TOL = 1e-2
 # The start block holds this share of the labels' energy, and all of them where they are few.
 _LABEL_ENERGY = 0.96
 _FEW_LABELS = 32
@@ -50,10 +51,13 @@ class Randomized:
     Parameters
     ----------
     tol : float or None
-        Stop when the objective still to come is below this share of the objective found.
-        None is 2e-3 for LSI, whose objective is the energy kept, and 5e-3 for MLSI. What is
-        still to come is judged by what the last blocks brought; for MLSI by how much the
-        newest space is worth more than the one before it, both by the newest regression.
+        Stop when the objective that is missing is estimated below this fraction of the
+        objective found; 6e-3 without labels, 1e-2 with them by default. The estimate goes on
+        from the last gains at half their rate, and holds only if random directions and the
+        residual of the labels' regression add no more than that. On a sweep of spectra (flat,
+        steep, in steps, units over eight decades, float32) it was never below what was
+        missing; it is an estimate all the same, not a bound. In float32 a ``tol`` below 4e-6 is
+        raised to that, with a warning.
     max_iter : int
         The most blocks that a space grows by, beyond those that ``n_components`` needs.
     seed : int
@@ -187,7 +191,7 @@ class Grown:
     ``seen`` is ``P'X'L``, which grows with the space: that costs less than X'L, and serves
     the regression and the label loadings. ``best`` are its leading directions, ``rest`` is the
     share of the objective that is estimated to be missing, and ``unfitted`` the share that the
-    labels' regression alone would add by one step along its residual.
+    labels' regression would still add, where rounding keeps it from the space.
     """
 
     space: KrylovSpace
@@ -226,6 +230,7 @@ def grow(
     best: Ritz | None = None
     gains: list[float] = []
     rest, held, unfitted, probing = np.inf, 0.0, 0.0, False
+    step, fitted = _Step(0.0, 0.0), 0.0
     while True:
         if space.size >= min(count, *X.shape) or space.exhausted:
             newest = ritz(space.gram, seen, factor, count, 64 * noise)
@@ -233,6 +238,11 @@ def grow(
                 # By the newest regression, the newest directions can only be worth more.
                 gain = newest.worth - newest.worth_of(best.inside)
                 unseen = SAFETY * abs(gain) / newest.worth
+                if probing:
+                    # The regression has to gain what one step along its residual does; where
+                    # it does not, features in small units are lost among the others.
+                    got = float((seen * newest.slopes).sum()) - fitted
+                    unfitted = step.total / newest.worth if got < 0.1 * step.sure else 0.0
                 if probing and unseen <= tol:
                     rest, best = max(held, unseen), newest
                     break
@@ -245,8 +255,8 @@ def grow(
             if not probe:
                 break
             probing, held = True, rest if np.isfinite(rest) else 0.0
-            missed, energy = _missed(space, labels, best, factor.regression.alpha, squares, rng)
-            unfitted = energy / best.worth
+            missed, step = _missed(space, labels, best, factor.regression.alpha, squares, rng)
+            fitted = float((seen * best.slopes).sum())
             if not space.add(missed):
                 rest = max(held, 16 * noise)
                 break
@@ -256,6 +266,16 @@ def grow(
     return Grown(space, seen, best, float(rest), float(unfitted))
 
 
+class _Step(NamedTuple):
+    """The energy that one step along the regression's residual adds to the fitted labels.
+
+    ``total`` is estimated for all labels, ``sure`` is that of one combination.
+    """
+
+    total: float
+    sure: float
+
+
 def _missed(  # noqa: PLR0917
     space: KrylovSpace,
     labels: Array,
@@ -263,8 +283,8 @@ def _missed(  # noqa: PLR0917
     alpha: float,
     squares: Array,
     rng: np.random.Generator,
-) -> tuple[Array, float]:
-    """Directions that the space may have missed, and the label energy of one step along them.
+) -> tuple[Array, _Step]:
+    """Return directions that the space may have missed, and what a step along them fits.
 
     The residual of the regression, from fresh products with X, for random combinations of
     the labels, divided by the squared lengths of the columns: a feature in small units
@@ -279,11 +299,12 @@ def _missed(  # noqa: PLR0917
     image = X.matmat(step)
     descent = np.square((host(gap) * host(step)).sum(axis=0))
     cost = np.square(column_norms(image)) + alpha * np.square(column_norms(step))
-    energy = float(np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0).mean())
+    energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
+    sure = float((energy / np.square(mixing).sum(axis=0)).max())
     block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
     lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
-    return block[:, alive] / like(lengths[alive], block), energy
+    return block[:, alive] / like(lengths[alive], block), _Step(float(energy.mean()), sure)
 
 
 def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> tuple[Array, int]:
