@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from _support.support import classes, features, indicator
 from scipy import sparse
@@ -251,3 +252,45 @@ def test_a_stream_larger_than_memory(tmp_path):
     found = np.load(f"{path}.out.npy")
     expected = MLSI(4).fit(known, (known[:, :3] > 0).astype(float)).components_
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "model", [OPLS(), CCA(alpha=0.1), MLSI(2), HSL(alpha=0.1, laplacian="zhou")], ids=str
+)
+def test_label_columns_are_matched_by_name(model, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)).astype(dtype)
+    Y = (X[:, :3] > 0.2).astype(float)
+    A = pd.DataFrame(Y, columns=list("pqr"))
+    whole = clone(model).partial_fit(X[:30], A[:30]).partial_fit(X[30:], A[30:])
+    mixed = clone(model).partial_fit(X[:30], A[:30]).partial_fit(X[30:], A[30:][list("rqp")])
+    np.testing.assert_allclose(mixed.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(mixed.label_loadings_, whole.label_loadings_, atol=1e-5)
+    assert mixed.classes_.tolist() == list("pqr")
+    other = A[30:].rename(columns={"q": "z"})
+    with pytest.raises(InvalidLabels, match=r"\['p', 'q', 'r'\], in any order, but has \['p', 'z'"):
+        mixed.partial_fit(X[30:], other)
+    # Columns without names keep their positions.
+    plain = clone(model).partial_fit(X[:30], A[:30]).partial_fit(X[30:], Y[30:])
+    np.testing.assert_allclose(plain.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
+    first = clone(model).partial_fit(X[:30], Y[:30]).partial_fit(X[30:], A[30:])
+    np.testing.assert_allclose(first.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
+    # Numbers can be names too.
+    B = pd.DataFrame(Y)
+    numbers = clone(model).partial_fit(X[:30], B[:30]).partial_fit(X[30:], B[30:][[2, 0, 1]])
+    np.testing.assert_allclose(numbers.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
+
+
+def test_merge_compares_names_of_features_and_kinds_of_labels():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((40, 3)), (rng.random((40, 2)) < 0.5).astype(float)
+    one = OPLS().partial_fit(pd.DataFrame(X, columns=list("abc")), Y)
+    two = OPLS().partial_fit(pd.DataFrame(X, columns=list("acb")), Y)
+    with pytest.raises(InvalidInput, match="column 1 is 'b' in one model and 'c' in the other"):
+        one.merge(two)
+    targets = OPLS().partial_fit(pd.DataFrame(X, columns=list("abc")), Y + 0.5)
+    with pytest.raises(InvalidLabels, match="one model has read indicator, the other targets"):
+        one.merge(targets)
+    same = OPLS().partial_fit(pd.DataFrame(X, columns=list("abc")), Y)
+    assert one.merge(same).eigenvalues_.size == 2

@@ -231,11 +231,23 @@ def merge(self: M, other: M) -> M:
             f"{owner}: merge needs the same labels in the same order; give both models "
             "the same classes= in their first partial_fit."
         )
+    if mine.kind != theirs.kind:
+        raise InvalidLabels(
+            f"{owner}: merge needs labels of the same kind; one model has read {mine.kind}, the "
+            f"other {theirs.kind}."
+        )
     columns = [vars(model)["n_features_in_"] for model in (self, other)]
     if columns[0] != columns[1]:
         raise InvalidInput(
             f"{owner}: merge needs the same features; one model has seen "
             f"{columns[0]} columns, the other {columns[1]}."
+        )
+    own, foreign = (vars(model).get("feature_names_in_") for model in (self, other))
+    if own is not None and foreign is not None and not np.array_equal(own, foreign):
+        different = int(np.flatnonzero(own != foreign)[0])
+        raise InvalidInput(
+            f"{owner}: merge needs the same features in the same order; column {different} is "
+            f"{own[different]!r} in one model and {foreign[different]!r} in the other."
         )
     check_sums(self, mine)
     check_sums(other, theirs)
@@ -269,6 +281,8 @@ def align_labels(labels: Labels, stream: Stream, owner: str) -> Labels:
             f"{owner}: y must have {width} columns as in the first batch, "
             f"but has {labels.values.shape[1]}."
         )
+    else:
+        labels = labels.in_columns(stream.names, owner)
     if labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
             f"{owner}: partial_fit takes rows that are labelled or wholly unknown, and y has rows "

@@ -48,6 +48,8 @@ class Labels:
         Name of each column.
     kind : {"classes", "indicator", "targets"}
         How the labels were read.
+    named : bool
+        Whether the names are the column names of a data frame.
 
     See Also
     --------
@@ -65,6 +67,7 @@ class Labels:
     unknown: Array | None
     names: Array
     kind: Kind
+    named: bool = False
 
     @property
     def labelled(self) -> Array:
@@ -79,6 +82,26 @@ class Labels:
         if unknown is not None and not unknown.any():
             unknown = None
         return replace(self, values=self.values[index], unknown=unknown)
+
+    def in_columns(self, names: Array, owner: str) -> Labels:
+        """Put the columns of a data frame in the order of given names; others stay as they are.
+
+        Columns without names, here or there, keep their positions. Other names raise an error.
+        """
+        if not self.named or np.array_equal(self.names, names):
+            return self
+        place = {name: column for column, name in enumerate(self.names.tolist())}
+        wanted = np.asarray(names).tolist()
+        if len(place) != self.names.size or set(place) != set(wanted):
+            if wanted == list(range(len(wanted))):
+                return self
+            raise InvalidLabels(
+                f"{owner}: y must have the label columns {wanted}, in any order, but has "
+                f"{self.names.tolist()}; give the same columns in every batch."
+            )
+        order = [place[name] for name in wanted]
+        unknown = None if self.unknown is None else self.unknown[:, order]
+        return replace(self, values=self.values[:, order], unknown=unknown, names=np.asarray(names))
 
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 where none is known."""
@@ -157,7 +180,7 @@ def read_labels(
     else:
         labels = _from_matrix(array, owner, part, targets)
         if names is not None:
-            labels = replace(labels, names=names)
+            labels = replace(labels, names=names, named=True)
     if not part and not labels.labelled.any():
         raise InvalidLabels(
             f"{owner}: every label in y is unknown; label some rows, or use LSI, which needs none."
