@@ -252,10 +252,10 @@ def test_refusals(monkeypatch):
         DLE().fit(X, np.where(y == 0, 5, -1))
     with pytest.raises(InvalidLabels, match="y has one label"):
         DLE().fit(X, np.c_[np.arange(20) % 2, np.zeros(20)])
-    alone = np.full(20, -1)
-    alone[:4] = np.arange(4)
+    single = np.full(20, -1)
+    single[:4] = np.arange(4)
     with pytest.raises(InvalidInput, match="no class has two labelled rows that differ"):
-        DLE().fit(X, alone)
+        DLE().fit(X, single)
     with pytest.raises(InvalidInput, match=r"over the 20 rows of X, but has shape \(3, 3\)"):
         DLE().fit(X, y, graph=np.ones((3, 3)))
     with pytest.warns(LabelspanWarning, match="not symmetric"):
@@ -312,7 +312,7 @@ def test_classifier_takes_one_class_at_a_time():
     np.testing.assert_array_equal(whole.predict(X), Y)
     np.testing.assert_array_equal(clone(whole).fit_predict(X, Y), Y)
     hidden[:, 1] = -1
-    with pytest.raises(InvalidInput, match="nothing is known of label 1 in y"):
+    with pytest.raises(InvalidInput, match="label 1 is unknown in all rows of y"):
         DLEClassifier().fit_predict(X, hidden)
 
 

@@ -1,4 +1,4 @@
-"""A fit again, and on other numbers of threads: the same bits, or rounding alone."""
+"""A fit again, and on other numbers of threads: the same bits, or only rounding."""
 
 import numpy as np
 import pytest
