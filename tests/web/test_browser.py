@@ -290,3 +290,4 @@ def test_pages_work_without_scripts(open_page):
     page.goto("/map")
     assert "needs JavaScript" in page.locator("#panel").inner_text()
     assert "Loading" not in page.locator("body").inner_text()
+    assert not page.locator("#map-help").is_visible()

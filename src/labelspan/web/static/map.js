@@ -20,6 +20,7 @@
   }
   if (home.dataset.state !== "ready") return;
   panel.say("Loading the points …");
+  document.getElementById("map-help").hidden = false;
   const answer = await fetch("/map/points.json");
   if (!answer.ok) {
     panel.say("The points could not be loaded; load the page again.");
