@@ -21,7 +21,7 @@ Every message is one or two sentences: what is wrong, what was given, what to do
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._convergence import NotConverged
+    from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "AmbiguousLabels",
@@ -93,11 +93,22 @@ class AmbiguousLabels(LabelspanWarning):
     """The labels were read as classes, but look like a regression target."""
 
 
+if TYPE_CHECKING:
+
+    class NotConverged(LabelspanWarning, ConvergenceWarning):
+        """An iteration stopped before it reached its tolerance."""
+
+
 def __getattr__(name: str) -> Any:
     # NotConverged is also a warning of scikit-learn, whose import takes over a second: an error
     # message of the command does not wait for it.
     if name != "NotConverged":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ._convergence import NotConverged  # noqa: PLC0415
+    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
-    return NotConverged
+    about = {
+        "__doc__": "An iteration stopped before it reached its tolerance.",
+        "__module__": __name__,
+    }
+    globals()[name] = made = type(name, (LabelspanWarning, ConvergenceWarning), about)
+    return made
