@@ -52,7 +52,7 @@ def check_faces(model, X, y):
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_narrow_features_and_targets_out_of_range(name):
-    """float32 beside targets that fit it, or do not: finite numbers, or a refusal."""
+    """float32 with targets that fit it, or do not: finite numbers, or an error."""
     member = FAMILY[name]
 
     @examples(1 / 3)
