@@ -413,3 +413,36 @@ def test_columns_with_large_means_and_constant_ones(client, make):
     np.testing.assert_allclose(operator.gram(), near.T @ near, atol=1e-5)
     found = OPLS(2).fit(row_blocks_of(client, make(X), 3), Y)
     np.testing.assert_allclose(found.eigenvalues_, OPLS(2).fit(X, Y).eigenvalues_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("when", ["fit", "load"])
+def test_a_suspended_worker_is_named(when, monkeypatch):
+    model, X, Y, local = problem()
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": ":0"},
+            silence_logs=60,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        operator = row_blocks_of(client, X, 4)
+        worker, pid = sorted(client.run(os.getpid).items())[0]
+        use = {
+            "fit": lambda: clone(model).fit(operator, Y),
+            "load": lambda: row_blocks_of(client, X, 4),
+        }
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with monkeypatch.context() as patience:
+                patience.setattr(worker_blocks, "_SILENCE", 5.0)
+                patience.setattr(worker_blocks, "_LOOK_AT_HEARTBEATS", 0.5)
+                with pytest.raises(LostWorkers, match=f"The worker {worker} has been silent for"):
+                    use[when]()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        # Once it runs again, so does the fit.
+        assert agrees(clone(model).fit(operator, Y), local)

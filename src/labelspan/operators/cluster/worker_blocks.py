@@ -13,7 +13,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
@@ -27,6 +27,10 @@ __all__ = ["WorkerBlocks"]
 _LOOK = 0.5
 # Seconds that a cluster may be without any worker: a nanny needs seconds to start one.
 _PATIENCE = 60.0
+# Seconds that a worker may be without a heartbeat while the client waits for it, and between
+# looks at the heartbeats: a worker that is suspended keeps its connections.
+_SILENCE = 60.0
+_LOOK_AT_HEARTBEATS = 5.0
 # Number of times that a pass is tried before the fit is given up.
 _LOSSES = 5
 # Number of further tries of a task that fails, for example in reading a file.
@@ -94,15 +98,26 @@ class WorkerBlocks:
         if callable(part) or isinstance(part, (str, os.PathLike)):
             return self.client.submit(load_partition, part, **again, **near)
         self._kept[number] = prepare_block(part)
+        for _ in range(_LOSSES - 1):
+            with suppress(_Missing):
+                return self._scattered(number, home)
+            time.sleep(_LOOK)
+            home = self._workers()[0]
         return self._scattered(number, home)
 
     def _scattered(self, number: int, home: str) -> Any:
-        return self.client.scatter([self._kept[number]], workers=[home], hash=False)[0]
+        values = [self._kept[number]]
+        sent = self._watched(
+            [home],
+            lambda: self.client.scatter(values, workers=[home], hash=False, asynchronous=True),
+        )
+        return sent[0]
 
     def _settle(self) -> None:
         """Wait until each block is held by a worker; send lost blocks of the client again."""
         from distributed import wait  # noqa: PLC0415 - optional
 
+        heartbeats = _Heartbeats()
         while True:
             waiting = [future for future in self._futures if future.status != "finished"]
             with suppress(TimeoutError, CancelledError):
@@ -111,6 +126,9 @@ class WorkerBlocks:
                     with self.client.as_current():
                         wait(waiting, timeout=_LOOK)
             workers = self._workers()
+            if heartbeats.due():
+                found = self._ask(self.client.sync, self.client.scheduler.identity)
+                heartbeats.raise_if_silent(found["workers"], workers)
             for number, future in enumerate(self._futures):
                 _raise_failure(future)
                 if future.status == "cancelled":
@@ -128,7 +146,7 @@ class WorkerBlocks:
                 f"Block {number} was data in the memory of a worker that is gone, and nothing says "
                 "how to make it again; give functions, paths or delayed loaders as parts."
             )
-        with suppress(OSError, TimeoutError, KeyError):
+        with suppress(OSError, TimeoutError, KeyError, _Missing):
             self._futures[number] = self._scattered(number, home)
 
     def _workers(self) -> list[str]:
@@ -269,6 +287,7 @@ class WorkerBlocks:
 
     def _watched(self, homes: Sequence[str], start: Callable[[], Awaitable[Any]]) -> Any:
         """Wait for something that these workers do; stop when one of them is missing."""
+        heartbeats = _Heartbeats()
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
@@ -279,6 +298,11 @@ class WorkerBlocks:
                     living = await self.client.nthreads(asynchronous=True)
                     if not living.keys() >= set(homes):
                         raise _Missing
+                    if heartbeats.due():
+                        found = await self.client.scheduler.identity()
+                        heartbeats.raise_if_silent(found["workers"], homes)
+            except LostWorkers:
+                raise
             except (OSError, RuntimeError) as error:
                 raise _no_scheduler(error) from error
             finally:
@@ -286,6 +310,37 @@ class WorkerBlocks:
             return job.result()
 
         return self.client.sync(watch)
+
+
+class _Heartbeats:
+    """When the heartbeats of workers last changed, by the clock of the client."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + min(_LOOK_AT_HEARTBEATS, _SILENCE)
+        self._seen: dict[str, tuple[float, float]] = {}
+
+    def due(self) -> bool:
+        """Return whether it is time to look again."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + min(_LOOK_AT_HEARTBEATS, _SILENCE)
+        return True
+
+    def raise_if_silent(self, found: Mapping[str, Any], workers: Iterable[str]) -> None:
+        """Raise an error that names a worker without a heartbeat for too long."""
+        now = time.monotonic()
+        for worker in sorted(set(workers) & found.keys()):
+            last, changed = found[worker]["last_seen"], now
+            if worker in self._seen and self._seen[worker][0] == last:
+                changed = self._seen[worker][1]
+            self._seen[worker] = last, changed
+            if now - changed > _SILENCE:
+                raise LostWorkers(
+                    f"The worker {worker} has been silent for {now - changed:.0f} s while the fit "
+                    "waits for it: its process is suspended, or its machine is overloaded or "
+                    "unreachable; resume it or stop it, and fit again."
+                )
 
 
 def _no_scheduler(error: Exception) -> LostWorkers:
