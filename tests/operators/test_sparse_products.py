@@ -10,8 +10,9 @@ from threadpoolctl import threadpool_limits
 from labelspan import CCA, LSI, MLSI
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.metrics import principal_angles
-from labelspan.operators import Centered, as_operator, sparse_backend
+from labelspan.operators import Centered, as_operator
 from labelspan.operators import sparse as sparse_module
+from labelspan.operators.sparse import load_sparse_products
 
 
 def sparse_data(rows, columns, density=0.2, seed=0, dtype="float64"):
@@ -60,11 +61,11 @@ def test_an_unknown_backend_raises():
 
 
 def test_numba_that_is_not_there_is_named(monkeypatch):
-    sparse_backend.load_sparse_products.cache_clear()
+    load_sparse_products.cache_clear()
     monkeypatch.setitem(sys.modules, "labelspan.operators.numba_backend", None)
     with pytest.raises(InvalidInput, match=r"pip install 'labelspan\[fast\]'"):
         as_operator(sparse_data(3, 3), backend="numba")
-    sparse_backend.load_sparse_products.cache_clear()
+    load_sparse_products.cache_clear()
 
 
 def test_arranged_has_the_same_columns_the_heavy_ones_first(always_arranged):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from labelspan.operators import threads as threads_module
+from labelspan.operators import array_backend as threads_module
 
 
 def test_map_threads_keeps_the_order_and_raises(monkeypatch):

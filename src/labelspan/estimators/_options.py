@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
-from ..operators.threads import single_thread
+from ..operators.array_backend import single_thread
 from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver
 
 __all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED", "accept", "solve"]

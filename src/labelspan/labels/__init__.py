@@ -1,6 +1,15 @@
 """Reading labels, and the label factors by which the methods differ."""
 
-from .factor import RANK_TOLERANCE, Factor, Regression, block_rank, square_rank
+from .factor import (
+    RANK_TOLERANCE,
+    Factor,
+    Form,
+    Regression,
+    Stack,
+    block_rank,
+    square_rank,
+    stack_weights,
+)
 from .label_factor import (
     HypergraphLaplacian,
     cca_factor,
@@ -13,7 +22,6 @@ from .label_factor import (
 )
 from .reading import Kind, Labels, indicator_in_place, read_labels
 from .scatter import Scatter, class_scatter
-from .stack import Form, Stack, stack_weights
 
 __all__ = [
     "RANK_TOLERANCE",

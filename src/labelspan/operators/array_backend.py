@@ -3,15 +3,24 @@
 A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose
 blocks by the operations that both have, and use these functions for the rest. Small
 matrices, with one row or column per component or label, are always on the host in float64.
+
+Also threads over row blocks of such numbers. Their number follows ``OMP_NUM_THREADS`` and
+``threadpoolctl.threadpool_limits``: a program that limits the threads of its BLAS limits these
+threads too, and workers of joblib do not oversubscribe the machine.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from .._typing import Array
 
@@ -25,12 +34,18 @@ __all__ = [
     "is_tensor",
     "largest_entries",
     "like",
+    "map_threads",
+    "n_threads",
     "on_host",
+    "single_thread",
     "sum_of_squares",
     "tensor_dtype",
     "tensor_or_none",
     "width_of",
 ]
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def is_tensor(block: Any) -> bool:
@@ -130,3 +145,43 @@ def tensor_dtype(dtype: Any) -> Any:
     import torch
 
     return getattr(torch, np.dtype(dtype).name)
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    # Finding the libraries takes milliseconds; asking them their limit, microseconds.
+    return ThreadpoolController()
+
+
+def n_threads() -> int:
+    """Return the number of threads that a product may use now."""
+    limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
+    if os.environ.get("OMP_NUM_THREADS", "").isdigit():
+        limits.append(int(os.environ["OMP_NUM_THREADS"]))
+    limits += [library.num_threads for library in _controller().lib_controllers]
+    return max(1, min(limit for limit in limits if limit))
+
+
+def single_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread in a ``with`` block, for small matrices.
+
+    An eigenproblem of a few hundred rows is a long sequence of tiny products: a second thread
+    gains nothing on an idle machine, and on a busy one each product waits for it.
+    """
+    limiter: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limiter
+
+
+@lru_cache(maxsize=1)
+def _executor(process: int, workers: int) -> ThreadPoolExecutor:
+    # Keyed by process: threads do not survive a fork, so a child process starts new ones.
+    return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
+
+
+def map_threads(task: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Run ``task`` on every item, on threads where there is more than one, in order."""
+    items = list(items)
+    workers = min(n_threads(), len(items))
+    if workers <= 1:
+        return [task(item) for item in items]
+    return list(_executor(os.getpid(), n_threads()).map(task, items))

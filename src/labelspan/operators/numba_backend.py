@@ -16,7 +16,7 @@ _compiled = numba.njit(nogil=True, cache=False)
 
 
 class NumbaProducts:
-    """An implementation of :class:`labelspan.operators.sparse_backend.SparseProducts`."""
+    """An implementation of :class:`labelspan.operators.sparse.SparseProducts`."""
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
         _gather_rows(csr.indptr, csr.indices, csr.data, block, out)

@@ -8,18 +8,21 @@ measured on text, that is as fast as a stored transpose and takes half the memor
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..errors import InvalidInput, InvalidParameter
+from .array_backend import map_threads, n_threads
 from .operator import Centered, Operator, checked_offset, digits_to_lose
-from .sparse_backend import load_sparse_products
-from .threads import map_threads, n_threads
 
-__all__ = ["Sparse"]
+__all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products"]
+
+SPARSE_BACKENDS = ("scipy", "numba")
 
 # Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
@@ -262,3 +265,43 @@ class Sparse(Operator):
 
     def toarray(self) -> Array:
         return np.asarray(self._csr.toarray())
+
+
+class SparseProducts(Protocol):
+    """The two products of a CSR matrix with a block whose rows are contiguous.
+
+    Both release the interpreter lock, and no sum depends on the number of threads.
+    """
+
+    def gather(self, csr: Any, block: Array, out: Array) -> None:
+        """Write ``csr @ block`` into ``out``."""
+        ...
+
+    def scatter(self, csr: Any, block: Array) -> Array:
+        """Return ``csr.T @ block``."""
+        ...
+
+
+class _Scipy:
+    def gather(self, csr: Any, block: Array, out: Array) -> None:
+        out[:] = csr @ block
+
+    def scatter(self, csr: Any, block: Array) -> Array:
+        product: Array = csr.T @ block
+        return product
+
+
+@cache
+def load_sparse_products(name: str) -> SparseProducts:
+    """Return an implementation by name; numba's loops are compiled at their first use."""
+    if name == "scipy":
+        return _Scipy()
+    if name != "numba":
+        raise InvalidParameter(
+            f"backend={name!r} is unknown; choose one of {', '.join(map(repr, SPARSE_BACKENDS))}."
+        )
+    try:
+        from .numba_backend import NumbaProducts  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput("backend='numba' needs numba; pip install 'labelspan[fast]'.") from None
+    return NumbaProducts()

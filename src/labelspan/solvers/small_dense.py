@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 
 from .._typing import Array
 from ..labels import RANK_TOLERANCE, Factor
-from ..operators.threads import single_thread
+from ..operators.array_backend import single_thread
 
 __all__ = [
     "Ritz",
