@@ -3,14 +3,8 @@
 import numpy as np
 from scipy import linalg, sparse
 
-from labelspan.labels import (
-    cca_factor,
-    hsl_factor,
-    lda_factor,
-    opls_factor,
-    read_labels,
-    stack_weights,
-)
+from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
+from labelspan.labels.factor import stack_weights
 from labelspan.operators import Operator, as_operator
 
 SHAPES = {"wide": (18, 30, None), "tall": (60, 12, None), "low-rank": (40, 25, 7)}

@@ -17,7 +17,7 @@ from labelspan.display import (
 from labelspan.display.label_placement import spread
 from labelspan.display.style import shorten
 from labelspan.estimators._ends import Ends, Entry
-from labelspan.graph import label_correlation
+from labelspan.graph.label_graph import label_correlation
 
 mpl.use("Agg")
 

@@ -15,7 +15,7 @@ from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import _graph_methods
 from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
-from labelspan.labels import class_scatter
+from labelspan.labels.scatter import class_scatter
 from labelspan.operators import Dense, as_operator
 
 CLASH = {"check_classifiers_classes": "its labels are -1 and 1, and -1 means unknown here"}

@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 
 from labelspan import CCA, LDA, LSI, OPLS
 from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
-from labelspan.labels import class_scatter
+from labelspan.labels.scatter import class_scatter
 from labelspan.operators import as_operator
 
 

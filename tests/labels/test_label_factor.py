@@ -9,13 +9,13 @@ from labelspan.errors import InvalidLabels, InvalidParameter
 from labelspan.labels import (
     Factor,
     Labels,
-    block_rank,
     cca_factor,
     hsl_factor,
     lda_factor,
     opls_factor,
     read_labels,
 )
+from labelspan.labels.factor import block_rank
 
 SEEDS = range(4)
 LAPLACIANS = ["clique", "star", "zhou"]

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from sklearn.linear_model import Ridge
 
 from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.graph import label_correlation
+from labelspan.graph.label_graph import label_correlation
 from labelspan.semi_supervised import (
     MCGF,
     MLGF,

@@ -22,7 +22,8 @@ from labelspan.errors import (
     Mismatch,
     NotConverged,
 )
-from labelspan.graph import Affinity, neighbor_graph
+from labelspan.graph import neighbor_graph
+from labelspan.graph.affinity import Affinity
 from labelspan.operators.row_graph import read_graph
 from labelspan.papers.wang2010.face_methods import FacePCA
 from labelspan.semi_supervised import (

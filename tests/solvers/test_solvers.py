@@ -17,7 +17,8 @@ from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from labelspan.errors import Mismatch
-from labelspan.labels import Factor, Regression, block_rank
+from labelspan.labels import Factor, Regression
+from labelspan.labels.factor import block_rank
 from labelspan.operators import as_operator
 from labelspan.solvers import (
     L1,

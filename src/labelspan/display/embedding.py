@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..operators import column_names
+from ..operators.convert import column_names
 from .groups import OTHER, UNLABELLED, Groups, group_rows
 from .plane import Components, plane, read_points
 from .style import (

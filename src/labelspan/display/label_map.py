@@ -9,7 +9,7 @@ import numpy as np
 from .._params import Integer
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..graph import label_correlation
+from ..graph.label_graph import label_correlation
 from ..labels import read_labels
 from .label_placement import write_names
 from .plane import Components, plane, read_points, scaling
@@ -128,7 +128,7 @@ class LabelMapDisplay:
     def from_labels(cls, Y: Any, *, names: Any = None, **plot: Any) -> Self:
         """Place labels by how often they occur together, without an estimator.
 
-        Classical multidimensional scaling of :func:`labelspan.graph.label_correlation`: the squared
+        Classical multidimensional scaling of the cosines between labels: the squared
         distance of two labels is two times one minus their correlation.
 
         Parameters

@@ -11,8 +11,8 @@ import numpy as np
 from .._params import Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput
-from ..graph import AFFINITIES, Affinity
-from ..labels import RANK_TOLERANCE
+from ..graph.affinity import AFFINITIES, Affinity
+from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator, as_operator
 from ..operators.row_graph import read_graph
 from ..solvers.problem import DIRECT_LIMIT

@@ -11,7 +11,9 @@ import numpy as np
 from .._params import Constraint, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..labels import Factor, Kind, Labels, block_rank, read_labels, square_rank
+from ..labels import Factor, Labels, read_labels
+from ..labels.factor import block_rank, square_rank
+from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import as_block, inner, like, on_host, sum_of_squares
 from ..operators.row_graph import incidence

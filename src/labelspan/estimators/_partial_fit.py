@@ -16,7 +16,8 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch, NotStreaming
-from ..labels import Kind, Labels
+from ..labels import Labels
+from ..labels.reading import Kind
 from ..operators import as_operator
 from ..solvers import Statistics
 from ..solvers.problem import DIRECT_LIMIT

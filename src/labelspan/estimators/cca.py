@@ -8,7 +8,8 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels
-from ..labels import Labels, cca_factor, read_labels, whitening
+from ..labels import Labels, cca_factor, read_labels
+from ..labels.label_factor import whitening
 from ._base import Features, learned
 from ._labelled import LabelledEmbedding
 

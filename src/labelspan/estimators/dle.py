@@ -10,9 +10,13 @@ import numpy as np
 from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels
-from ..graph import Laplacian, combine, label_graph, metric_form
+from ..graph import Laplacian, combine, label_graph
+from ..graph.laplacian import metric_form
 from ..graph.neighbors import nearest_row
-from ..labels import RANK_TOLERANCE, Kind, Labels, class_scatter
+from ..labels import Labels
+from ..labels.factor import RANK_TOLERANCE
+from ..labels.reading import Kind
+from ..labels.scatter import class_scatter
 from ..operators import Operator, as_operator
 from ..solvers.small_dense import inverse_root
 from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overflow

@@ -9,7 +9,9 @@ import numpy as np
 
 from .._params import Constraint, OneOf
 from .._typing import Array
-from ..labels import HypergraphLaplacian, Kind, Labels, edge_weights, hsl_factor, inverse_power
+from ..labels import Labels, hsl_factor, inverse_power
+from ..labels.label_factor import HypergraphLaplacian, edge_weights
+from ..labels.reading import Kind
 from ..solvers import Solver
 from ._labelled import LabelledEmbedding
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels
-from ..labels import Kind, Labels, inverse_power, lda_factor
+from ..labels import Labels, inverse_power, lda_factor
+from ..labels.reading import Kind
 from ._labelled import LabelledEmbedding
 
 __all__ = ["LDA"]

@@ -9,8 +9,11 @@ import numpy as np
 
 from .._params import Boolean, Constraint, OneOf
 from ..errors import InvalidLabels
-from ..graph import AFFINITIES, Laplacian, label_graph, metric_form
-from ..labels import RANK_TOLERANCE, Labels, read_labels
+from ..graph import Laplacian, label_graph
+from ..graph.affinity import AFFINITIES
+from ..graph.laplacian import metric_form
+from ..labels import Labels, read_labels
+from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.small_dense import psd_basis
 from ._base import BaseEmbedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow

@@ -10,7 +10,9 @@ import numpy as np
 from .._params import Boolean, Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..labels import Form, Labels, block_rank, indicator_in_place, square_rank, stack_weights
+from ..labels import Labels
+from ..labels.factor import Form, block_rank, square_rank, stack_weights
+from ..labels.reading import indicator_in_place
 from ..operators import Operator
 from ..operators.array_backend import inner, like, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap

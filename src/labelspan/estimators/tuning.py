@@ -13,7 +13,8 @@ from sklearn.model_selection import KFold
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..labels import Form, Labels, stack_weights
+from ..labels import Labels
+from ..labels.factor import Form, stack_weights
 from ..metrics import average_precision, r_squared
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis

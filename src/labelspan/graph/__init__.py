@@ -4,30 +4,17 @@ Every graph is symmetric, with weights of at least 0 and zeros on the diagonal. 
 Gaussian is stored as an n x n array.
 """
 
-from .affinity import (
-    AFFINITIES,
-    Affinity,
-    AffinityGraph,
-    WeightKind,
-    gaussian_graph,
-    neighbor_graph,
-)
+from .affinity import gaussian_graph, neighbor_graph
 from .combined import combine
-from .label_graph import LabelGraph, label_correlation, label_graph
-from .laplacian import Laplacian, degrees, metric_form
+from .label_graph import LabelGraph, label_graph
+from .laplacian import Laplacian, degrees
 
 __all__ = [
-    "AFFINITIES",
-    "Affinity",
-    "AffinityGraph",
     "LabelGraph",
     "Laplacian",
-    "WeightKind",
     "combine",
     "degrees",
     "gaussian_graph",
-    "label_correlation",
     "label_graph",
-    "metric_form",
     "neighbor_graph",
 ]

@@ -78,7 +78,7 @@ class AffinityGraph:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.graph import Affinity
+    >>> from labelspan.graph.affinity import Affinity
     >>> made = Affinity("rbf", 1, 2.0)("mine", np.array([[0.0], [1.0]]))
     >>> made.gamma
     2.0
@@ -212,7 +212,7 @@ class Affinity:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.graph import Affinity
+    >>> from labelspan.graph.affinity import Affinity
     >>> made = Affinity("nearest_neighbors", 1, None)("mine", np.array([[0.0], [1.0], [5.0]]))
     >>> made.graph.shape
     (3, 3)

@@ -8,7 +8,8 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels
-from ..operators import Operator, dense_block
+from ..operators import Operator
+from ..operators.convert import dense_block
 
 __all__ = ["LabelGraph", "label_correlation", "label_graph"]
 
@@ -63,7 +64,7 @@ def label_correlation(Y: Any) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.graph import label_correlation
+    >>> from labelspan.graph.label_graph import label_correlation
     >>> label_correlation(np.array([[1, 1], [1, 0], [0, 0]])).round(2)
     array([[1.  , 0.71],
            [0.71, 1.  ]])

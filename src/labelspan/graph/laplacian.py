@@ -106,7 +106,7 @@ def metric_form(X: Operator, middle: Operator) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.graph import Laplacian, metric_form
+    >>> from labelspan.graph.laplacian import Laplacian, metric_form
     >>> from labelspan.operators import as_operator
     >>> from labelspan.operators.row_graph import read_graph
     >>> pair = Laplacian(read_graph(np.array([[0.0, 2.0], [2.0, 0.0]]), 2))

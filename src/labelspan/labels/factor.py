@@ -104,7 +104,7 @@ def block_rank(block: Array) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import block_rank
+    >>> from labelspan.labels.factor import block_rank
     >>> block_rank(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]))
     1
     """
@@ -125,7 +125,7 @@ def square_rank(square: Array) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import square_rank
+    >>> from labelspan.labels.factor import square_rank
     >>> square_rank(np.diag([1.0, 1e-20, 0.0]))
     2
     """
@@ -150,7 +150,7 @@ class Stack:
 
     Examples
     --------
-    >>> from labelspan.labels import stack_weights
+    >>> from labelspan.labels.factor import stack_weights
     >>> stack = stack_weights(x_square=4.0, y_square=1.0, beta=0.5, alpha=1.0, form="direct")
     >>> stack.share, stack.regression
     (0.125, None)
@@ -207,7 +207,7 @@ def stack_weights(
 
     Examples
     --------
-    >>> from labelspan.labels import stack_weights
+    >>> from labelspan.labels.factor import stack_weights
     >>> stack_weights(x_square=4.0, y_square=1.0, beta=0.0, alpha=1.0, form="ridge").share
     0.25
     """

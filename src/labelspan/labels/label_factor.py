@@ -105,7 +105,7 @@ def whitening(square: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import whitening
+    >>> from labelspan.labels.label_factor import whitening
     >>> whitening(np.diag([4.0, 0.0])).ravel()
     array([0.5, 0. ])
     """
@@ -263,7 +263,7 @@ def edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Arr
 
     Examples
     --------
-    >>> from labelspan.labels import edge_weights
+    >>> from labelspan.labels.label_factor import edge_weights
     >>> edge_weights(None, 2)
     array([1., 1.])
     """

@@ -22,8 +22,9 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels
-from ..operators import Operator, column_names, dense_block
+from ..operators import Operator
 from ..operators.array_backend import tensor_or_none
+from ..operators.convert import column_names, dense_block
 
 __all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
 
@@ -205,7 +206,7 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import indicator_in_place
+    >>> from labelspan.labels.reading import indicator_in_place
     >>> from labelspan.operators import as_operator
     >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not a tensor
     True

@@ -25,7 +25,7 @@ class Scatter:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import class_scatter
+    >>> from labelspan.labels.scatter import class_scatter
     >>> from labelspan.operators import as_operator
     >>> found = class_scatter(as_operator(np.array([[0.0], [2.0], [6.0]])), np.eye(3)[:, [0, 0, 2]])
     >>> np.allclose(found.between @ found.between.T + found.within, found.total)
@@ -58,7 +58,7 @@ def class_scatter(X: Operator, Y: Array) -> Scatter:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import class_scatter
+    >>> from labelspan.labels.scatter import class_scatter
     >>> from labelspan.operators import as_operator
     >>> X, Y = np.array([[0.0], [2.0], [6.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> scatter = class_scatter(as_operator(X), Y)

@@ -1,7 +1,7 @@
 """Matrices defined by their products with thin blocks: dense, sparse, or made of others."""
 
 from .compose import HStack, Product, Scaled, Sum, VStack
-from .convert import as_operator, column_names, dense_block
+from .convert import as_operator
 from .dense import Dense
 from .dottest import dottest
 from .operator import Centered, Operator, RowSubset
@@ -19,7 +19,5 @@ __all__ = [
     "Sum",
     "VStack",
     "as_operator",
-    "column_names",
-    "dense_block",
     "dottest",
 ]

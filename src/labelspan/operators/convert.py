@@ -106,7 +106,7 @@ def dense_block(values: Any, what: str) -> Array:
     Examples
     --------
     >>> from scipy import sparse
-    >>> from labelspan.operators import dense_block
+    >>> from labelspan.operators.convert import dense_block
     >>> dense_block(sparse.csr_array([[1, 0]]), "y")
     array([[1, 0]])
     """
@@ -138,7 +138,7 @@ def column_names(values: Any) -> Array | None:
 
     Examples
     --------
-    >>> from labelspan.operators import column_names
+    >>> from labelspan.operators.convert import column_names
     >>> column_names([[1, 0]]) is None
     True
     """

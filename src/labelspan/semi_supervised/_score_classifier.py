@@ -13,8 +13,9 @@ from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_para
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch
 from ..estimators._base import all_or_nothing
-from ..graph import AFFINITIES, Affinity, AffinityGraph
-from ..labels import Kind, Labels, read_labels
+from ..graph.affinity import AFFINITIES, Affinity, AffinityGraph
+from ..labels import Labels, read_labels
+from ..labels.reading import Kind
 from ..metrics import threshold_by_share
 from ..operators import Operator
 from ..operators.row_data import canonical

@@ -15,7 +15,8 @@ from ..estimators._base import all_or_nothing
 from ..estimators._labelled import LabelledEmbedding
 from ..estimators.dle import DLE, embed, why_no_batches
 from ..graph.neighbors import nearest_row
-from ..labels import Kind, Labels
+from ..labels import Labels
+from ..labels.reading import Kind
 from ..operators import Operator
 
 __all__ = ["DLEClassifier"]

@@ -11,9 +11,10 @@ from .._params import Constraint, Either, Integer, Null
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 from ..estimators._graph_methods import coordinates
-from ..graph import metric_form
+from ..graph.laplacian import metric_form
 from ..graph.neighbors import nearest_row
-from ..labels import RANK_TOLERANCE, Labels
+from ..labels import Labels
+from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator
 from ..solvers.small_dense import psd_basis
 from ._score_classifier import GraphClassifier

@@ -13,7 +13,7 @@ from .._typing import Array
 from ..errors import InvalidParameter
 from ..estimators._base import all_or_nothing
 from ..estimators._graph_methods import coordinates
-from ..labels import RANK_TOLERANCE
+from ..labels.factor import RANK_TOLERANCE
 from ..operators import as_operator
 from ..solvers.small_dense import psd_basis
 from ._score_classifier import ScoreClassifier

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from .._typing import Array
-from ..labels import RANK_TOLERANCE
+from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
 from .penalties import L1

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import Array
-from ..labels import RANK_TOLERANCE, Factor
+from ..labels import Factor
+from ..labels.factor import RANK_TOLERANCE
 from ..operators.array_backend import single_thread
 
 __all__ = [
