@@ -60,13 +60,16 @@ def test_parameters(estimator, message):
 
 
 PAIRS = [
-    (LSI(solver="two-stage"), "solver='two-stage' needs labels.*solver='randomized'"),
-    (LSI(solver="least-squares"), "solver='least-squares' needs a factor made of labels"),
-    (CCA(solver="randomized"), "solver='randomized' is for LSI and MLSI.*'two-stage'"),
-    (MLSI(solver="least-squares"), "solver='least-squares' needs a factor made of labels"),
-    (MLSI(form="inverse", solver="randomized"), "form='inverse'.*solver='two-stage'"),
-    (MLSI(form="direct", solver="randomized"), "form='direct'.*'gram' or 'eigen'"),
-    (MLSI(form="direct", solver="two-stage"), "form='direct'.*'gram' or 'eigen'"),
+    (LSI(solver="two-stage"), "LSI: solver='two-stage' needs labels.*Use .*solver='randomized'"),
+    (LSI(solver="least-squares"), "LSI: solver='least-squares' needs a factor made only"),
+    (CCA(solver="randomized"), "CCA: solver='randomized' needs a factor.*Use .*'two-stage'"),
+    (MLSI(solver="least-squares"), "MLSI: solver='least-squares' .*Use solver='auto'"),
+    (MLSI(form="inverse", solver="randomized"), "Use .*'two-stage'.* instead of form='inverse'"),
+    (
+        MLSI(form="direct", solver="randomized"),
+        "Use .*'eigen' or .*'gram', or form='ridge' instead",
+    ),
+    (MLSI(form="direct", solver="two-stage"), "Use .*'eigen' or .*'gram', or form='ridge' instead"),
     (OPLS(penalty="l1", alpha=1.0, solver="two-stage"), "penalty='l1'.*'least-squares'"),
     (OPLS(penalty="l1", alpha=1.0, solver="gram"), "penalty='l1'.*'least-squares'"),
     (OPLS(solver="eigen", tol=1e-3), "tol=0.001 has no meaning for solver='eigen'.*at None"),

@@ -103,7 +103,7 @@ SHARED: Mapping[str, Constraint] = {
 def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` ask for."""
     solver = _pick_solver(model, problem)
-    _refuse_misfit(solver, problem)
+    _refuse_misfit(model, solver, problem)
     rows, columns = problem.X.shape
     # With X on a device the host does small algebra only, where threads wait more than they work.
     small = rows * columns <= _SMALL or problem.X.device is not None
@@ -112,14 +112,20 @@ def solve(model: Any, problem: Problem) -> Solution:
     return accept(model, solution, problem.n_components)
 
 
-def _refuse_misfit(solver: Solver, problem: Problem) -> None:
+def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:
     """Raise :class:`Mismatch` where the solver cannot take the problem.
 
-    This is the one place where a solver's reason becomes the estimator's message.
+    A solver knows nothing of estimators: here its reason becomes the message of ``model``, with
+    the solvers that can be used instead.
     """
     reason = solver.why_not(problem)
-    if reason is not None:
-        raise Mismatch(reason)
+    if reason is None:
+        return
+    fitting = [name for name, kind in SOLVERS.items() if kind().why_not(problem) is None]
+    ways = " or ".join(f"solver={name!r}" for name in ("auto", *fitting))
+    if getattr(model, "form", "ridge") != "ridge":
+        ways += f", or form='ridge' instead of form={model.form!r}"
+    raise Mismatch(f"{type(model).__name__}: {reason} Use {ways}.")
 
 
 def accept(model: Any, solution: Solution, count: int) -> Solution:

@@ -159,7 +159,7 @@ def check_equation(
     """
     mixing = _combinations(values.size)
     width = mixing.shape[1]
-    # What is a millionth of the largest is known to so many digits fewer.
+    # What is a millionth of the largest is known to as many digits fewer.
     floored = np.maximum(values, 1e-6 * values[0])[:, None]
     mixed = host(weights) @ np.hstack([mixing / floored, mixing * (values[:, None] / floored)])
     images = host(X.matmat(mixed))

@@ -49,9 +49,9 @@ class Choice(NamedTuple):
 
 
 def choose_solver(problem: Problem) -> Choice:
-    """The solver that ``solver="auto"`` runs on a problem, with the reason.
+    """Choose the solver that ``solver="auto"`` runs on a problem, with the reason.
 
-    Depends on the method, the penalty and the shape alone, never on the machine.
+    The choice depends only on the factor, the penalty and the shape, never on the machine.
 
     Parameters
     ----------
@@ -83,11 +83,13 @@ def choose_solver(problem: Problem) -> Choice:
     if rows == short and (rows <= _DUAL_ROWS or columns <= _GRAM_COLUMNS):
         return Choice("eigen", f"the smaller side, {rows}, is short: exact, dual")
     if factor.regression is not None and factor.regression.mix is not None:
-        return Choice("two-stage", "form='inverse' needs the regression to its end")
+        return Choice("two-stage", "mixed labels need the regression to full convergence")
     if factor.labels is not None and factor.regression is None:
         name = "gram" if columns == short <= DIRECT_LIMIT else "eigen"
-        return Choice(name, "form='direct' has dense solvers only")
+        return Choice(name, "labels that are not regressed have only dense solvers")
     if problem.n_components > min(rows, columns) // 4 and short <= DIRECT_LIMIT:
         name = "gram" if columns == short else "eigen"
         return Choice(name, "a large part of the spectrum is wanted: direct is cheaper")
-    return Choice("randomized", "two long sides: block Krylov, to a stated share of the objective")
+    return Choice(
+        "randomized", "both n and d are large: block Krylov, to a stated share of the objective"
+    )

@@ -72,7 +72,7 @@ def solve_definite(
 
     A is scaled to a unit diagonal first, so that vertices of very different degrees are no
     bad condition. Where A is singular, b must lie in its range. The residual is that of the
-    scaled system, computed anew from the answer; where directions that the block let go
+    scaled system, computed again from the answer; where directions that the block let go
     have left it above ``tol``, the iteration goes on with what is left.
 
     Examples

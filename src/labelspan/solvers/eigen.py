@@ -42,15 +42,12 @@ class Eigen:
 
     def why_not(self, problem: Problem) -> str | None:
         if isinstance(problem.penalty, L1):
-            return (
-                "solver='eigen' cannot take penalty='l1', which has no eigenproblem; "
-                "use solver='least-squares'."
-            )
+            return "solver='eigen' cannot take penalty='l1', which has no eigenproblem."
         smaller = problem.X.short_side
         if smaller > _LIMIT:
             return (
                 f"solver='eigen' would form a dense {smaller} x {smaller} array, above its limit "
-                f"of {_LIMIT}; use solver='auto'."
+                f"of {_LIMIT}."
             )
         return None
 

@@ -47,15 +47,12 @@ class Gram:
 
     def why_not(self, problem: Problem) -> str | None:
         if isinstance(problem.penalty, L1):
-            return (
-                "solver='gram' cannot take penalty='l1', which needs the rows; "
-                "use solver='least-squares'."
-            )
+            return "solver='gram' cannot take penalty='l1', which needs the rows."
         columns = problem.X.shape[1]
         if columns > DIRECT_LIMIT:
             return (
                 f"solver='gram' would form a dense {columns} x {columns} array, above its limit "
-                f"of {DIRECT_LIMIT}; use solver='auto'."
+                f"of {DIRECT_LIMIT}."
             )
         return None
 

@@ -28,7 +28,7 @@ __all__ = [
 
 
 _ILL_CONDITIONED = 1e3
-# Products take blocks of a multiple of so many columns in one stride.
+# Products take blocks of a multiple of this many columns in one stride.
 SMOOTH_WIDTH = 4
 # Random directions that a space is tried against before it is believed.
 PROBE = 4
@@ -194,7 +194,7 @@ class TruncatedSVD:
 def truncated_svd(
     X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> TruncatedSVD:
-    """The ``count`` leading singular directions by block Krylov with thick restarts.
+    """Find the ``count`` leading singular directions by block Krylov with thick restarts.
 
     Works on the shorter side of X. Stops when the energy that is missing is estimated below
     ``tol`` of the energy found, and a few random directions outside the space, which its

@@ -27,7 +27,7 @@ _REPRODUCED = 1e-5
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Regress X on targets made from the factor alone.
+    """Regress X on targets that are made only from the factor.
 
     ``H P = Q R`` with column pivoting, ``R = U_R S_R V_R'``, targets ``T = Q U_R`` in the
     order of ``S_R``, of which the leading ones are kept (Corollary 1); then LSQR, one
@@ -70,8 +70,8 @@ class LeastSquares:
     def why_not(self, problem: Problem) -> str | None:
         if not problem.factor.thin or problem.factor.labels is None:
             return (
-                "solver='least-squares' needs a factor made of labels alone, as in OPLS, CCA, "
-                "LDA and HSL; for LSI and MLSI use solver='auto'."
+                "solver='least-squares' needs a factor made only of labels, and this one holds "
+                "features too."
             )
         return None
 

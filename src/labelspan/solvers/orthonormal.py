@@ -48,7 +48,7 @@ def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
     if not lengths.min() > 0:
         return None
     try:
-        # Columns of length 1 first: different lengths are no bad condition.
+        # Columns of length 1 first: different lengths do not make the condition bad.
         lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
     except np.linalg.LinAlgError:
         return None
@@ -60,7 +60,7 @@ def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
 
 
 def _spectral(gram: Array) -> tuple[Array, Array, float]:
-    """The same by eigenvalues, without directions that are rounding."""
+    """Do the same by eigenvalues, without directions that are rounding."""
     values, vectors = np.linalg.eigh(gram)
     keep = values > _TOLERANCE * values[-1]
     root, vectors = np.sqrt(values[keep]), vectors[:, keep]

@@ -35,7 +35,7 @@ class Problem:
 
     ``X'S X w = lambda (X'X + alpha I) w`` with S given by the factor. X is centred
     already where the method centres. With a regressed factor the penalty sits in the
-    regression, and the metric is ``X'X`` alone.
+    regression, and the metric is only ``X'X``.
 
     Parameters
     ----------
@@ -187,10 +187,10 @@ def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
 
 
 def eigen_residual(problem: Problem, solution: Solution) -> float:
-    """The certificate: the largest relative residual of the eigenproblem.
+    """Compute the certificate: the largest relative residual of the eigenproblem.
 
     ``|X'S X w - lambda (X'X + alpha I) w|`` over the norm of the left side's first
-    column, computed from the operator alone. A regressed factor is solved anew by the
+    column, computed only from the operator. A regressed factor is solved again by the
     regression that the solution implies, so only factors without one are certified.
 
     Parameters

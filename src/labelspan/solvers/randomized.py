@@ -1,4 +1,4 @@
-"""``randomized``: block Krylov, for LSI and MLSI on data with two long sides."""
+"""``randomized``: block Krylov, where both n and d are large."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _SMALL = 1 << 22
 
 @dataclass(frozen=True)
 class Randomized:
-    """LSI and MLSI from one Krylov space, to a stated share of the objective.
+    """Find the leading directions in one Krylov space, to a stated share of the objective.
 
-    For LSI a truncated SVD. For MLSI the space starts from the features' view of the
+    For features only, a truncated SVD. With labels the space starts from the features' view of the
     labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and the
     leading directions of features and regressed labels are both found inside it.
 
@@ -86,21 +86,21 @@ class Randomized:
     def why_not(self, problem: Problem) -> str | None:
         factor = problem.factor
         if isinstance(problem.penalty, L1):
-            return "solver='randomized' cannot take penalty='l1'; use solver='least-squares'."
+            return "solver='randomized' cannot take penalty='l1'."
         if factor.thin:
             return (
-                "solver='randomized' is for LSI and MLSI; OPLS, CCA, LDA and HSL are solved "
-                "exactly at the same price by solver='two-stage'."
+                "solver='randomized' needs a factor that holds the features; one made only of "
+                "labels is solved exactly at the same price by solver='two-stage'."
             )
         if factor.regression is not None and factor.regression.mix is not None:
             return (
-                "solver='randomized' cannot take form='inverse', which needs the regression "
-                "to its end; use solver='two-stage', or form='ridge'."
+                "solver='randomized' cannot take a factor whose regressed labels are mixed, which "
+                "needs the regression to full convergence."
             )
         if problem.metric_alpha or (factor.labels is not None and factor.regression is None):
             return (
-                "solver='randomized' cannot take form='direct', whose metric is not X'X; "
-                "use solver='gram' or 'eigen', or form='ridge'."
+                "solver='randomized' cannot take labels that are not regressed on X, or a penalty "
+                "in the metric."
             )
         return None
 

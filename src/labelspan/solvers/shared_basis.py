@@ -43,11 +43,11 @@ class SharedBasis:
         return image if self.mixing is None else image @ self.mixing
 
     def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> Array:
-        """MLSI's weights in the basis, for one choice of its parameters."""
+        """Return the weights in the basis for one factor."""
         return spectral(self.values, scale * self.labels, factor, alpha, count)[1]
 
     def thin(self, alpha: float, count: int) -> Array:
-        """A thin-factor method's weights in the basis, for one penalty."""
+        """Return the weights in the basis for a factor of labels and one penalty."""
         shifted = self.values + alpha
         inner = (self.factor * (self.values / shifted)[:, None]).T @ self.factor
         values, axes = thin_spectrum(inner, count)
@@ -62,7 +62,7 @@ class SharedBasis:
 def shared_basis(
     X: Operator, labels: Array, factor: Array, *, alpha: float, count: int, seed: int
 ) -> SharedBasis:
-    """The basis for candidates with penalties of at least ``alpha`` and up to ``count``.
+    """Build the basis for candidates with penalties of at least ``alpha`` and up to ``count``.
 
     Exact where the smaller side of X is short; otherwise a Krylov space that has seen the
     labels, good to about one percent of the objective.

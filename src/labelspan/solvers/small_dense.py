@@ -50,13 +50,13 @@ def _eigh(matrix: Array) -> tuple[Array, Array]:
 
 
 def leading(matrix: Array, count: int) -> tuple[Array, Array]:
-    """The largest eigenvalues of a symmetric matrix, falling, and their vectors."""
+    """Return the largest eigenvalues of a symmetric matrix, falling, and their vectors."""
     values, vectors = _eigh(matrix)
     return values[::-1][:count], vectors[:, ::-1][:, :count]
 
 
 def leading_values(matrix: Array, count: int) -> Array:
-    """The largest eigenvalues of a symmetric matrix, falling."""
+    """Return the largest eigenvalues of a symmetric matrix, falling."""
     with _threads(matrix.shape[0]):
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
     return values[::-1][:count]
@@ -195,7 +195,9 @@ def spectral(
 
 @dataclass(frozen=True)
 class Ritz:
-    """MLSI's leading directions inside a space: ``W = P inside``, with ``W'X'X W = I``.
+    """The leading directions of features and regressed labels in a space.
+
+    ``W = P inside``, with ``W'X'X W = I``.
 
     ``slopes`` are those of the ridge regression inside the space.
     """
@@ -212,14 +214,14 @@ class Ritz:
         return float(self.values.sum())
 
     def worth_of(self, inside: Array) -> float:
-        """The objective, by this regression, of directions in the space's first blocks."""
+        """Return the objective, by this regression, of directions in the space's first blocks."""
         image = self.gram[:, : inside.shape[0]] @ inside
         features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
         return float(self.share * features + labels)
 
 
 def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float) -> Ritz:
-    """MLSI's ridge form inside a space with basis P, from ``P'X'X P`` and ``P'X'L``.
+    """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
     are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no

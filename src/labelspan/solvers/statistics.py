@@ -46,14 +46,14 @@ class Statistics:
 
     @classmethod
     def of(cls, X: Operator, block: Array) -> Statistics:
-        """The statistics of one batch."""
+        """Compute the statistics of one batch."""
         b_mean = block.mean(axis=0)
         shifted = block - b_mean
         x_mean, gram, cross = X.centered_moments(shifted)
         return cls(X.shape[0], x_mean, b_mean, gram, cross, shifted.T @ shifted)
 
     def join(self, other: Statistics) -> Statistics:
-        """The statistics of both parts together, in either order."""
+        """Join the statistics of both parts, in either order."""
         n = self.n + other.n
         share = self.n * other.n / n
         x_gap, b_gap = other.x_mean - self.x_mean, other.b_mean - self.b_mean

@@ -27,7 +27,7 @@ class TwoStage:
     """Least squares for all labels at once, then a small eigenproblem or one SVD.
 
     With a thin factor H: ``G = (X'X + alpha I)^+ X'H``, the s x s matrix ``H'X G`` and
-    its eigenvectors. With MLSI's regressed labels: the regression first, then one
+    its eigenvectors. With features and regressed labels: the regression first, then one
     truncated SVD of ``[c X, X B Q^1/2]``. No array has two long sides.
 
     Parameters
@@ -62,18 +62,15 @@ class TwoStage:
     def why_not(self, problem: Problem) -> str | None:
         if isinstance(problem.penalty, L1):
             return (
-                "solver='two-stage' cannot take penalty='l1', for its second stage would undo "
-                "the zeros; use solver='least-squares'."
+                "solver='two-stage' cannot take penalty='l1', because its second stage would undo "
+                "the zeros."
             )
         if problem.factor.labels is None:
-            return (
-                "solver='two-stage' needs labels to regress on, and LSI (or beta=0) has none; "
-                "use solver='randomized'."
-            )
+            return "solver='two-stage' needs labels to regress on X, and the factor has none."
         if problem.factor.share and problem.factor.regression is None:
             return (
-                "solver='two-stage' cannot take form='direct', whose labels are not regressed "
-                "on X; use solver='gram' or 'eigen', or form='ridge'."
+                "solver='two-stage' cannot take a factor of features and labels whose labels are "
+                "not regressed on X."
             )
         return None
 
