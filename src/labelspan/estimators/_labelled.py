@@ -17,7 +17,7 @@ from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import as_block, inner, like, on_host, sum_of_squares
 from ..operators.row_graph import incidence
-from ..solvers import Problem, Solution, Solver, Statistics, solve_statistics
+from ..solvers import LeastSquares, Problem, Solution, Solver, Statistics, solve_statistics
 from ..solvers.penalties import L1, L2
 from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
@@ -272,7 +272,12 @@ class LabelledEmbedding(BaseEmbedding):
         rows, columns = shape
         limits = [
             (rank, f"the labels span {rank} directions" + (" once centred" if self.center else "")),
-            (columns, f"X has {columns} feature(s)"),
+        ]
+        # Penalised least squares has a direction for each target, however few the features.
+        targets = self.solver == "least-squares" or isinstance(self.solver, LeastSquares)
+        if self.penalty != "l1" and not (targets and self.alpha != 0):
+            limits.append((columns, f"X has {columns} feature(s)"))
+        limits += [
             (rows - self.center, f"X has {rows} labelled sample(s)"),
         ]
         most, reason = min(limits, key=lambda pair: pair[0])

@@ -13,14 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from .._typing import Array
+from ..errors import LabelspanWarning
 from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
 from .penalties import L1
 from .problem import Problem, Solution
+from .singular_basis import singular_basis, small_enough
 
 __all__ = ["LeastSquares", "targets"]
 
+# The numbers by which LSQR says that it stopped because of the condition of X, or max_iter.
+_ENDED_EARLY = (3, 6, 7)
+# The relative error up to which an answer of LSQR is used; it is about its tolerance times the
+# condition number that it estimates.
+_ACCURATE = 1e-4
 # A target is reproduced when this share of it, at most, is left over.
 _REPRODUCED = 1e-5
 
@@ -80,6 +87,7 @@ class LeastSquares:
         wanted = targets(problem.factor.labels)[:, : problem.n_components]
         if isinstance(problem.penalty, L1):
             weights, n_iter, converged = self._lasso(problem.X, wanted, problem.penalty.alpha)
+            _warn_of_zeros(problem, wanted, weights)
         else:
             weights, n_iter, converged = self._lsqr(problem.X, wanted, problem.penalty.alpha)
         return self._solution(problem, wanted, weights, n_iter, converged)
@@ -87,7 +95,7 @@ class LeastSquares:
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         system = _Bordered(X, alpha, bias=self.intercept == "bias")
         weights = np.empty((X.shape[1], wanted.shape[1]))
-        n_iter, converged = 0, True
+        n_iter, sure, condition = 0, True, 0.0
         for column in range(wanted.shape[1]):
             answer = lsqr(
                 system.operator,
@@ -98,8 +106,14 @@ class LeastSquares:
             )
             weights[:, column] = answer[0][: X.shape[1]]
             n_iter = max(n_iter, int(answer[2]))
-            converged &= answer[1] != 7
-        return weights, n_iter, converged
+            sure &= answer[1] not in _ENDED_EARLY
+            condition = max(condition, float(answer[6]))
+        if sure and condition * self.tol <= _ACCURATE:
+            return weights, n_iter, True
+        if system.implicit and X.device is None and small_enough(X) and n_iter < self.max_iter:
+            # Its stopping rule knows nothing of short directions: the data is factorised.
+            return singular_basis(X, wanted).slopes(alpha), n_iter, True
+        return weights, n_iter, sure
 
     def _lasso(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         matrix, offset = X.columns()
@@ -136,8 +150,8 @@ class LeastSquares:
         status = _statement(problem, equivalent)
         if not converged:
             status = (
-                f"solver='least-squares' stopped after {self.max_iter} iterations; "
-                "raise max_iter, tol or alpha."
+                f"solver='least-squares' stopped after {n_iter} iterations, by max_iter or "
+                "because X is ill-conditioned; raise max_iter, tol or alpha."
             )
         return Solution(
             weights,
@@ -153,8 +167,19 @@ class LeastSquares:
         )
 
 
+def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
+    if not weights.any():
+        largest = 2 * float(np.abs(problem.X.cross(wanted)).max(initial=0.0))
+        warnings.warn(
+            f"alpha={problem.penalty.alpha:g} makes every weight zero; give a value below "
+            f"{largest:.3g}.",
+            LabelspanWarning,
+            stacklevel=2,
+        )
+
+
 def targets(factor: Array) -> Array:
-    """sun2009's class indicator ``T = Q U_R``, orthonormal, the leading target first."""
+    """Return sun2009's class indicator ``T = Q U_R``, orthonormal, the leading target first."""
     q, r, _ = linalg.qr(factor, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(r))
     rank = int((diagonal > np.sqrt(RANK_TOLERANCE) * diagonal[0]).sum()) if diagonal.size else 0
@@ -164,6 +189,11 @@ def targets(factor: Array) -> Array:
 
 def _statement(problem: Problem, equivalent: bool) -> str:
     rows, columns = problem.X.shape
+    if isinstance(problem.penalty, L1):
+        return (
+            "With the 1-norm penalty, targets that are equally important can be rotated into each "
+            "other, and the sparse weights depend on the order of the labels then."
+        )
     if problem.penalty.alpha > 0:
         return (
             "With a penalty, least squares and the penalised eigenproblem are different methods; "
@@ -189,6 +219,7 @@ class _Bordered:
         if bias and isinstance(X, Centered):
             base = X.base
         self._base, self._bias = base, base is not X
+        self.implicit = not self._bias
         self._root = np.sqrt(alpha)
         rows, columns = X.shape
         self._rows = rows
