@@ -243,6 +243,7 @@ def received(dask_worker):
 
 
 def test_only_thin_blocks_travel(client, monkeypatch):
+    client.wait_for_workers(2)  # one may have been killed by the test before
     rng = np.random.default_rng(0)
     rows, columns, width = 1500, 1200, 14
     X = scattered((rows, columns), 0.2, rng)
