@@ -390,7 +390,7 @@ class _HeldOutRows:
         slopes = self._cross / (self.squares + alpha)[:, None]
         fitted = (slopes * (self._square @ slopes)).sum() - 2 * (slopes * self._match).sum()
         total = float(np.square(self._truth).sum() + fitted)
-        return total / self._truth.shape[0]
+        return total / len(self._truth)
 
 
 def _mean_error(splits: list[_HeldOutRows]) -> Callable[[float], float]:
