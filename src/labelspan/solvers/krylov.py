@@ -16,6 +16,7 @@ from .orthonormal import orthonormalize, remove
 from .small_dense import leading, leading_values
 
 __all__ = [
+    "MANY_COPIES",
     "PROBE",
     "SAFETY",
     "SMOOTH_WIDTH",
@@ -31,7 +32,9 @@ _ILL_CONDITIONED = 1e3
 # Products take blocks of a multiple of this many columns in one stride.
 SMOOTH_WIDTH = 4
 # Random directions that a space is tried against before it is believed.
-PROBE = 4
+PROBE = 2
+# Copies of one eigenvalue that are not expected: a block of this width has them all.
+MANY_COPIES = 32
 # What more such directions would find, at most, for each part that these do.
 SAFETY = 8.0
 # The slowest fall of the gains that is believed.
@@ -83,6 +86,12 @@ class KrylovSpace:
         self.exhausted = self.exhausted and not added
         return added
 
+    def drop(self) -> None:
+        """Take the newest block out again."""
+        self.basis.pop()
+        left = self.size - self.image.pop().shape[1]
+        self.gram = self.gram[:left, :left]
+
     def combine(self, coefficients: Array) -> Array:
         """``P @ coefficients``."""
         return _combine(self.basis, coefficients)
@@ -119,22 +128,22 @@ class KrylovSpace:
             # Short directions were stretched, and their slips along the basis with them.
             block, _ = orthonormalize(remove(block, self.basis))
         if along is not None and not self._drifts:
-            drift = float(np.abs(inner(self.basis[0], block)).max(initial=0.0))
+            drift = float(np.abs(inner(self.basis[0][:, :SMOOTH_WIDTH], block)).max(initial=0.0))
             self._drifts = drift > _DRIFT * rounding(width_of(block))
             if self._drifts:
                 block, _ = orthonormalize(remove(block, self.basis))
         image = self.X.matmat(block)
-        if self.size:
-            # What X maps to rounding is not a direction of its rows.
-            heard = column_norms(image)
-            floor = _NULL * rounding(width_of(block)) * np.sqrt(np.diag(self.gram).max())
-            alive = np.flatnonzero(heard > floor)
-            if not alive.size:
-                return False
-            if alive.size < heard.size:
-                block, image = block[:, alive], image[:, alive]
         side = [inner(part, image) for part in self.image]
         corner = inner(image, image)
+        if side:
+            # What X maps to rounding is not a direction of its rows.
+            floor = _NULL * rounding(width_of(block)) * np.sqrt(np.diag(self.gram).max())
+            alive = np.flatnonzero(np.diag(corner) > floor**2)
+            if not alive.size:
+                return False
+            if alive.size < corner.shape[0]:
+                block, image = block[:, alive], image[:, alive]
+                corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
         if side:
             wide = np.concatenate(side)
             self.gram = np.block([[self.gram, wide], [wide.T, corner]])
@@ -197,9 +206,10 @@ def truncated_svd(
     """Find the ``count`` leading singular directions by block Krylov with thick restarts.
 
     Works on the shorter side of X. Stops when the energy that is missing is estimated below
-    ``tol`` of the energy found, and a few random directions outside the space, which its
-    powers may have missed, add no more than that. Blocks are about a third of ``count`` wide,
-    which finds more energy per product than one wide block with few powers.
+    ``tol`` of the energy found, and, where blocks are narrow, a few random directions outside
+    the space, which its powers may have missed, add no more than that. Blocks are about a
+    third of ``count`` wide, which finds more energy per product than one wide block with few
+    powers.
     """
     rows, columns = X.shape
     flipped = rows < columns
@@ -215,9 +225,12 @@ def truncated_svd(
     energy, rest, n_iter = np.nan, np.inf, 1
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
+        if done and width >= MANY_COPIES and np.isfinite(rest):
+            break
         if done:
-            energy = float(leading_values(space.gram, count).sum())
-            if not space.add(side.random_block(side.shape[1], PROBE, rng)):
+            if np.isnan(energy):
+                energy = float(leading_values(space.gram, count).sum())
+            if not space.add(side.random_block(side.shape[1], 2 * PROBE, rng)):
                 # The space is complete.
                 rest = 0.0
                 break

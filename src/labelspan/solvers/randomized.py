@@ -16,6 +16,7 @@ from ..operators.array_backend import column_norms, concatenate, host, inner, li
 from .accuracy import rounding
 from .direct import by_basis, certified
 from .krylov import (
+    MANY_COPIES,
     PROBE,
     SAFETY,
     SMOOTH_WIDTH,
@@ -27,7 +28,7 @@ from .krylov import (
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
 from .singular_basis import singular_basis, small_enough
-from .small_dense import Ritz, leading, ritz
+from .small_dense import Ritz, leading, psd_solve, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
@@ -36,6 +37,8 @@ _LABELS_TOL = 1e-2
 # The start block holds this share of the labels' energy, and all of them where they are few.
 _LABEL_ENERGY = 0.96
 _FEW_LABELS = 32
+# The part of what a step along its residual must bring that a regression has to gain.
+_GAINED = 0.1
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -215,7 +218,7 @@ def grow(
     """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
 
     With ``probe``, directions that the powers of X'X may have missed are tried before the
-    estimate is believed; that costs seven products with 4 to 8 columns.
+    estimate is believed; that costs four to six products with 2 to 4 columns.
     """
     labels = X.place(labels)
     block, n_random = _start(X, labels, count, rng)
@@ -242,7 +245,7 @@ def grow(
                     # The regression has to gain what one step along its residual does; where
                     # it does not, features in small units are lost among the others.
                     got = float((seen * newest.slopes).sum()) - fitted
-                    unfitted = step.total / newest.worth if got < 0.1 * step.sure else 0.0
+                    unfitted = step.total / newest.worth if got < _GAINED * step.sure else 0.0
                 if probing and unseen <= tol:
                     rest, best = max(held, unseen), newest
                     break
@@ -261,6 +264,14 @@ def grow(
                 rest = max(held, 16 * noise)
                 break
             seen = _see(space, labels, seen)
+            if space.basis[0].shape[1] >= MANY_COPIES:
+                # The regression is all that there is to look at.
+                slopes = psd_solve(space.gram, seen, factor.regression.alpha, 64 * noise)
+                got = float((seen * slopes).sum()) - fitted
+                unfitted = step.total / best.worth if got < _GAINED * step.sure else 0.0
+                space.drop()
+                seen = seen[: space.size]
+                break
         if space.expand():
             seen = _see(space, labels, seen)
     return Grown(space, seen, best, float(rest), float(unfitted))
@@ -288,7 +299,8 @@ def _missed(  # noqa: PLR0917
 
     The residual of the regression, from fresh products with X, for random combinations of
     the labels, divided by the squared lengths of the columns: a feature in small units
-    counts as any other. And random directions, for copies of an eigenvalue.
+    counts as any other. And random directions, where the first block is too narrow for all
+    copies of an eigenvalue.
     """
     X = space.X
     mixing = rng.standard_normal((labels.shape[1], PROBE))
@@ -301,7 +313,9 @@ def _missed(  # noqa: PLR0917
     cost = np.square(column_norms(image)) + alpha * np.square(column_norms(step))
     energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
     sure = float((energy / np.square(mixing).sum(axis=0)).max())
-    block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
+    block = step
+    if space.basis[0].shape[1] < MANY_COPIES:
+        block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
     lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
     return block[:, alive] / like(lengths[alive], block), _Step(float(energy.mean()), sure)
