@@ -79,8 +79,11 @@ def data_sets(shape):
         yield f"means of 1e{power}", Data(X + 10.0**power)
         yield f"means of 1e{power}, sparse", Data(X + 10.0**power, "sparse")
     yield "float32", Data(X.astype(np.float32))
-    yield "float32, units over 8 decades", Data((X * 10.0 ** rng.uniform(-4, 4, columns)).astype("f"))
-    yield "float32, condition 1e4", Data(_rotated(*shape, 1e4, rng).astype("f"))
+    yield (
+        "float32, units over 8 decades",
+        Data((X * 10.0 ** rng.uniform(-4, 4, columns)).astype(np.float32)),
+    )
+    yield "float32, condition 1e4", Data(_rotated(*shape, 1e4, rng).astype(np.float32))
     yield "duplicate entries in CSR", Data(X, "duplicates")
 
 

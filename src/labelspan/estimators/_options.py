@@ -60,12 +60,12 @@ class _RandomState:
     """Accept what scikit-learn accepts."""
 
     def accepts(self, value: Any) -> bool:
-        return (
-            Integer(0).accepts(value) or value is None or isinstance(value, np.random.RandomState)
-        )
+        if Integer(0).accepts(value):
+            return bool(value < 2**32)
+        return value is None or isinstance(value, np.random.RandomState)
 
     def describe(self) -> str:
-        return "a whole number of at least 0, None, or a numpy RandomState"
+        return "a whole number from 0 to 2**32 - 1, None, or a numpy RandomState"
 
 
 @dataclass(frozen=True)

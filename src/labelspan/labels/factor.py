@@ -220,16 +220,20 @@ def stack_weights(
         t = 1.0 / (1.0 - beta) + alpha
 
         def mix(square: Array) -> Array:
-            return _mix(square * x_square, 1.0 - beta, t)
+            return _mix(square * x_square, beta, alpha)
 
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
 
 
-def _mix(square: Array, share: float, t: float) -> Array:
-    """Return ``Q^1/2`` of the inverse form, by the eigenvalues of B'B."""
+def _mix(square: Array, beta: float, alpha: float) -> Array:
+    """Return ``Q^1/2`` of the inverse form, by the eigenvalues of B'B.
+
+    With ``c = 1 + (1 - beta) alpha`` the formula becomes
+    ``Q = c^-2 (I / beta + (alpha / c) B'B)^-1``: no differences, and no division by ``1 - beta``.
+    """
     values, axes = np.linalg.eigh((square + square.T) / 2)
-    values = np.maximum(values, 0.0)
-    inner = share**2 * (1.0 / (1.0 - share) + values / share) - values / t
-    return np.asarray((axes / (t * np.sqrt(inner))) @ axes.T)
+    c = 1.0 + (1.0 - beta) * alpha
+    inner = 1.0 / beta + (alpha / c) * np.maximum(values, 0.0)
+    return np.asarray((axes / (c * np.sqrt(inner))) @ axes.T)

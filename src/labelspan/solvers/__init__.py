@@ -1,6 +1,6 @@
 """Solvers: stateless values that take a problem and give a solution."""
 
-from .auto import SOLVERS, Choice, choose_solver
+from .auto import SOLVERS, SolverChoice, choose_solver
 from .eigen import Eigen
 from .gram import Gram, solve_statistics
 from .least_squares import LeastSquares
@@ -8,7 +8,7 @@ from .leave_one_out import AlphaCurve
 from .penalties import L1, L2, Penalty
 from .problem import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .randomized import Randomized
-from .statistics import Statistics
+from .sufficient_statistics import Statistics
 from .two_stage import TwoStage
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "L2",
     "SOLVERS",
     "AlphaCurve",
-    "Choice",
     "Eigen",
     "Gram",
     "LeastSquares",
@@ -25,6 +24,7 @@ __all__ = [
     "Randomized",
     "Solution",
     "Solver",
+    "SolverChoice",
     "Statistics",
     "TwoStage",
     "choose_solver",

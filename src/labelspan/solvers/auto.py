@@ -12,7 +12,7 @@ from .problem import DIRECT_LIMIT, Problem, Solver
 from .randomized import Randomized
 from .two_stage import TwoStage
 
-__all__ = ["SOLVERS", "Choice", "choose_solver"]
+__all__ = ["SOLVERS", "SolverChoice", "choose_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     "eigen": Eigen,
@@ -28,7 +28,7 @@ _GRAM_COLUMNS = 1024
 _DUAL_ROWS = 512
 
 
-class Choice(NamedTuple):
+class SolverChoice(NamedTuple):
     """A solver's name and the reason for it.
 
     Attributes
@@ -39,8 +39,8 @@ class Choice(NamedTuple):
 
     Examples
     --------
-    >>> from labelspan.solvers import Choice
-    >>> Choice("gram", "few columns").solver
+    >>> from labelspan.solvers import SolverChoice
+    >>> SolverChoice("gram", "few columns").solver
     'gram'
     """
 
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose_solver(problem: Problem) -> Choice:
+def choose_solver(problem: Problem) -> SolverChoice:
     """Choose the solver that ``solver="auto"`` runs on a problem, with the reason.
 
     The choice depends only on the factor, the penalty and the shape, never on the machine.
@@ -59,7 +59,7 @@ def choose_solver(problem: Problem) -> Choice:
 
     Returns
     -------
-    Choice
+    SolverChoice
 
     Examples
     --------
@@ -75,21 +75,23 @@ def choose_solver(problem: Problem) -> Choice:
     rows, columns = problem.X.shape
     short = problem.X.short_side
     if isinstance(problem.penalty, L1):
-        return Choice("least-squares", "the 1-norm penalty has no eigenproblem")
+        return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
     if factor.thin:
-        return Choice("two-stage", "the factor is thin: exact from one block of regressions")
+        return SolverChoice("two-stage", "the factor is thin: exact from one block of regressions")
     if columns <= _GRAM_COLUMNS and columns == short:
-        return Choice("gram", f"{columns} columns are few: one pass for X'X is exact and cheap")
+        return SolverChoice(
+            "gram", f"{columns} columns are few: one pass for X'X is exact and cheap"
+        )
     if rows == short and (rows <= _DUAL_ROWS or columns <= _GRAM_COLUMNS):
-        return Choice("eigen", f"the smaller side, {rows}, is short: exact, dual")
+        return SolverChoice("eigen", f"the smaller side, {rows}, is short: exact, dual")
     if factor.regression is not None and factor.regression.mix is not None:
-        return Choice("two-stage", "mixed labels need the regression to full convergence")
+        return SolverChoice("two-stage", "mixed labels need the regression to full convergence")
     if factor.labels is not None and factor.regression is None:
         name = "gram" if columns == short <= DIRECT_LIMIT else "eigen"
-        return Choice(name, "labels that are not regressed have only dense solvers")
+        return SolverChoice(name, "labels that are not regressed have only dense solvers")
     if problem.n_components > min(rows, columns) // 4 and short <= DIRECT_LIMIT:
         name = "gram" if columns == short else "eigen"
-        return Choice(name, "a large part of the spectrum is wanted: direct is cheaper")
-    return Choice(
+        return SolverChoice(name, "a large part of the spectrum is wanted: direct is cheaper")
+    return SolverChoice(
         "randomized", "both n and d are large: block Krylov, to a stated share of the objective"
     )

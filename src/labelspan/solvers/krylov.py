@@ -36,7 +36,7 @@ PROBE = 2
 # Copies of one eigenvalue that are not expected: a block of this width has them all.
 MANY_COPIES = 32
 # What more such directions would find, at most, for each part that these do.
-SAFETY = 8.0
+SAFETY = 16.0
 # The slowest fall of the gains that is believed.
 _SLOWEST = 0.98
 # Roundings of the longest image below which an image is nothing.

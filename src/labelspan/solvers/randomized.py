@@ -151,8 +151,8 @@ class Randomized:
         X, factor, count = problem.X, problem.factor, problem.n_components
         tol = self._tolerance(problem, _LABELS_TOL)
         grown = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
-        if grown.unfitted > tol and small_enough(X):
-            # Features in units too different for powers of X'X: the data is factorised instead.
+        if (grown.unfitted > tol or grown.best.cut) and small_enough(X):
+            # Directions too short for powers of X'X: the data is factorised instead.
             found = by_basis(singular_basis(X, labels), factor, problem.metric_alpha, count)
             return certified(problem, found, self.name, last=True)
         space, best = grown.space, grown.best
@@ -244,8 +244,7 @@ def grow(
                 if probing:
                     # The regression has to gain what one step along its residual does; where
                     # it does not, features in small units are lost among the others.
-                    got = float((seen * newest.slopes).sum()) - fitted
-                    unfitted = step.total / newest.worth if got < _GAINED * step.sure else 0.0
+                    unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, newest.worth)
                 if probing and unseen <= tol:
                     rest, best = max(held, unseen), newest
                     break
@@ -259,16 +258,17 @@ def grow(
                 break
             probing, held = True, rest if np.isfinite(rest) else 0.0
             missed, step = _missed(space, labels, best, factor.regression.alpha, squares, rng)
-            fitted = float((seen * best.slopes).sum())
+            fitted = _fitted(seen, best.slopes)
             if not space.add(missed):
                 rest = max(held, 16 * noise)
+                # A residual that rounding keeps out of the space, or one that is rounding.
+                unfitted = step.lost(0.0, best.worth)
                 break
             seen = _see(space, labels, seen)
-            if space.basis[0].shape[1] >= MANY_COPIES:
+            if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at.
                 slopes = psd_solve(space.gram, seen, factor.regression.alpha, 64 * noise)
-                got = float((seen * slopes).sum()) - fitted
-                unfitted = step.total / best.worth if got < _GAINED * step.sure else 0.0
+                unfitted = step.lost(_fitted(seen, slopes) - fitted, best.worth)
                 space.drop()
                 seen = seen[: space.size]
                 break
@@ -285,6 +285,15 @@ class _Step(NamedTuple):
 
     total: float
     sure: float
+
+    def lost(self, gained: float, worth: float) -> float:
+        """Return the share of the objective that the space does not gain although it should."""
+        return self.total / worth if gained < _GAINED * self.sure else 0.0
+
+
+def _fitted(seen: Array, slopes: Array) -> float:
+    """Return the energy of the fitted labels, ``tr L'X (X'X + alpha I)^-1 X'L``."""
+    return float((seen * slopes).sum())
 
 
 def _missed(  # noqa: PLR0917

@@ -199,7 +199,8 @@ class Ritz:
 
     ``W = P inside``, with ``W'X'X W = I``.
 
-    ``slopes`` are those of the ridge regression inside the space.
+    ``slopes`` are those of the ridge regression inside the space; ``cut`` tells that directions
+    have lost half of their digits, or were left out as rounding.
     """
 
     gram: Array
@@ -207,6 +208,7 @@ class Ritz:
     share: float
     values: Array
     inside: Array
+    cut: bool = False
 
     @property
     def worth(self) -> float:
@@ -237,9 +239,15 @@ def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float)
             squares, vectors = psd_basis(gram, tolerance)
             coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
             values, inside = spectral(squares, coordinates, factor, 0.0, count)
-            return Ritz(gram, slopes, factor.share, values, vectors @ inside)
+            return Ritz(gram, slopes, factor.share, values, vectors @ inside, cut=True)
         fitted = lower.T @ slopes
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         values, axes = thin_spectrum(agreement, count)
         inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
-    return Ritz(gram, slopes, factor.share, values, np.asarray(inside))
+    # Without a penalty every direction counts, and images shorter than the square root of the
+    # rounding have lost half of their digits.
+    squares = np.diag(gram)
+    short = squares.min(initial=1.0) <= tolerance * squares.max(initial=0.0)
+    cut = bool(own.min(initial=1.0) <= _WELL_CONDITIONED)
+    cut = cut or (factor.regression.alpha == 0 and bool(short))
+    return Ritz(gram, slopes, factor.share, values, np.asarray(inside), cut)

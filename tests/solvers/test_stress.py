@@ -1,0 +1,203 @@
+"""Badly scaled, ill-conditioned and oddly stored data: right, warned or refused, never silent."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from _support import stress
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from labelspan import LDA, LSI, MLSI, OPLS
+from labelspan.errors import LabelspanWarning, NotConverged
+from labelspan.labels import Factor, Regression
+from labelspan.operators import as_operator
+from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage
+from labelspan.solvers.krylov import truncated_svd
+
+
+@pytest.mark.parametrize("shape", stress.SHAPES)
+def test_no_answer_is_wrong_without_a_word(shape):
+    outcomes = list(stress.cells(shape))
+    silent = [cell for cell in outcomes if cell[-1][0] == "silent"]
+    assert silent == []
+    counts = Counter(outcome for *_, (outcome, _) in outcomes)
+    # Most of the grid is solved, not warned about.
+    assert counts["right"] > 20 * counts["warned"]
+
+
+def test_the_grid_sees_a_wrong_answer():
+    class Off:
+        name = "off"
+
+        def why_not(self, problem):
+            return None
+
+        def solve(self, problem):
+            found = Eigen().solve(problem)
+            object.__setattr__(found, "eigenvalues", found.eigenvalues * (1 + 1e-4))
+            return found
+
+    _, data = next(stress.data_sets(stress.SHAPES["n > d"]))
+    L = stress.labels_of(data.X, np.random.default_rng(3))
+    exact = stress.Reference(data.X).values("thin", L, 0.0, 0.0)
+    problem = stress.problem_of(data.operator(), "thin", L, 0.0, 0.0)
+    assert stress._outcome(Off(), problem, exact, 1e-6)[0] == "silent"
+    assert stress._outcome(Eigen(), problem, exact, 1e-6)[0] == "right"
+
+
+# --- what was wrong once ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "eigen"])
+def test_one_column_of_unix_times_with_a_penalty(solver):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 300))
+    y = (X[:, :5].sum(1) + rng.standard_normal(80) > 0).astype(int) + (X[:, 5] > 1)
+    times = np.c_[X, 1.7e9 + rng.uniform(0, 3e7, 80)]
+    found = LDA(alpha=10, solver=solver).fit(times, y).eigenvalues_
+    # In extended precision the two eigenvalues are these.
+    np.testing.assert_allclose(found, [0.96859098, 0.96179258], atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e-4, 1e7])
+@pytest.mark.parametrize("solver", ["auto", "gram", "eigen"])
+def test_the_unit_of_a_column_does_not_matter_without_a_penalty(solver, factor):
+    X, y = load_wine(return_X_y=True)
+    scaled = X.copy()
+    scaled[:, 6] *= factor
+    expected = LDA(alpha=0).fit(X, y).eigenvalues_
+    np.testing.assert_allclose(expected, [0.90081077, 0.80501003], atol=1e-8)
+    found = LDA(alpha=0, solver=solver).fit(scaled, y).eigenvalues_
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [8, 10])
+@pytest.mark.parametrize("solver", ["auto", "gram", "eigen"])
+def test_condition_numbers_whose_square_has_no_digits(solver, power):
+    X = stress._rotated(200, 20, 10.0**power, np.random.default_rng(0))
+    Y = stress.labels_of(X, np.random.default_rng(1))
+    expected = stress.Reference(X).values("thin", Y, 0.0, 0.0)
+    model = OPLS(2, alpha=0, solver=solver).fit(X, Y)
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-7)
+    assert "relative residual" in model.status_
+
+
+def test_a_condition_number_beyond_the_data_warns_with_the_remedy():
+    X = stress._rotated(200, 20, 1e14, np.random.default_rng(0))
+    Y = stress.labels_of(X, np.random.default_rng(1))
+    with pytest.warns(NotConverged, match="may be off by .* raise alpha, or leave out columns"):
+        OPLS(2, alpha=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_features_in_small_units_are_not_lost_in_float32(load):
+    X, y = load(return_X_y=True)
+    X = X.astype(np.float32)
+    expected = MLSI(4, alpha=1.0).fit(X.astype(np.float64), y).eigenvalues_
+    found = MLSI(4, alpha=1.0, solver="randomized").fit(X, y).eigenvalues_
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "eigen", "two-stage", "randomized"])
+def test_units_over_eight_decades_without_a_penalty(solver):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 300)) * 10 ** rng.uniform(-4, 4, 300)
+    S = (X / X.std(0)) @ rng.standard_normal((300, 6))
+    Y = (np.quantile(S, 0.8, axis=0) < S) * 1.0
+    model = MLSI(2, alpha=0, solver=solver, balance=True).fit(X, Y)
+    reference = MLSI(2, alpha=0, solver="two-stage").fit(X, Y)
+    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-6)
+
+
+# --- certificates -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [Eigen(), Gram(), TwoStage()])
+@pytest.mark.parametrize("shape", stress.SHAPES)
+def test_every_direct_answer_has_a_residual_from_the_data(solver, shape):
+    rows, columns = stress.SHAPES[shape]
+    rng = np.random.default_rng(0)
+    X = as_operator(rng.standard_normal((rows, columns))).centered()[0]
+    L = rng.standard_normal((rows, 6))
+    for factor in (Factor(labels=L), Factor(L, 0.01, Regression(1.0))):
+        found = solver.solve(Problem(X, factor, 2, L2(0.0)))
+        assert 0 < found.residual < 1e-5
+        assert found.error < 1e-10
+        assert f"relative residual {found.residual:.0e}" in found.status
+
+
+# --- what the randomized solver promises --------------------------------------------------
+
+
+def spectra(rng):
+    """Matrices with flat, steep, clustered, stepped and badly scaled spectra."""
+    rows, columns = 220, 160
+    index = np.arange(1, columns + 1)
+    steps = np.r_[np.repeat([1.0, 0.7, 0.5, 0.3], 25), 0.2 * np.ones(columns - 100)]
+    cluster = np.r_[1 - 1e-3 * np.arange(15), 0.1 * np.ones(columns - 15)]
+    shapes = {
+        "flat": np.ones(columns),
+        "slow": index**-0.2,
+        "power": index**-1.0,
+        "steep": 0.8**index,
+        "geometric": 0.98**index,
+        "cluster": cluster,
+        "steps": steps,
+    }
+    left = np.linalg.qr(rng.standard_normal((rows, columns)))[0]
+    right = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
+    for name, values in shapes.items():
+        yield name, left * values @ right.T
+    noise = rng.standard_normal((rows, columns))
+    yield "noise", noise
+    yield "units", noise * 10.0 ** rng.uniform(-4, 4, columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("flip", [False, True])
+def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
+    for name, matrix in spectra(np.random.default_rng(0)):
+        X = (matrix.T if flip else matrix).astype(dtype)
+        exact = np.linalg.svd(X.astype(np.float64), compute_uv=False) ** 2
+        for count in (3, 20):
+            for tol in (1e-1, 1e-2, 1e-4):
+                for seed in (0, 1):
+                    rng = np.random.default_rng(seed)
+                    found = truncated_svd(as_operator(X), count, tol=tol, max_iter=300, rng=rng)
+                    missing = 1 - found.values.sum() / exact[:count].sum()
+                    assert found.converged, (name, count, tol, seed)
+                    assert missing <= found.rest, (name, count, tol, seed)
+                    assert found.rest <= tol
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("alpha", [1e-2, 1.0, 1e2])
+def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, seed):
+    for name, X in spectra(np.random.default_rng(seed)):
+        Y = stress.labels_of(X, np.random.default_rng(seed))
+        factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(alpha))
+        problem = Problem(as_operator(X), factor, 10)
+        exact = Eigen().solve(problem).eigenvalues.sum()
+        for tol in (1e-1, 1e-2, 1e-4):
+            found = Randomized(tol=tol, seed=seed).solve(problem)
+            missing = 1 - found.eigenvalues.sum() / exact
+            assert found.converged, (name, tol)
+            assert missing <= max(found.residual, tol), (name, tol, missing, found.status)
+
+
+def test_a_tolerance_below_float32_is_raised_with_a_warning():
+    X = np.random.default_rng(0).standard_normal((60, 30)).astype(np.float32)
+    with pytest.warns(LabelspanWarning, match="tol=1e-07 is below what float32 can tell"):
+        LSI(3, solver="randomized", tol=1e-7).fit(X)
+
+
+def test_long_runs_in_float32_stay_orthonormal():
+    rng = np.random.default_rng(0)
+    left = np.linalg.qr(rng.standard_normal((300, 200)))[0]
+    right = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    X = (left * np.arange(1, 201) ** -0.2 @ right.T).astype(np.float32)
+    found = truncated_svd(as_operator(X), 20, tol=1e-5, max_iter=200, rng=rng)
+    exact = np.linalg.svd(X.astype(np.float64))[1][:20] ** 2
+    np.testing.assert_allclose(found.values, exact, rtol=1e-4)
+    basis = found.right.astype(np.float64)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(20), atol=1e-3)
