@@ -361,15 +361,15 @@ class LabelledEmbedding(BaseEmbedding):
                 names = np.unique(names)
         return Stream.opened(self, names, labels.kind, operator.dtype, self._summed_with)
 
-    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
-        """Return the rows that count, the block whose products with X are summed, and whether
-        rows without labels are among them.
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, Array | None]:
+        """Return the rows that count, the block whose products with X are summed, and the numbers
+        of the labelled rows; None where all are.
         """
         labels = self._batch_labels(X, y, stream)
         index = np.flatnonzero(labels.labelled)
         if index.size < X.shape[0]:
             X, labels = X.rows(index), labels.rows(index)
-        return X, self._stream_block(labels), False
+        return X, self._stream_block(labels), None
 
     def _batch_labels(self, X: Operator, y: Any, stream: Stream) -> Labels:
         targets = stream.kind == "targets"
@@ -385,7 +385,9 @@ class LabelledEmbedding(BaseEmbedding):
         count = self._factor_count((statistics.n, gram.shape[0]), square_rank(hh))
         seen = cross @ to_factor  # X'H
         labels = slice(-stream.names.size, None)
-        alpha, curve = self._stream_penalty(gram, cross[:, labels], square[labels, labels], stream)
+        alpha, curve = self._stream_penalty(
+            gram, cross[:, labels], square[labels, labels], statistics.n
+        )
         solution = solve_statistics(
             gram, seen, Factor(), alpha=alpha, count=count, rows=statistics.n
         )
@@ -400,14 +402,13 @@ class LabelledEmbedding(BaseEmbedding):
         self.alpha_, self.alpha_curve_ = alpha, curve
 
     def _stream_penalty(
-        self, gram: Array, cross: Array, square: Array, stream: Stream
+        self, gram: Array, cross: Array, square: Array, rows: int
     ) -> tuple[float, AlphaCurve | None]:
         """Return alpha as a number, by generalized cross-validation where it is "auto"."""
         if self.alpha != "auto":
             return float(self.alpha), None
-        assert stream.statistics is not None
         curve = generalized_cross_validation(
-            gram, cross, float(np.trace(square)), rows=stream.statistics.n, intercept=self.center
+            gram, cross, float(np.trace(square)), rows=rows, intercept=self.center
         )
         return curve.alpha, curve
 

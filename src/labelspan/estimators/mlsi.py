@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, cast
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from .._params import Boolean, Constraint, Either, Null, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidParameter, Mismatch
+from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from ..labels import Labels
 from ..labels.factor import Form, block_rank, square_rank, stack_weights
 from ..labels.reading import indicator_in_place
@@ -17,7 +18,9 @@ from ..operators import Operator
 from ..operators.array_backend import inner, like, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
 from ..solvers import AlphaCurve, Problem, Solution, Solver, Statistics, solve_statistics
+from ..solvers.known_entries import complete_labels
 from ..solvers.penalties import L2
+from ..solvers.small_dense import psd_solve
 from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
 from ._labelled import LabelledEmbedding
 from ._options import ALPHA, FUNCTION, LABEL_KERNELS, OPTIONS, SHARED, accept, choose_penalty, solve
@@ -45,7 +48,8 @@ class MLSI(LabelledEmbedding):
 
     Special cases: ``beta=0`` is :class:`LSI`; ``beta=1`` keeps only directions of the
     labels, at most k. With more rows than features it is principal covariates regression.
-    Rows without labels contribute their features only: the method is semi-supervised.
+    Rows without labels take part with their features and fitted labels: the method is
+    semi-supervised.
 
     Parameters
     ----------
@@ -214,8 +218,10 @@ class MLSI(LabelledEmbedding):
         ----------
         X : array or sparse matrix of shape (n, d)
         y : vector of classes, or array or sparse matrix of shape (n, k)
-            Unknown labels (-1 or NaN, single entries or whole rows) add nothing; the
-            features of their rows count.
+            -1 or NaN marks unknown entries. With ``form="ridge"`` each label is regressed on the
+            rows where it is known, and its fitted values stand for the unknown entries, at the
+            price of one more regression (for single unknown entries, of an iteration with
+            products as wide as there are labels). In the other forms unknown entries add nothing.
 
         Returns
         -------
@@ -228,6 +234,9 @@ class MLSI(LabelledEmbedding):
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         alpha, curve = self._penalty(operator, informed, labels)
+        if self._completes and labels.unknown is not None:
+            values, label_means = self._complete(operator, labels, alpha)
+            informed = values
         stack = stack_weights(
             x_square=squared_norm(self, operator),
             y_square=sum_of_squares(informed),
@@ -248,6 +257,24 @@ class MLSI(LabelledEmbedding):
         self._publish_labels(features, labels.names, loadings, label_means)
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self
+
+    @property
+    def _completes(self) -> bool:
+        """Whether labels are regressed on the rows that know them: the other forms take zeros."""
+        return self.form == "ridge" and self.label_kernel == "linear" and self.beta > 0
+
+    def _complete(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
+        """Return Y with fitted values where it is unknown, centred where X is; and its means."""
+        assert labels.unknown is not None
+        found = complete_labels(X, labels.values, labels.unknown, alpha, intercept=self.center)
+        if not found.converged:
+            warnings.warn(
+                "MLSI: the regression of labels with unknown entries stopped early; raise alpha.",
+                NotConverged,
+                stacklevel=5,
+            )
+        means = found.values.mean(axis=0) * self.center
+        return found.values - means, means
 
     @property
     def _no_penalty(self) -> bool:
@@ -339,26 +366,34 @@ class MLSI(LabelledEmbedding):
             return "MLSI: partial_fit needs label_kernel='linear'; use fit."
         return why_no_stream(self)
 
-    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, Array | None]:
         labels = self._batch_labels(X, y, stream)
-        unlabelled = labels.unknown is not None
-        self._refuse_centred(unlabelled)
-        return X, labels.values, unlabelled
+        if labels.unknown is None:
+            return X, labels.values, None
+        self._refuse_centred(True)
+        return X, labels.values, np.flatnonzero(labels.labelled)
 
     def _refuse_centred(self, unlabelled: bool) -> None:
-        if self.center and unlabelled:
+        if self.center and unlabelled and not self._completes:
             raise Mismatch(
-                "MLSI: partial_fit with center=True cannot take rows without labels, because the "
-                "label means are known only at the end; use center=False, or fit."
+                f"MLSI: partial_fit with center=True and form={self.form!r} cannot take rows "
+                "without labels, because the label means are known only at the end; use "
+                "center=False, form='ridge', or fit."
             )
 
     @refuse_overflow
     def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
         self._refuse_centred(stream.unlabelled)
         gram, cross, square = statistics.about(center=self.center)  # X'X, X'Y, Y'Y
+        label_means = statistics.b_mean * self.center
+        known = stream.labelled if stream.unlabelled else statistics
+        if known is None:
+            raise InvalidLabels("MLSI: partial_fit has seen no row with labels; give it some.")
         alpha, curve = 0.0, None
         if not self._no_penalty:
-            alpha, curve = self._stream_penalty(gram, cross, square, stream)
+            alpha, curve = self._stream_penalty(*known.about(center=self.center), known.n)
+        if stream.unlabelled and self._completes:
+            cross, square, label_means = self._complete_statistics(statistics, known, alpha)
         stack = stack_weights(
             x_square=float(np.trace(gram)),
             y_square=float(np.trace(square)),
@@ -384,5 +419,25 @@ class MLSI(LabelledEmbedding):
         weights = solution.weights * roots
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * (solution.weights.T @ cross)
-        self._publish_labels(features, stream.names, loadings, statistics.b_mean * self.center)
+        self._publish_labels(features, stream.names, loadings, label_means)
         self.alpha_, self.alpha_curve_ = alpha, curve
+
+    def _complete_statistics(
+        self, every: Statistics, known: Statistics, alpha: float
+    ) -> tuple[Array, Array, Array]:
+        """Return ``X'L``, ``L'L`` and the means of L, the labels with fitted values for rows
+        without labels.
+
+        Because ``X'(L - X B) = alpha B`` over all rows, B of the labelled rows gives ``X'L``.
+        """
+        gram, _, _ = every.about(center=self.center)
+        inner, cross, square = known.about(center=self.center)
+        tolerance = 4 * max(known.n, gram.shape[0]) * np.finfo(np.float64).eps
+        slopes = psd_solve(inner, cross, alpha, float(tolerance))  # B
+        means = (known.b_mean + (every.x_mean - known.x_mean) @ slopes) * self.center
+        # L = X B + E with X'E = alpha B, and E is zero in rows without labels.
+        return (
+            gram @ slopes + alpha * slopes,
+            square + slopes.T @ (gram - inner) @ slopes,
+            means,
+        )
