@@ -3,7 +3,7 @@
 Every cell is a method, a solver and a data set. The answer has to be right, or to come with
 ``converged=False`` (the estimators warn then), or to be refused; a wrong answer without a word
 is a defect. References are computed in extended precision, from the numbers as they are.
-``python -m tests._support.stress`` prints the table of docs/trust.md.
+``python -m _support.stress``, run in ``tests``, prints the table of docs/trust.md.
 """
 
 from __future__ import annotations

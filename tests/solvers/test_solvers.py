@@ -129,7 +129,7 @@ def test_regress_tries_to_iterate_before_it_forms_a_middling_gram_matrix(monkeyp
     assert regression.regress(X, T, 0.0).method == "primal Gram matrix"
     monkeypatch.setattr(regression, "_BUDGET", 1)
     assert regression.regress(X, T, 50.0).method == "primal Gram matrix"
-    # Named alone, a budget ends where the user's own limit does.
+    # Without the Gram matrix, a budget ends where the user's own limit does.
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     assert not regression.regress(X, T, 50.0, tol=1e-12, max_iter=2).converged
 

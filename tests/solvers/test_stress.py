@@ -8,7 +8,7 @@ from _support import stress
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from labelspan import LDA, LSI, MLSI, OPLS
-from labelspan.errors import LabelspanWarning, NotConverged
+from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
 from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage
@@ -201,3 +201,26 @@ def test_long_runs_in_float32_stay_orthonormal():
     np.testing.assert_allclose(found.values, exact, rtol=1e-4)
     basis = found.right.astype(np.float64)
     np.testing.assert_allclose(basis.T @ basis, np.eye(20), atol=1e-3)
+
+
+def test_wide_rows_with_ordinary_means_need_no_warning():
+    rng = np.random.default_rng(0)
+    X = 1e3 + rng.standard_normal((24, 40))
+    Y = rng.standard_normal((24, 3))
+    model = OPLS(2, alpha=0, solver="eigen").fit(X, Y)
+    assert "relative residual" in model.status_
+
+
+@pytest.mark.parametrize("beta", [5e-324, 1e-17, 1 - 2**-53])
+def test_the_inverse_form_takes_any_weight_of_the_labels(beta):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 5))
+    Y = (X[:, :2] > 0) * 1
+    found = MLSI(2, form="inverse", beta=beta, alpha=0.3).fit(X, Y).eigenvalues_
+    limit = MLSI(2, form="inverse", beta=0 if beta < 0.5 else 1 - 1e-9, alpha=0.3).fit(X, Y)
+    np.testing.assert_allclose(found, limit.eigenvalues_, rtol=1e-6)
+
+
+def test_a_random_state_beyond_the_range_is_refused():
+    with pytest.raises(InvalidParameter, match=r"from 0 to 2\*\*32 - 1"):
+        LSI(2, kernel="rbf", landmarks=5, random_state=2**32).fit(np.eye(6))

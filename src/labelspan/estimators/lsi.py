@@ -64,7 +64,7 @@ class LSI(BaseEmbedding):
         accuracy, for data where both n and d are large.
     tol : float or None, default=None
         For "randomized": stop when the estimated energy not yet found is below this fraction
-        of the energy found; None is 2e-3.
+        of the energy found; None is 6e-3.
     max_iter : int or None, default=None
         For "randomized": maximum number of blocks.
     random_state : int, RandomState or None, default=0

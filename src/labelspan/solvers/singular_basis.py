@@ -18,6 +18,8 @@ __all__ = ["SingularBasis", "basis_of_products", "singular_basis", "small_enough
 
 # Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
 _ENTRIES = 1 << 25
+# Means of columns below this fraction of their lengths are those of centred columns.
+_CENTRED = 1e-10
 # And the most of a wide X, which is made dense as a whole: 1 GiB.
 _WIDE_ENTRIES = 1 << 27
 
@@ -78,6 +80,11 @@ def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
         return _tall(X, labels, tolerance)
     rows = X.wide_rows(slice(0, X.shape[0]))
     lengths = _alive(np.linalg.norm(rows, axis=0))
+    means = rows.mean(axis=0)
+    if (np.abs(means) * np.sqrt(rows.shape[0]) <= _CENTRED * lengths).all():
+        # Rows that were centred once: what is left of their means is rounding, and would be the
+        # shortest direction.
+        rows = rows - means
     triangle: Array = np.asarray(np.linalg.qr((rows / lengths).T, mode="r"))
     left, singular, _ = np.linalg.svd(triangle.T)
     keep = singular > tolerance * singular[0]
