@@ -168,8 +168,11 @@ class LeastSquares:
 
 
 def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
-    if not weights.any():
-        largest = 2 * float(np.abs(problem.X.cross(wanted)).max(initial=0.0))
+    if weights.any():
+        return
+    largest = 2 * float(np.abs(problem.X.cross(wanted)).max(initial=0.0))
+    # Features that say nothing of the targets have no weights under any penalty.
+    if largest > 0:
         warnings.warn(
             f"alpha={problem.penalty.alpha:g} makes every weight zero; give a value below "
             f"{largest:.3g}.",
