@@ -31,7 +31,7 @@ from ..solvers.penalties import L1, L2
 from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
 from ._ends import Ends, ends
-from ._options import ALPHA, SHARED, accept, choose_penalty, solve
+from ._options import ALPHA, SCALE, SHARED, accept, choose_penalty, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
 
 __all__ = ["LabelledEmbedding", "Prepared", "has_label_factor"]
@@ -63,6 +63,7 @@ class LabelledEmbedding(BaseEmbedding):
         **SHARED,
         "alpha": ALPHA,
         "penalty": OneOf(("l2", "l1")),
+        "scale": SCALE,
     }
     _needs_labels: ClassVar[bool] = True
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
@@ -71,6 +72,7 @@ class LabelledEmbedding(BaseEmbedding):
 
     alpha: float | str
     penalty: str
+    scale: str | None
 
     alpha_: float = learned()
     alpha_curve_: AlphaCurve | None = learned()
@@ -85,6 +87,7 @@ class LabelledEmbedding(BaseEmbedding):
         *,
         alpha: float | str = "auto",
         penalty: str = "l2",
+        scale: str | None = "eigenvalue",
         center: bool = True,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
@@ -100,6 +103,7 @@ class LabelledEmbedding(BaseEmbedding):
         self.n_components = n_components
         self.alpha = alpha
         self.penalty = penalty
+        self.scale = scale
         self.center = center
         self.kernel = kernel
         self.gamma = gamma
@@ -244,18 +248,23 @@ class LabelledEmbedding(BaseEmbedding):
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
         images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))  # W'X'Y
-        signs = self._publish(
-            ready.features, solution.weights, ready.means, solution.eigenvalues, solution
-        )
+        roots = self._roots(solution)
+        weights = solution.weights * like(roots, solution.weights)
+        signs = self._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
         self._publish_labels(
             ready.features,
             ready.labels.names,
-            signs[:, None] * images,
+            (signs / roots)[:, None] * images,
             label_means,
             values.T @ values,
         )
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self
+
+    def _roots(self, solution: Solution) -> Array:
+        """Return the lengths of the directions: sqrt(lambda) where they are scaled."""
+        values = solution.eigenvalues
+        return np.sqrt(np.where(values > 0, values, 1.0)) if self.scale else np.ones(values.size)
 
     def _prepare(self, X: Any, y: Any) -> Prepared:
         """Read X and y, keep the labelled rows, centre them and make H."""
@@ -395,8 +404,10 @@ class LabelledEmbedding(BaseEmbedding):
         self._refuse_rounding(seen, float(np.trace(gram)), float(np.trace(hh)))
         features = Features(None, stream.dtype)
         means = statistics.x_mean * self.center
-        signs = self._publish(features, solution.weights, means, solution.eigenvalues, solution)
-        images = (solution.weights * signs).T @ cross[:, labels]  # W'X'Y
+        roots = self._roots(solution)
+        weights = solution.weights * roots
+        signs = self._publish(features, weights, means, solution.eigenvalues, solution)
+        images = (solution.weights * (signs / roots)).T @ cross[:, labels]  # W'X'Y
         label_means = statistics.b_mean[labels] * self.center
         self._publish_labels(features, stream.names, images, label_means, square[labels, labels])
         self.alpha_, self.alpha_curve_ = alpha, curve

@@ -25,6 +25,7 @@ __all__ = [
     "FUNCTION",
     "LABEL_KERNELS",
     "OPTIONS",
+    "SCALE",
     "SHARED",
     "accept",
     "choose_penalty",
@@ -92,6 +93,7 @@ class _Dictionary:
 
 FUNCTION = _Function()
 ALPHA = Either((Real(0.0), OneOf(("auto",))))
+SCALE = Either((OneOf(("eigenvalue",)), Null()))
 OPTIONS = Either((_Dictionary(), Null()))
 
 SHARED: Mapping[str, Constraint] = {

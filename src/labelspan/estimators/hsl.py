@@ -49,6 +49,9 @@ class HSL(LabelledEmbedding):
         by held-out rows where both are more, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
         "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
+    scale : {"eigenvalue"} or None, default="eigenvalue"
+        "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+        suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
@@ -123,6 +126,7 @@ class HSL(LabelledEmbedding):
         edge_weight: Sequence[float] | Array | None = None,
         alpha: float | str = "auto",
         penalty: str = "l2",
+        scale: str | None = "eigenvalue",
         center: bool = True,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
@@ -139,6 +143,7 @@ class HSL(LabelledEmbedding):
             n_components,
             alpha=alpha,
             penalty=penalty,
+            scale=scale,
             center=center,
             kernel=kernel,
             gamma=gamma,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Labels, inverse_power, lda_factor
 from ..labels.reading import Kind
+from ..solvers import Solver
 from ._labelled import LabelledEmbedding
 
 __all__ = ["LDA"]
@@ -39,6 +41,9 @@ class LDA(LabelledEmbedding):
         by held-out rows where both are more, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
         "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
+    scale : {"eigenvalue"} or None, default=None
+        "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+        suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
@@ -97,6 +102,43 @@ class LDA(LabelledEmbedding):
     """
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = None,
+        center: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha=alpha,
+            penalty=penalty,
+            scale=scale,
+            center=center,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            landmarks=landmarks,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     def _make_factor(self, labels: Labels) -> Array:
         return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2

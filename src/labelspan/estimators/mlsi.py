@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from .._params import Boolean, Constraint, Either, Null, OneOf, Real
+from .._params import Boolean, Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from ..labels import Labels
@@ -23,7 +23,17 @@ from ..solvers.penalties import L2
 from ..solvers.small_dense import psd_solve
 from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
 from ._labelled import LabelledEmbedding
-from ._options import ALPHA, FUNCTION, LABEL_KERNELS, OPTIONS, SHARED, accept, choose_penalty, solve
+from ._options import (
+    ALPHA,
+    FUNCTION,
+    LABEL_KERNELS,
+    OPTIONS,
+    SCALE,
+    SHARED,
+    accept,
+    choose_penalty,
+    solve,
+)
 from ._partial_fit import Stream, why_no_stream
 
 __all__ = ["MLSI"]
@@ -150,7 +160,7 @@ class MLSI(LabelledEmbedding):
         "balance": Boolean(),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
         "label_kernel_params": OPTIONS,
-        "scale": Either((OneOf(("eigenvalue",)), Null())),
+        "scale": SCALE,
     }
 
     def __init__(
@@ -328,10 +338,6 @@ class MLSI(LabelledEmbedding):
         if self.beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
         return self._count(most, reason, default=100)
-
-    def _roots(self, solution: Solution) -> Array:
-        values = solution.eigenvalues
-        return np.sqrt(values) if self.scale else np.ones(values.size)
 
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
         """Return ``V'Y``; from the solver where it has it, else by one more product."""

@@ -32,6 +32,9 @@ class OPLS(LabelledEmbedding):
         by held-out rows where both are more, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
         "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
+    scale : {"eigenvalue"} or None, default="eigenvalue"
+        "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+        suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"

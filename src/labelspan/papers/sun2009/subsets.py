@@ -18,13 +18,13 @@ from ...estimators._labelled import LabelledEmbedding
 
 __all__ = ["FEATURES", "METHODS", "SubsetRows", "load_rows"]
 
-# As in the paper, without a penalty unless one is given.
+# As in the paper, without a penalty unless one is given, and with unit length in the metric.
 METHODS: Mapping[str, Callable[..., LabelledEmbedding]] = {
     "CCA": partial(CCA, alpha=0.0),
-    "OPLS": partial(OPLS, alpha=0.0),
-    "HSL clique": partial(HSL, laplacian="clique", alpha=0.0),
-    "HSL star": partial(HSL, laplacian="star", alpha=0.0),
-    "HSL Zhou": partial(HSL, laplacian="zhou", alpha=0.0),
+    "OPLS": partial(OPLS, alpha=0.0, scale=None),
+    "HSL clique": partial(HSL, laplacian="clique", alpha=0.0, scale=None),
+    "HSL star": partial(HSL, laplacian="star", alpha=0.0, scale=None),
+    "HSL Zhou": partial(HSL, laplacian="zhou", alpha=0.0, scale=None),
     "LDA": partial(LDA, alpha=0.0),
 }
 # All features of a data set.

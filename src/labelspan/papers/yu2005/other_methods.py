@@ -60,8 +60,8 @@ METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
     "MLSI, ridge": lambda X, Y: _fitted(MLSI(max(COUNTS), alpha=1.0), X, Y),
     "MLSI, tuned": lambda X, Y: _tuned(MLSI(max(COUNTS), alpha=1.0), X, Y, beta=BETAS),
     "CCA": lambda X, Y: _tuned(CCA(alpha=0.0), X, Y),
-    "OPLS": lambda X, Y: _tuned(OPLS(alpha=0.0), X, Y),
-    "HSL": lambda X, Y: _tuned(HSL(alpha=0.0), X, Y),
+    "OPLS": lambda X, Y: _tuned(OPLS(alpha=0.0, scale=None), X, Y),
+    "HSL": lambda X, Y: _tuned(HSL(alpha=0.0, scale=None), X, Y),
 }
 
 
