@@ -42,8 +42,6 @@ class Stream:
     # The parameters that the sums depend on, as they were in the first batch.
     summed_with: dict[str, Any]
     statistics: Statistics | None = None
-    # Of the labelled rows only, where there are others.
-    labelled: Statistics | None = None
     batches: int = 0
     unlabelled: bool = False
     _solution: tuple[dict[str, Any], Any] | None = field(default=None, init=False, repr=False)
@@ -57,27 +55,16 @@ class Stream:
         params = comparable_params(model)
         return cls(names, kind, dtype, {name: params[name] for name in summed_with})
 
-    def extended(
-        self,
-        more: Statistics | None,
-        batches: int,
-        unlabelled: bool,
-        labelled: Statistics | None = None,
-    ) -> Stream:
-        """Return the stream with one more part; None where no row of it counts.
-
-        ``labelled`` holds the statistics of its labelled rows, where ``unlabelled`` says that
-        there are others.
-        """
-        either = self.unlabelled or unlabelled
-        mine = self.labelled if self.unlabelled else self.statistics
-        theirs = labelled if unlabelled else more
+    def extended(self, more: Statistics | None, batches: int, unlabelled: bool) -> Stream:
+        """Return the stream with one more part; None where no row of it counts."""
+        joined = self.statistics
+        if more is not None:
+            joined = more if joined is None else joined.join(more)
         return replace(
             self,
-            statistics=_joined(self.statistics, more),
-            labelled=_joined(mine, theirs) if either else None,
+            statistics=joined,
             batches=self.batches + batches,
-            unlabelled=either,
+            unlabelled=self.unlabelled or unlabelled,
         )
 
     def solved(self, model: M) -> M:
@@ -211,18 +198,9 @@ def _with_batch(model: Any, stream: Stream | None, X: Any, y: Any, classes: Any)
         stream = model._open_stream(operator, y, classes)
     else:
         check_sums(model, stream)
-    rows, block, labelled = model._batch(operator, y, stream)
+    rows, block, unlabelled = model._batch(operator, y, stream)
     statistics = Statistics.of(rows, block) if rows.shape[0] > 0 else None
-    if labelled is None:
-        return stream.extended(statistics, 1, unlabelled=False)
-    part = Statistics.of(rows.rows(labelled), block[labelled]) if labelled.size else None
-    return stream.extended(statistics, 1, unlabelled=True, labelled=part)
-
-
-def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one.join(other)
+    return stream.extended(statistics, 1, unlabelled)
 
 
 @all_or_nothing
@@ -274,7 +252,7 @@ def merge(self: M, other: M) -> M:
         )
     check_sums(self, mine)
     check_sums(other, theirs)
-    joined = mine.extended(theirs.statistics, theirs.batches, theirs.unlabelled, theirs.labelled)
+    joined = mine.extended(theirs.statistics, theirs.batches, theirs.unlabelled)
     vars(self)["_stream"] = joined
     return self
 
