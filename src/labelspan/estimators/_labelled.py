@@ -366,8 +366,8 @@ class LabelledEmbedding(BaseEmbedding):
         solution = solve_statistics(
             gram, seen, Factor(), alpha=self.alpha, count=count, rows=statistics.n
         )
-        accept(self, solution, count)
         self._refuse_rounding(seen, float(np.trace(gram)), float(np.trace(hh)))
+        accept(self, solution, count)
         features = Features(None, stream.dtype)
         means = statistics.x_mean * self.center
         signs = self._publish(features, solution.weights, means, solution.eigenvalues, solution)
