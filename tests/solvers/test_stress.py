@@ -224,3 +224,34 @@ def test_the_inverse_form_takes_any_weight_of_the_labels(beta):
 def test_a_random_state_beyond_the_range_is_refused():
     with pytest.raises(InvalidParameter, match=r"from 0 to 2\*\*32 - 1"):
         LSI(2, kernel="rbf", landmarks=5, random_state=2**32).fit(np.eye(6))
+
+
+def test_dummy_variables_need_no_warning():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.eye(5)[rng.integers(0, 5, 5000)] for _ in range(20)], axis=1)
+    Y = rng.standard_normal((5000, 4))
+    model = OPLS(alpha=0).fit(X, Y)
+    centred, target = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    slopes = np.linalg.pinv(centred, rcond=1e-10) @ target
+    expected = np.linalg.eigvalsh(target.T @ centred @ slopes)[::-1]
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-6, 10.0])
+@pytest.mark.parametrize("huge", [False, True])
+def test_many_columns_are_solved_from_their_rows_where_digits_allow(alpha, huge, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 400))
+    if huge:
+        X[:, 3] *= 1e9
+    Y = rng.standard_normal((30, 3))
+    rows = as_operator(X).centered()[0]
+    share = 1 / rows.sum_of_squares()
+    for factor in (Factor(share=1.0), Factor(Y / 10, share, Regression(alpha))):
+        problem = Problem(rows, factor, 3)
+        expected = Eigen().solve(problem)
+        with monkeypatch.context() as patched:
+            patched.setattr("labelspan.solvers.eigen._MANY_ENTRIES", 0)
+            found = Eigen().solve(problem)
+        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-7)
+        assert found.converged

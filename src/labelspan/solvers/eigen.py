@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .direct import by_basis, certified
+from .direct import by_basis, certified, regression_alpha
 from .penalties import L1
 from .problem import Problem, Solution
-from .singular_basis import singular_basis
+from .singular_basis import dual_basis, singular_basis
 
 __all__ = ["Eigen"]
 
 # Named by the user, the direct solver goes further than what is chosen for them:
 # 20,000 x 20,000 in float64 is 3 GiB.
 _LIMIT = 20_000
+# Entries of a wide X up to which it is factorised at once.
+_MANY_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Eigen:
     Takes every factor. No Gram matrix is formed, so that no digits are lost; columns are
     scaled to unit length before the rank is decided, and the answer is in the units of the
     data. The cost is that of two singular value decompositions; memory n x d where
-    d > n, otherwise d x d and one block of rows.
+    d > n, otherwise d x d and one block of rows. Only with many columns and few rows, above a
+    million entries, ``X X'`` is used first, as long as it keeps the digits.
 
     Examples
     --------
@@ -52,12 +55,15 @@ class Eigen:
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        X, factor = problem.X, problem.factor
-        found = by_basis(
-            singular_basis(X, factor.labels),
-            factor,
-            problem.metric_alpha,
-            problem.n_components,
-            known=factor.labels is not None,
-        )
-        return certified(problem, found, self.name, last=True)
+        X, factor, alpha = problem.X, problem.factor, problem.metric_alpha
+        rows, columns = X.shape
+        basis = None
+        if X.dual and rows < columns and rows * columns > _MANY_ENTRIES:
+            penalty = regression_alpha(factor, alpha)
+            basis = dual_basis(X, factor.labels, penalty, problem.n_components)
+        last = basis is None
+        if basis is None:
+            basis = singular_basis(X, factor.labels)
+        known = factor.labels is not None
+        found = by_basis(basis, factor, alpha, problem.n_components, known=known)
+        return certified(problem, found, self.name, last=last)

@@ -11,13 +11,15 @@ from scipy.linalg import lapack
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import host
-from .accuracy import rank_tolerance, rounding
+from .accuracy import column_lengths, rank_tolerance, rounding
 from .problem import DIRECT_LIMIT
 
-__all__ = ["SingularBasis", "basis_of_products", "singular_basis", "small_enough"]
+__all__ = ["SingularBasis", "basis_of_products", "dual_basis", "singular_basis", "small_enough"]
 
 # Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
 _ENTRIES = 1 << 25
+# Below this fraction of the largest, an eigenvalue of a Gram matrix has lost half its digits.
+_DIGITS = 1e-8
 # Means of columns below this fraction of their lengths are those of centred columns.
 _CENTRED = 1e-10
 # And the most of a wide X, which is made dense as a whole: 1 GiB.
@@ -80,11 +82,7 @@ def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
         return _tall(X, labels, tolerance)
     rows = X.wide_rows(slice(0, X.shape[0]))
     lengths = _alive(np.linalg.norm(rows, axis=0))
-    means = rows.mean(axis=0)
-    if (np.abs(means) * np.sqrt(rows.shape[0]) <= _CENTRED * lengths).all():
-        # Rows that were centred once: what is left of their means is rounding, and would be the
-        # shortest direction.
-        rows = rows - means
+    rows = rows - _left_means(rows.mean(axis=0), lengths, rows.shape[0])
     triangle: Array = np.asarray(np.linalg.qr((rows / lengths).T, mode="r"))
     left, singular, _ = np.linalg.svd(triangle.T)
     keep = singular > tolerance * singular[0]
@@ -92,15 +90,44 @@ def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
     return _in_units(rows.T @ left, left.T @ labels, singular, lengths)
 
 
+def dual_basis(X: Operator, block: Array | None, alpha: float, count: int) -> SingularBasis | None:
+    """Do the same from ``X X'``, where a penalty or the data itself leaves it enough digits.
+
+    For a wide X with many columns. Of the directions only the leading ones are found where
+    no block is given. None where eigenvalues of ``X X'`` have lost their digits.
+    """
+    cogram = X.cogram()
+    values, left = np.linalg.eigh((cogram + cogram.T) / 2)
+    values, left = values[::-1], left[:, ::-1]
+    if block is None:
+        keep = min(count, values.size)
+    else:
+        # One direction of centred rows is null, and known.
+        sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
+        keep = values.size - int(sums <= _CENTRED * values[0])
+        if alpha > _DIGITS * values[0]:
+            keep = int((values > 64 * rounding(np.float64) * values[0]).sum())
+    if not keep or not values[keep - 1] + alpha > _DIGITS * (values[0] + alpha):
+        return None
+    values, left = values[:keep], left[:, :keep]
+    labels = np.zeros((X.shape[0], 0)) if block is None else host(block)
+    right = X.cross(left / np.sqrt(values))
+    shortest = float(np.sqrt(values[-1] / values[0]))
+    return SingularBasis(values, right, left.T @ labels, shortest, _alive(column_lengths(X)))
+
+
 def _tall(X: Operator, labels: Array, tolerance: float) -> SingularBasis:
     columns = X.shape[1]
-    squares = np.zeros(columns)
+    squares, sums = np.zeros(columns), np.zeros(columns)
     for part in _parts(X.shape):
-        squares += np.square(X.wide_rows(part)).sum(axis=0)
+        rows = X.wide_rows(part)
+        squares += np.square(rows).sum(axis=0)
+        sums += rows.sum(axis=0)
     lengths = _alive(np.sqrt(squares))
+    means = _left_means(sums / X.shape[0], lengths, X.shape[0])
     corner = np.zeros((0, columns + labels.shape[1]))
     for part in _parts(X.shape):
-        rows = np.hstack([X.wide_rows(part) / lengths, labels[part]])
+        rows = np.hstack([(X.wide_rows(part) - means) / lengths, labels[part]])
         corner = np.asarray(np.linalg.qr(np.vstack([corner, rows]), mode="r"))
     left, singular, right = np.linalg.svd(corner[:columns, :columns])
     keep = singular > tolerance * singular[0]
@@ -148,6 +175,15 @@ def _in_units(
         right, roots, mixing = np.linalg.svd(transposed, full_matrices=False)
         mixing = mixing.T
     return SingularBasis(np.square(roots), right, mixing.T @ coordinates, shortest, lengths)
+
+
+def _left_means(means: Array, lengths: Array, rows: int) -> Array:
+    """Return what centring has left of the means; zeros where X was not centred.
+
+    It is rounding, the same in every row, and would be the shortest direction.
+    """
+    centred = (np.abs(means) * np.sqrt(rows) <= _CENTRED * lengths).all()
+    return means if centred else np.zeros_like(means)
 
 
 def _parts(shape: tuple[int, int]) -> Iterator[slice]:
