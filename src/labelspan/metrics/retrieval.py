@@ -112,7 +112,7 @@ def retrieval_at_k(
     - precision: the fraction of the k nearest items with at least one label of the query;
     - jaccard: the mean of :math:`J` over the k nearest items;
     - ndcg: DCG / IDCG, where DCG is the sum of :math:`J / \log_2(1 + r)` over the k nearest
-      items with rank :math:`r = 1, 2, \dots`, and IDCG is the same sum for the k items with the
+      items with rank :math:`r = 1, 2, \ldots`, and IDCG is the same sum for the k items with the
       largest :math:`J`; 0 if IDCG is 0.
 
     References
