@@ -230,6 +230,7 @@ def check_operator(operator: Operator, *, seed: int = 0) -> None:
         "gram": (operator.gram(), dense.T @ dense),
         "column_means": (operator.column_means(), means),
         "sum_of_squares": (operator.sum_of_squares(), np.square(dense).sum()),
+        "column_squares": (operator.column_squares(), np.square(dense).sum(axis=0)),
         "shifted": (operator.shifted(center).toarray(), dense - center),
         "centered": (operator.centered()[0].toarray(), dense - means),
         "rows": (operator.rows(index).toarray(), dense[index]),

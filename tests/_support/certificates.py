@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import assume
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels
 from labelspan.labels import read_labels
 
@@ -250,6 +250,18 @@ def kernel(model, X, y, tolerance=1e-5):
     assert np.abs(left - right).max() <= tolerance * np.abs(K).max() * np.abs(H @ H.T @ Z).sum()
 
 
+def plssvd(model, X, y, tolerance=1e-8):
+    """X'Y Y'X w = lambda w for unit directions w."""
+    labels = read_labels(y, len(X), "test")
+    keep = labels.labelled
+    unknown = None if labels.unknown is None else labels.unknown[keep]
+    cross = centered(X[keep], model).T @ block(labels.values[keep], unknown, model.center)
+    w = model.components_.T
+    np.testing.assert_allclose(w.T @ w, np.eye(w.shape[1]), atol=tolerance)
+    left, right = cross @ (cross.T @ w), w * model.eigenvalues_
+    assert np.abs(left - right).max() <= tolerance * np.square(cross).sum()
+
+
 def nothing_to_find(model, X, y):
     """Whether a refusal is right: labels that cannot be read, or no direction at all."""
     if len(X) < 2:
@@ -354,4 +366,9 @@ KERNELS = {
     "MLSI-rbf": Member(lambda s: MLSI(kernel="rbf"), None),
     "MLSI-label-kernel": Member(lambda s: MLSI(alpha=s**2, label_kernel="rbf"), None),
 }
-FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **KERNELS}
+PLS = {
+    "PLSSVD": Member(lambda s: PLSSVD(), plssvd),
+    "PLSSVD-raw": Member(lambda s: PLSSVD(center=False), plssvd),
+    "PLSDA": Member(lambda s: PLSDA(1), None),
+}
+FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **KERNELS, **PLS}

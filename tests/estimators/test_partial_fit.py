@@ -11,7 +11,7 @@ from _support.support import classes, features, indicator
 from scipy import sparse
 from sklearn.base import clone
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidInput, InvalidLabels, Mismatch, NotStreaming
 from labelspan.operators import as_operator
 from labelspan.solvers import Statistics
@@ -30,6 +30,8 @@ FAMILY = [
     CCA(alpha=0.3),
     CCA(),
     LDA(alpha=0.3),
+    PLSSVD(),
+    PLSDA(3, standardize=True),
     HSL(laplacian="zhou", alpha=0.3),
     HSL(laplacian="zhou", edge_weight=[1.0, 2.0, 0.5, 3.0]),
 ]

@@ -343,7 +343,7 @@ def test_float32_is_near_float64(name):
 def test_the_family_is_whole():
     """Every estimator and every solver has its place among those that are tried."""
     kinds = {type(member()).__name__ for member in FAMILY.values()}
-    assert kinds == {"LSI", "MLSI", "OPLS", "CCA", "LDA", "HSL", "LPP", "DLE"}
+    assert kinds == {"LSI", "MLSI", "OPLS", "CCA", "LDA", "HSL", "LPP", "DLE", "PLSSVD", "PLSDA"}
     used = {getattr(member(), "solver", "auto") for member in FAMILY.values()}
     assert used >= {"eigen", "gram", "least-squares", "randomized", "two-stage"}
     assert {*ANY, *NAMED, *ONE} == {kind for member in FAMILY.values() for kind in member.kinds}

@@ -8,7 +8,7 @@ from _support.stored import answers, generation, made
 from _support.topics import corpus
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, SemanticIndex
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
 from labelspan.errors import InvalidInput, Locked, Mismatch
 from labelspan.index import items as items_module
 
@@ -34,7 +34,17 @@ def test_arrays_are_mapped_and_not_read(folder):
 
 @pytest.mark.parametrize(
     "estimator",
-    [LSI(4), CCA(2, alpha=1.0), OPLS(2, alpha=1.0), HSL(2, alpha=1.0), DLE(2), LPP(4), MLSI()],
+    [
+        LSI(4),
+        CCA(2, alpha=1.0),
+        OPLS(2, alpha=1.0),
+        HSL(2, alpha=1.0),
+        DLE(2),
+        LPP(4),
+        MLSI(),
+        PLSSVD(2),
+        PLSDA(2),
+    ],
     ids=lambda e: type(e).__name__,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")

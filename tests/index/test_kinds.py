@@ -8,7 +8,7 @@ from _support.topics import WORDS, corpus, fresh
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
-from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
 from labelspan.errors import InvalidInput, Mismatch
 from labelspan.index.learn import default_vectorizer
 
@@ -80,7 +80,17 @@ def test_vectors_of_ones_own():
 
 @pytest.mark.parametrize(
     "estimator",
-    [LSI(4), MLSI(4), OPLS(2, alpha=1.0), CCA(2, alpha=1.0), HSL(2, alpha=1.0), DLE(2), LPP(4)],
+    [
+        LSI(4),
+        MLSI(4),
+        OPLS(2, alpha=1.0),
+        CCA(2, alpha=1.0),
+        HSL(2, alpha=1.0),
+        DLE(2),
+        LPP(4),
+        PLSSVD(2),
+        PLSDA(2),
+    ],
     ids=lambda e: type(e).__name__,
 )
 def test_every_estimator_serves(estimator):

@@ -11,7 +11,7 @@ from _support.support import angle, classes, features, indicator, scattered
 from scipy import sparse
 from sklearn.base import clone
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, loadings_path
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, loadings_path
 from labelspan.datasets import DataSet, write_npz
 from labelspan.errors import (
     InvalidFile,
@@ -101,6 +101,8 @@ MODELS = [
     CCA(1, alpha=0.5, solver="least-squares", tol=1e-7),
     HSL(laplacian="star"),
     OPLS(alpha=0.1, solver="gram"),
+    PLSSVD(3),
+    PLSDA(3, standardize=True),
     LDA(alpha=0.1),
 ]
 

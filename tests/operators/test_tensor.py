@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from _support.support import angle, features, indicator, scattered
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, as_operator
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, as_operator
 from labelspan.errors import InvalidInput, InvalidLabels, Mismatch
 from labelspan.operators import HStack, Product, RowSubset, Scaled, Sum, VStack, dottest
 
@@ -92,6 +92,8 @@ MODELS = [
     CCA(alpha=0.5, solver="least-squares"),
     HSL(laplacian="star"),
     OPLS(alpha=0.1, solver="gram"),
+    PLSSVD(3),
+    PLSDA(3, standardize=True),
 ]
 
 

@@ -9,6 +9,7 @@ from .lsi import LSI
 from .mlsi import MLSI
 from .opls import OPLS
 from .path import LoadingsPath, loadings_path
+from .pls import PLSDA, PLSSVD
 from .supervised_lsi import SupervisedLSI, supervised_lsi
 from .tuning import Tuning, tune
 
@@ -21,6 +22,8 @@ __all__ = [
     "LSI",
     "MLSI",
     "OPLS",
+    "PLSDA",
+    "PLSSVD",
     "LoadingsPath",
     "SupervisedLSI",
     "Tuning",

@@ -25,7 +25,7 @@ from ._ends import Ends, ends
 from ._options import SHARED, accept, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
 
-__all__ = ["LabelledEmbedding", "Prepared", "has_label_factor"]
+__all__ = ["LabelledEmbedding", "Prepared", "has_label_factor", "labelled_rows"]
 
 # An eigenvalue below this fraction of |H|^2 may consist of rounding only.
 _FAINT = 1e-16
@@ -247,7 +247,7 @@ class LabelledEmbedding(BaseEmbedding):
         """Read X and y, keep the labelled rows, centre them and make H."""
         features = self._read_features(X)
         labels = self._read_labels(y, features.operator.shape[0])
-        rows, labels = _labelled_rows(features.operator, labels)
+        rows, labels = labelled_rows(features.operator, labels)
         if labels.kind == "classes" and labels.names.size < 2:
             raise InvalidLabels(
                 f"{type(self).__name__}: y has one class, {labels.names[0]}; "
@@ -391,7 +391,8 @@ def _regressed(solution: Solution, images: Array) -> Array:
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
 
 
-def _labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+def labelled_rows(X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+    """Keep the rows with a known label."""
     labelled = labels.labelled
     if labelled.all():
         return X, labels

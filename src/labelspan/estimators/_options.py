@@ -17,7 +17,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
 from ..operators.array_backend import single_thread
 from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver
 
-__all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED", "accept", "solve"]
+__all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED", "accept", "seed_of", "solve"]
 
 LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
 KERNELS = (*LABEL_KERNELS, "precomputed")
@@ -174,8 +174,13 @@ def _pick_solver(model: Any, problem: Problem) -> Solver:
             )
     chosen: dict[str, Any] = {key: options[key] for key in options.keys() & known}
     if "seed" in known:
-        state = model.random_state
-        # A whole number is the seed itself; making a RandomState of it costs milliseconds.
-        whole = isinstance(state, numbers.Integral)
-        chosen["seed"] = int(state if whole else check_random_state(state).randint(2**31 - 1))
+        chosen["seed"] = seed_of(model)
     return kind(**chosen)
+
+
+def seed_of(model: Any) -> int:
+    """Return the seed that ``random_state`` stands for."""
+    state = model.random_state
+    # A whole number is the seed itself; making a RandomState of it costs milliseconds.
+    whole = isinstance(state, numbers.Integral)
+    return int(state if whole else check_random_state(state).randint(2**31 - 1))

@@ -11,12 +11,14 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 
 from .._typing import Array
 from ..errors import InvalidFile, LabelspanError, Mismatch
-from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
+from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from .learn import WordVectorizer
 
 __all__ = ["pack_estimator", "pack_vectorizer", "unpack_estimator", "unpack_vectorizer"]
 
-_ESTIMATORS = {kind.__name__: kind for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS)}
+_ESTIMATORS = {
+    kind.__name__: kind for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD)
+}
 # Fitted attributes end with an underscore; the private one tells that there is no kernel.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_|_kernel_map")
 _VECTORIZERS: dict[str, Callable[..., Any]] = {

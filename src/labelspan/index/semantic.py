@@ -240,7 +240,7 @@ class SemanticIndex:
         if client is not None and not estimator._takes_operators:
             raise Mismatch(
                 f"fit: {kind} needs all rows on one machine; omit client=, or use LSI, MLSI, "
-                "OPLS, CCA, LDA or HSL."
+                "OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
             )
 
     # --- items ------------------------------------------------------------------------

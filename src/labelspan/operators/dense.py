@@ -139,6 +139,12 @@ class Dense(Operator):
             float(np.square(self._piece(part), dtype=np.float64).sum()) for part in self._slices()
         )
 
+    def column_squares(self) -> Array:
+        squares = np.zeros(self.shape[1])
+        for part in self._slices():
+            squares += np.square(self._piece(part), dtype=np.float64).sum(axis=0)
+        return squares
+
     def shifted(self, offset: Array) -> Operator:
         offset = checked_offset(offset, self.shape[1])
         return Dense(self._array, offset if self._offset is None else offset + self._offset)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import concatenate, host, on_host, sum_of_squares
+from .array_backend import column_norms, concatenate, host, on_host, sum_of_squares
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
@@ -168,6 +168,13 @@ class Operator(ABC):
     def sum_of_squares(self) -> float:
         """Return the squared Frobenius norm."""
         return sum(sum_of_squares(values) for _, values in self.column_blocks())
+
+    def column_squares(self) -> Array:
+        """Return the squared norm of each column, in float64."""
+        squares = np.empty(self.shape[1])
+        for part, values in self.column_blocks():
+            squares[part] = np.square(column_norms(values))
+        return squares
 
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row: the operator ``X - 1 offset'``."""
@@ -324,6 +331,15 @@ class Centered(Composite):
         rows = self.shape[0]
         correction = rows * float(self.offset @ (self.offset - 2 * means))
         return max(0.0, self.base.sum_of_squares() + correction)
+
+    def column_squares(self) -> Array:
+        means = self.base.column_means()
+        correction = self.shape[0] * self.offset * (self.offset - 2 * means)
+        squares = self.base.column_squares()
+        left = squares + correction
+        # What is left of a constant column is rounding.
+        eps = float(np.finfo(np.float64).eps)
+        return np.where(left > 8 * eps * squares, left, 0.0)
 
     def shifted(self, offset: Array) -> Operator:
         return self.base.shifted(self.offset + checked_offset(offset, self.shape[1]))

@@ -156,6 +156,10 @@ class Sparse(Operator):
     def sum_of_squares(self) -> float:
         return float(np.square(self._csr.data, dtype=np.float64).sum())
 
+    def column_squares(self) -> Array:
+        squares = np.square(self._csr.data, dtype=np.float64)
+        return np.bincount(self._csr.indices, weights=squares, minlength=self.shape[1])
+
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row.
 

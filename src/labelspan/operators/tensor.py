@@ -109,6 +109,12 @@ class Tensor(TensorOperator):
     def sum_of_squares(self) -> float:
         return sum(float(self._wide_piece(part).square().sum()) for part in self._slices())
 
+    def column_squares(self) -> Array:
+        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
+        for part in self._slices():
+            total += self._wide_piece(part).square().sum(dim=0)
+        return host(total)
+
     def shifted(self, offset: Array) -> Operator:
         offset = checked_offset(offset, self.shape[1])
         return Tensor(self._values, offset if self._offset is None else offset + self._offset)
@@ -225,6 +231,11 @@ class SparseTensor(TensorOperator):
 
     def sum_of_squares(self) -> float:
         return float(self._csr.values().double().square().sum())
+
+    def column_squares(self) -> Array:
+        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
+        squares = self._csr.values().double().square()
+        return host(total.index_add_(0, self._csr.col_indices().long(), squares))
 
 
 def tensor_operator(values: Any) -> TensorOperator:

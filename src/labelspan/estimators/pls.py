@@ -1,0 +1,496 @@
+"""Partial least squares: singular directions of X'Y, and discriminant analysis by regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .._params import Boolean, Constraint, Either, Integer, Null
+from .._typing import Array
+from ..errors import InvalidLabels
+from ..labels import Labels
+from ..labels.factor import square_rank
+from ..operators import Operator, Scaled, as_operator
+from ..operators.array_backend import host
+from ..operators.label_columns import label_cross, seen_by
+from ..solvers import Solution, Statistics
+from ..solvers.partial_least_squares import (
+    CrossDirections,
+    PLSComponents,
+    cross_directions,
+    pls_components,
+    svd_directions,
+)
+from ._base import Features, all_or_nothing, learned, refuse_overflow
+from ._labelled import LabelledEmbedding, labelled_rows
+from ._options import SHARED, accept, seed_of
+from ._partial_fit import Stream
+
+__all__ = ["PLSDA", "PLSSVD"]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Centred features and labels of the labelled rows, and what each column is divided by."""
+
+    features: Features
+    rows: Operator
+    means: Array
+    x_scale: Array
+    names: Array
+    values: Array
+    label_means: Array
+    y_scale: Array
+
+
+class PLSSVD(LabelledEmbedding):
+    r"""Partial least squares by one SVD: the leading singular directions of X'Y.
+
+    The directions of features and of labels that covary most, for centred X and Y:
+
+    .. math:: X'Y = U \Sigma V', \qquad Z = X U_m
+
+    Nothing is whitened and nothing is regularized, so it is fast and stable, also with more
+    features than rows; :class:`OPLS` divides by the covariance of the features and predicts
+    labels better.
+
+    Special cases: it equals scikit-learn's ``PLSSVD`` (which takes no sparse data) up to
+    signs, and is supervised PCA with linear kernels on features and labels, which
+    maximises the Hilbert-Schmidt independence criterion (HSIC).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction of X'Y: at most the smaller number of features or labels.
+    center : bool, default=True
+        Whether to centre the columns; a sparse X stays sparse.
+    standardize : bool, default=False
+        Whether to divide the columns of X and of Y by their standard deviations, as
+        ``scale=True`` does in scikit-learn.
+    max_iter : int or None, default=None
+        Maximum number of blocks of the SVD where X'Y is too large to be formed; None is 100.
+    random_state : int, RandomState or None, default=0
+        Seed of the start of such an SVD.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+        Directions of the features, of unit length without ``standardize``.
+    label_weights_ : array of shape (k, m)
+        Directions of the labels: the labels' side is ``(Y - label_means_) @ label_weights_``.
+    eigenvalues_ : array of shape (m,)
+        Squared singular values of X'Y.
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        Names of the labels.
+    label_loadings_ : array of shape (m, k)
+        Regression of the labels on the components.
+    label_means_ : array of shape (k,)
+    n_components_ : int
+        Number of components.
+    n_iter_ : array of shape (m,)
+        Number of blocks of the SVD per component; 1 for a direct one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X is a data frame.
+    solver_ : str
+        "svd".
+    status_ : str
+        Convergence message.
+
+    See Also
+    --------
+    PLSDA : PLS regression, whose components are found one after another.
+    OPLS : The same with whitened features.
+
+    References
+    ----------
+    .. [1] Wegelin. A survey of partial least squares (PLS) methods, with emphasis on the
+       two-block case. Technical report 371, University of Washington, 2000.
+    .. [2] Barshan, Ghodsi, Azimifar and Zolghadri Jahromi. Supervised principal component
+       analysis. Pattern Recognition 44(7), 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import PLSSVD
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> PLSSVD(2).fit(X, Y).components_.round(2)
+    array([[ 0.06,  0.94,  0.35],
+           [-0.01, -0.35,  0.94]])
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": SHARED["n_components"],
+        "center": Boolean(),
+        "standardize": Boolean(),
+        "max_iter": Either((Integer(1), Null())),
+        "random_state": SHARED["random_state"],
+    }
+
+    label_weights_: Array = learned()
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        center: bool = True,
+        standardize: bool = False,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.standardize = standardize
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @all_or_nothing
+    @refuse_overflow
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Learn the space from features and labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : vector of classes, or array or sparse matrix of shape (n, k)
+            Rows whose labels are all unknown (-1 or NaN) are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        sides = _read(self, X, y)
+        rows, labels = sides.rows, sides.values  # X, Y
+        count = _count_directions(self, rows.shape, labels.shape[1])
+        most = 100 if self.max_iter is None else self.max_iter
+        found = cross_directions(rows, labels, count, max_iter=most, seed=seed_of(self))  # U, V
+        image = rows.matmat(rows.place(found.left))  # X U
+        square = host(image.T @ image)
+        seen = seen_by(image, labels)  # U'X'Y
+        return self._finish(sides, found, square, seen, count)
+
+    def _finish(
+        self, sides: _Sides, found: CrossDirections, square: Array, seen: Array, count: int
+    ) -> Self:
+        status = "Solved directly."
+        if found.n_iter > 1:
+            status = f"The SVD of X'Y took {found.n_iter} blocks."
+        if not found.converged:
+            status = "the SVD of X'Y stopped early; raise max_iter."
+        solution = Solution(
+            found.left,
+            np.square(found.values),
+            "svd",
+            converged=found.converged,
+            status=status,
+            n_iter=found.n_iter,
+        )
+        accept(self, solution, count)
+        loadings = np.linalg.pinv(square, rcond=1e-12, hermitian=True) @ seen
+        signs = self._publish(
+            sides.features,
+            found.left / sides.x_scale[:, None],
+            sides.means,
+            solution.eigenvalues,
+            solution,
+        )
+        self._publish_labels(
+            sides.features,
+            sides.names,
+            signs[:, None] * loadings * sides.y_scale,
+            sides.label_means,
+        )
+        # One number per component, as in scikit-learn's estimators of two sides.
+        self.n_iter_ = np.full(self.n_components_, self.n_iter_)
+        self.label_weights_ = (found.right * signs / sides.y_scale[:, None]).astype(
+            sides.features.dtype
+        )
+        return self
+
+    def transform(self, X: Any, y: Any = None) -> Array:
+        """Map rows to the features' side of the directions.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : ignored
+            Accepted for compatibility with scikit-learn's ``PLSSVD``, which takes both sides at
+            once; the labels' side is ``(Y - label_means_) @ label_weights_``.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``.
+        """
+        return super().transform(X)
+
+    # --- partial_fit ------------------------------------------------------------------
+
+    def _why_no_stream(self) -> str | None:
+        return None
+
+    @refuse_overflow
+    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
+        sides, gram, cross = _of_statistics(self, stream, statistics)
+        count = _count_directions(self, (statistics.n, gram.shape[0]), cross.shape[1])
+        found = svd_directions(cross, count)
+        square = found.left.T @ gram @ found.left
+        self._finish(sides, found, square, found.left.T @ cross, count)
+
+
+class PLSDA(LabelledEmbedding):
+    r"""PLS discriminant analysis: PLS regression on labels, with VIP scores.
+
+    Components are found one after another (NIPALS). Each is the direction w in which what is
+    left of the features covaries most with the labels; its score is then removed from the
+    features, so that scores are orthogonal:
+
+    .. math:: t = X_a w, \qquad X_{a+1} = X_a - t t'X_a / t't
+
+    X is never deflated in memory: a sparse X stays sparse, and each component costs two
+    products with one column. The number of components acts as regularization.
+
+    Special cases: it equals scikit-learn's ``PLSRegression`` with ``scale`` as ``standardize``,
+    for one-hot classes (PLS-DA), multi-label indicators and real targets;
+    :meth:`label_scores` is its prediction. The first component is that of :class:`PLSSVD`,
+    and with all components it is least squares.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None takes as many components as the labels have directions.
+    center : bool, default=True
+        Whether to centre the columns; a sparse X stays sparse.
+    standardize : bool, default=False
+        Whether to divide the columns of X and of Y by their standard deviations, as
+        ``scale=True`` does in scikit-learn. Usual for measurements in different units.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+        Rotations: ``transform(X) = (X - mean_) @ components_.T``.
+    vip_ : array of shape (d,)
+        Variable importance in projection. The mean of their squares is 1; features above 1
+        matter more than the average one.
+    weights_ : array of shape (d, m)
+        Unit directions w of the deflated features.
+    eigenvalues_ : array of shape (m,)
+        Sum of squares of the labels that each component explains, in the order of the
+        components; it need not fall.
+    mean_ : array of shape (d,)
+    classes_ : array of shape (k,)
+        Names of the labels.
+    label_loadings_ : array of shape (m, k)
+        Regression of the labels on the components.
+    label_means_ : array of shape (k,)
+    n_components_ : int
+        Number of components.
+    n_iter_ : int
+        1, because every component is found directly.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X is a data frame.
+    solver_ : str
+        "nipals".
+    status_ : str
+        Convergence message.
+
+    See Also
+    --------
+    PLSSVD : All directions from one SVD.
+    OPLS : The directions from which least squares predicts the labels best.
+
+    Notes
+    -----
+    With W the unit directions, t the scores and q the label loadings,
+
+    .. math:: \mathrm{VIP}_j = \sqrt{d \sum_a s_a w_{ja}^2 / \sum_a s_a}, \qquad
+              s_a = q_a'q_a \, t_a't_a
+
+    References
+    ----------
+    .. [1] Wold, Sjostrom and Eriksson. PLS-regression: a basic tool of chemometrics.
+       Chemometrics and Intelligent Laboratory Systems 58(2), 2001.
+    .. [2] Barker and Rayens. Partial least squares for discrimination. Journal of
+       Chemometrics 17(3), 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from labelspan import PLSDA
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = PLSDA(2, standardize=True).fit(X, y)
+    >>> model.feature_names_in_[model.vip_.argsort()[::-1][:3]].tolist()
+    ['alcohol', 'proline', 'color_intensity']
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": SHARED["n_components"],
+        "center": Boolean(),
+        "standardize": Boolean(),
+    }
+
+    vip_: Array = learned()
+    weights_: Array = learned()
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        center: bool = True,
+        standardize: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.standardize = standardize
+
+    @all_or_nothing
+    @refuse_overflow
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Learn the space from features and labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : vector of classes, or array or sparse matrix of shape (n, k)
+            Rows whose labels are all unknown (-1 or NaN) are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        sides = _read(self, X, y)
+        rows = sides.rows
+        cross = label_cross(rows, sides.values)  # X'Y
+        rank = square_rank(sides.values.T @ sides.values)
+        count = _count_components(self, rows.shape, rank)
+
+        def square(block: Array) -> Array:
+            return host(rows.rmatmat(rows.matmat(rows.place(block))))
+
+        self._finish(sides, cross, square, count, float(np.finfo(rows.dtype).eps))
+        return self
+
+    def _finish(
+        self,
+        sides: _Sides,
+        cross: Array,
+        square: Callable[[Array], Array],
+        count: int,
+        rounding: float,
+    ) -> None:
+        found = pls_components(cross, square, count, rounding=rounding)
+        solution = Solution(found.rotations, found.explained, "nipals")
+        accept(self, solution, count)
+        signs = self._publish(
+            sides.features,
+            found.rotations / sides.x_scale[:, None],
+            sides.means,
+            solution.eigenvalues,
+            solution,
+        )
+        loadings = (found.label_loadings * signs).T * sides.y_scale
+        self._publish_labels(sides.features, sides.names, loadings, sides.label_means)
+        dtype = sides.features.dtype
+        self.weights_ = (found.weights * signs).astype(dtype)
+        self.vip_ = _importance(found).astype(dtype)
+
+    # --- partial_fit ------------------------------------------------------------------
+
+    def _why_no_stream(self) -> str | None:
+        return None
+
+    @refuse_overflow
+    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
+        sides, gram, cross = _of_statistics(self, stream, statistics)
+        _, _, label_square = statistics.about(center=self.center)
+        count = _count_components(self, (statistics.n, gram.shape[0]), square_rank(label_square))
+        eps = float(np.finfo(np.float64).eps)
+        self._finish(sides, cross, lambda block: gram @ block, count, eps)
+
+
+def _importance(found: PLSComponents) -> Array:
+    """Return the importance of each feature in the projection (VIP)."""
+    share = found.explained / found.explained.sum()
+    return np.asarray(np.sqrt(found.weights.shape[0] * (np.square(found.weights) @ share)))
+
+
+def _read(model: Any, X: Any, y: Any) -> _Sides:
+    """Read X and y, keep the labelled rows, and centre and scale both."""
+    features = model._read_features(X)
+    labels: Labels = model._read_labels(y, features.operator.shape[0])
+    rows, labels = labelled_rows(features.operator, labels)
+    if labels.kind == "classes" and labels.names.size < 2:
+        raise InvalidLabels(
+            f"{type(model).__name__}: y has one class, {labels.names[0]}; at least two are needed."
+        )
+    rows, means = model._center(rows)
+    values, label_means = model._label_values(labels)
+    x_scale, y_scale = np.ones(rows.shape[1]), np.ones(values.shape[1])
+    if model.standardize:
+        x_scale = _deviations(rows.column_squares(), means, rows.shape[0])
+        y_scale = _deviations(np.square(values).sum(axis=0), label_means, rows.shape[0])
+        rows = Scaled(rows, columns=1.0 / x_scale)
+        values = values / y_scale
+    return _Sides(features, rows, means, x_scale, labels.names, values, label_means, y_scale)
+
+
+def _of_statistics(
+    model: Any, stream: Stream, statistics: Statistics
+) -> tuple[_Sides, Array, Array]:
+    """Return what ``_read`` returns, but for the rows, with X'X and X'Y."""
+    gram, cross, square = statistics.about(center=model.center)
+    x_scale, y_scale = np.ones(gram.shape[0]), np.ones(square.shape[0])
+    if model.standardize:
+        x_scale = _deviations(np.diag(gram), statistics.x_mean, statistics.n)
+        y_scale = _deviations(np.diag(square), statistics.b_mean, statistics.n)
+        gram, cross = gram / np.outer(x_scale, x_scale), cross / np.outer(x_scale, y_scale)
+    sides = _Sides(
+        Features(None, stream.dtype),
+        as_operator(np.zeros((0, gram.shape[0]))),
+        statistics.x_mean * model.center,
+        x_scale,
+        stream.names,
+        np.zeros((0, square.shape[0])),
+        statistics.b_mean * model.center,
+        y_scale,
+    )
+    return sides, gram, cross
+
+
+def _deviations(squares: Array, means: Array, rows: int) -> Array:
+    """Return standard deviations as scikit-learn's PLS has them; 1 for a constant column."""
+    deviations = np.sqrt(np.maximum(squares, 0.0) / max(rows - 1, 1))
+    rounding = 8 * float(np.finfo(np.float64).eps) * np.abs(means)
+    return np.where(deviations > rounding, deviations, 1.0)
+
+
+def _count_directions(model: Any, shape: tuple[int, int], labels: int) -> int:
+    rows, columns = shape
+    limits = [
+        (columns, f"X has {columns} feature(s)"),
+        (labels, f"y has {labels} label(s)"),
+        (rows - model.center, f"X has {rows} labelled sample(s)"),
+    ]
+    most, reason = min(limits, key=lambda pair: pair[0])
+    return int(model._count(most, reason, default=most))
+
+
+def _count_components(model: Any, shape: tuple[int, int], rank: int) -> int:
+    rows, columns = shape
+    limits = [
+        (columns, f"X has {columns} feature(s)"),
+        (rows - model.center, f"X has {rows} labelled sample(s)"),
+    ]
+    most, reason = min(limits, key=lambda pair: pair[0])
+    if rank == 0:
+        most, reason = 0, "the labels do not vary"
+    return int(model._count(most, reason, default=rank))

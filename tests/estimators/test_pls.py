@@ -1,0 +1,205 @@
+"""PLSSVD and PLSDA: equal to scikit-learn, and their own identities."""
+
+import numpy as np
+import pytest
+from _support.support import angle, classes, features, indicator
+from scipy import sparse
+from sklearn.cross_decomposition import PLSSVD as SklearnPLSSVD
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.datasets import load_linnerud, load_wine
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelspan import OPLS, PLSDA, PLSSVD
+from labelspan.checks import parametrize_with_multilabel_checks
+from labelspan.errors import InvalidLabels, InvalidParameter
+from labelspan.operators import as_operator
+from labelspan.solvers import partial_least_squares
+
+MODELS = [PLSSVD(), PLSDA(), PLSSVD(standardize=True), PLSDA(standardize=True)]
+
+
+@parametrize_with_checks(MODELS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_multilabel_checks([*MODELS, PLSSVD(center=False), PLSDA(2, center=False)])
+def test_multilabel_checks(estimator, check):
+    check(estimator)
+
+
+def same_up_to_sign(found, expected, atol=1e-8):
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found * signs, expected, atol=atol * np.abs(expected).max())
+
+
+def problem(seed, shape="tall"):
+    X, Y = features(shape, seed), indicator(len(features(shape, seed)), seed)
+    return X, Y
+
+
+# --- equal to scikit-learn ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+def test_plssvd_equals_that_of_scikit_learn(shape, make, scale):
+    for seed in range(3):
+        X, Y = problem(seed, shape)
+        twin = SklearnPLSSVD(3, scale=scale).fit(X, Y)
+        model = PLSSVD(3, standardize=scale).fit(make(X), Y)
+        same_up_to_sign(model.transform(make(X)), twin.transform(X))
+        sides = twin.transform(X, Y)[1]
+        same_up_to_sign((Y - model.label_means_) @ model.label_weights_, sides)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+def test_plsda_equals_pls_regression(shape, make, scale):
+    for seed in range(3):
+        X, Y = problem(seed, shape)
+        twin = PLSRegression(4, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
+        model = PLSDA(4, standardize=scale).fit(make(X), Y)
+        same_up_to_sign(model.transform(make(X)), twin.transform(X), atol=1e-7)
+        np.testing.assert_allclose(model.label_scores(make(X)), twin.predict(X), atol=1e-7)
+        same_up_to_sign(model.weights_, twin.x_weights_, atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_real_targets_and_classes(scale):
+    X, Y = load_linnerud(return_X_y=True)
+    twin = PLSRegression(2, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
+    model = PLSDA(2, standardize=scale).fit(X, Y)
+    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), rtol=1e-7)
+    X, y = load_wine(return_X_y=True)
+    twin = PLSRegression(5, scale=scale, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
+    model = PLSDA(5, standardize=scale).fit(X, y)
+    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), atol=1e-6)
+
+
+# --- identities -----------------------------------------------------------------------
+
+
+def test_scores_of_plsda_are_orthogonal_and_explain_what_they_say():
+    X, Y = problem(1)
+    model = PLSDA(5).fit(X, Y)
+    scores = model.transform(X)
+    square = scores.T @ scores
+    assert np.abs(square - np.diag(np.diag(square))).max() < 1e-9 * square.max()
+    explained = np.square(model.label_scores(X) - Y.mean(axis=0)).sum()
+    np.testing.assert_allclose(model.eigenvalues_.sum(), explained)
+
+
+def test_plsda_with_all_components_is_least_squares():
+    X, Y = problem(2)
+    model = PLSDA(X.shape[1]).fit(X, Y)
+    twin = LinearRegression().fit(X, Y)
+    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), atol=1e-6)
+
+
+def test_the_first_directions_agree():
+    X, Y = problem(3)
+    same_up_to_sign(PLSDA(1).fit(X, Y).components_.T, PLSSVD(1).fit(X, Y).components_.T)
+
+
+def test_label_scores_of_plssvd_are_least_squares_on_the_space():
+    X, Y = problem(4)
+    model = PLSSVD(2).fit(X, Y)
+    Z = model.transform(X)
+    twin = LinearRegression().fit(Z, Y)
+    np.testing.assert_allclose(model.label_scores(X), twin.predict(Z), atol=1e-9)
+
+
+def test_whitened_features_make_plssvd_opls():
+    X, Y = problem(5)
+    centred = X - X.mean(axis=0)
+    white = np.linalg.svd(centred, full_matrices=False)[0]
+    space = PLSSVD(3).fit(white, Y).transform(white)
+    assert angle(space, OPLS(3, alpha=0.0).fit(X, Y).transform(X)) < 1e-6
+
+
+def test_vip_by_its_formula():
+    X, y = load_wine(return_X_y=True)
+    model = PLSDA(3, standardize=True).fit(X, y)
+    twin = PLSRegression(3, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
+    explained = np.square(twin.x_scores_).sum(axis=0) * np.square(twin.y_loadings_).sum(axis=0)
+    weights = np.square(twin.x_weights_ / np.linalg.norm(twin.x_weights_, axis=0))
+    expected = np.sqrt(X.shape[1] * weights @ explained / explained.sum())
+    np.testing.assert_allclose(model.vip_, expected, rtol=1e-6)
+    np.testing.assert_allclose(np.square(model.vip_).mean(), 1.0)
+
+
+def test_constant_columns_are_left_alone():
+    X, Y = problem(6)
+    wide = np.hstack([X, np.full((len(X), 1), 0.1)])
+    for kind in (PLSSVD, PLSDA):
+        one = kind(2, standardize=True).fit(X, Y)
+        two = kind(2, standardize=True).fit(wide, Y)
+        same_up_to_sign(two.transform(wide), one.transform(X), atol=1e-7)
+
+
+# --- other ways to the same answer ----------------------------------------------------
+
+
+def test_a_large_cross_product_is_never_formed(monkeypatch):
+    X, Y = problem(7, "wide")
+    direct = PLSSVD(3).fit(X, Y)
+    monkeypatch.setattr(partial_least_squares, "_FORMED", 0)
+    for data in (X, sparse.csr_array(X)):
+        found = PLSSVD(3).fit(data, Y)
+        assert "blocks" in found.status_
+        np.testing.assert_allclose(found.eigenvalues_, direct.eigenvalues_, rtol=1e-8)
+        same_up_to_sign(found.transform(data), direct.transform(X), atol=1e-5)
+
+
+def test_many_more_labels_than_features():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 5))
+    Y = X @ rng.standard_normal((5, 30)) + rng.standard_normal((80, 30))
+    twin = PLSRegression(4, scale=False, tol=1e-30, max_iter=100_000).fit(X, Y)
+    np.testing.assert_allclose(PLSDA(4).fit(X, Y).label_scores(X), twin.predict(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("model", [PLSSVD(2), PLSDA(3), PLSDA(3, standardize=True)], ids=str)
+def test_batches_and_merged_streams(model):
+    from sklearn.base import clone
+
+    X, Y = problem(8)
+    whole = clone(model).fit(X, Y)
+    one, two = clone(model).partial_fit(X[:25], Y[:25]), clone(model).partial_fit(X[25:], Y[25:])
+    for found in (clone(model).partial_fit(X[:10], Y[:10]).partial_fit(X[10:], Y[10:]),
+                  one.merge(two)):  # fmt: skip
+        same_up_to_sign(found.transform(X), whole.transform(X))
+        np.testing.assert_allclose(found.label_scores(X), whole.label_scores(X), atol=1e-8)
+        if isinstance(model, PLSDA):
+            np.testing.assert_allclose(found.vip_, whole.vip_, atol=1e-8)
+
+
+def test_unlabelled_rows_are_left_out():
+    X, Y = problem(9)
+    missing = Y.copy()
+    missing[::4] = -1
+    known = np.arange(len(X)) % 4 > 0
+    for kind in (PLSSVD, PLSDA):
+        one, two = kind(2).fit(X, missing), kind(2).fit(X[known], Y[known])
+        np.testing.assert_allclose(one.transform(X), two.transform(X), atol=1e-10)
+
+
+def test_operators():
+    X, Y = problem(10)
+    for kind in (PLSSVD, PLSDA):
+        one, two = kind(2).fit(as_operator(X), Y), kind(2).fit(X, Y)
+        np.testing.assert_allclose(one.transform(X), two.transform(X), atol=1e-10)
+
+
+def test_refusals():
+    X, Y = problem(11)
+    with pytest.raises(InvalidParameter, match="n_components=5 is too large; the maximum is 4"):
+        PLSSVD(5).fit(X, Y)
+    with pytest.raises(InvalidLabels, match="PLSDA: y has one class"):
+        PLSDA().fit(X, np.zeros(len(X), dtype=int))
+    with pytest.raises(InvalidParameter, match="only 1 directions"):
+        PLSDA(3).fit(X[:, :1] * [1.0, 2.0, 3.0, 4.0], classes(len(X), 0))
