@@ -1,99 +1,94 @@
-"""The code on the pages runs: every ``python`` block of a page, in order, in one namespace.
-
-A block with prompts is a doctest, any other is run and speaks by its asserts. Above a block,
-``<!-- needs: torch -->`` leaves it out where that is not installed, and ``<!-- not run: why -->``
-always does.
-"""
-
-import doctest
-import re
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
+"""The code on the pages runs and prints what they show; numbers are those of the records."""
 
 import pytest
-
-DOCS = Path(__file__).parent.parent / "docs"
-PAGES = sorted(
-    path.relative_to(DOCS).as_posix()
-    for part in ("howto/*", "extend/*", "theory/*", "tutorial")
-    for path in DOCS.glob(f"{part}.md")
-)
-BLOCK = re.compile(
-    r"(?:<!-- (?P<mark>needs|not run): (?P<what>[^>]+?) -->\n+)?```python\n(?P<code>.*?)```",
-    re.DOTALL,
-)
+from _support import pages, records
 
 
-class Block(NamedTuple):
-    line: int
-    code: str
-    needs: str | None
-    skipped: bool
-
-
-def blocks(text):
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("code"))
-        needs = found["what"] if found["mark"] == "needs" else None
-        yield Block(line, found["code"], needs, found["mark"] == "not run")
-
-
-def run(path, text):
-    """Run a page; gives what was left out because something is not installed."""
-    # A module that can be imported, for what is pickled on the page.
-    module = sys.modules["page_of_the_docs"] = ModuleType("page_of_the_docs")
-    names, missing = vars(module), set()
-    for block in blocks(text):
-        if block.skipped:
-            continue
-        if block.needs is not None and find_spec(block.needs) is None:
-            missing.add(block.needs)
-        elif ">>>" in block.code:
-            parser = doctest.DocTestParser()
-            test = parser.get_doctest(block.code, names, str(path), str(path), block.line)
-            told = []
-            flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-            runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
-            runner.run(test, out=told.append, clear_globs=False)
-            names.update(test.globs)
-            assert not runner.failures, "".join(told)
-        else:
-            # Lines are counted from the page's first, so that a traceback names the place.
-            exec(compile("\n" * block.line + block.code, str(path), "exec"), names)
-    return missing
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_page_runs(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", pages.pages())
+def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = DOCS / page
-    missing = run(path, path.read_text(encoding="utf-8"))
-    if missing:
-        pytest.skip(f"blocks that need {', '.join(sorted(missing))} were left out; the others ran")
+    path = pages.ROOT / page
+    outcome = pages.run(path, path.read_text(encoding="utf-8"))
+    wrong = pages.wrong_outputs(outcome)
+    assert not wrong, "\n".join([*wrong, "python tools/refresh_outputs.py writes them in"])
+    if outcome.missing:
+        missing = ", ".join(sorted(outcome.missing))
+        pytest.skip(f"blocks that need {missing} were left out; the others ran")
 
 
 def test_there_are_pages():
-    assert {"extend/factor.md", "extend/solver.md", "extend/operator.md"} <= set(PAGES)
+    found = set(pages.pages())
+    assert {"README.md", "docs/tutorial.md", "docs/extend/factor.md"} <= found
+    for page in pages.FRAGMENTS:
+        assert (pages.DOCS / page).is_file(), f"{page} is gone"
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("```python\nassert 1 == 2\n```", AssertionError),
-        ("```python\n>>> 1 + 1\n3\n```", AssertionError),
-        ("```python\nx = 1\n```\nand\n```python\nassert x == 2\n```", AssertionError),
-        ("<!-- needs: json -->\n```python\n1 / 0\n```", ZeroDivisionError),
+        ("```python\nassert 1 == 2\n```\n", AssertionError),
+        ("```python\n>>> 1 + 1\n3\n```\n", AssertionError),
+        ("```python\nx = 1\n```\nand\n```python\nassert x == 2\n```\n", AssertionError),
+        ("<!-- needs: json -->\n```python\n1 / 0\n```\n", ZeroDivisionError),
     ],
 )
 def test_a_page_that_does_not_hold_is_seen(text, error):
     with pytest.raises(error):
-        run("page.md", text)
+        pages.run("page.md", text)
 
 
 def test_marks_leave_blocks_out():
-    assert run("page.md", "<!-- not run: a cluster -->\n\n```python\n1 / 0\n```") == set()
-    text = "<!-- needs: no_such_package -->\n```python\n1 / 0\n```\n```python\n>>> 1\n1\n```"
-    assert run("page.md", text) == {"no_such_package"}
+    left = pages.run("page.md", "<!-- not run: a cluster -->\n\n```python\n1 / 0\n```\n")
+    assert (left.missing, left.printed) == (set(), [])
+    text = "<!-- needs: no_such_package -->\n```python\n1 / 0\n```\n```python\n>>> 1\n1\n```\n"
+    assert pages.run("page.md", text).missing == {"no_such_package"}
+
+
+PAGE = "```python\nprint('found', {})\n```\n\n```text\n{}```\n"
+
+
+@pytest.mark.parametrize(
+    ("prints", "shown", "holds"),
+    [
+        ("0.512", "found 0.511\n", True),
+        ("0.513", "found 0.511\n", False),
+        ("12", "found 13\n", False),
+        ("1.5", "found   1.5\n\n", True),
+        ("'a', 1", "found a\n", False),
+        ("'a\\nb\\nc'", "found a\n...\nc\n", True),
+        ("'a\\nb\\nc'", "found a\n...\nd\n", False),
+    ],
+)
+def test_outputs_are_compared_and_written_in(prints, shown, holds):
+    text = PAGE.format(prints, shown)
+    outcome = pages.run("page.md", text)
+    assert (pages.wrong_outputs(outcome) == []) == holds
+    if "..." not in shown:
+        again = pages.refreshed(text, outcome)
+        assert pages.wrong_outputs(pages.run("page.md", again)) == []
+
+
+def test_an_output_that_is_not_shown_is_seen():
+    assert pages.wrong_outputs(pages.run("page.md", "```python\nprint(1)\n```\n\nSo it is.\n"))
+
+
+@pytest.mark.parametrize("page", records.marked_pages() or ["README.md"])
+def test_numbers_are_those_of_the_records(page):
+    assert records.wrong_numbers((pages.ROOT / page).read_text(encoding="utf-8")) == []
+
+
+def test_a_number_that_is_not_its_record_s_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
+    monkeypatch.setattr(records, "DOCS", tmp_path)
+    (tmp_path / "run.json").write_text('{"MLSI": {"ndcg": 0.6094}, "rows": [4899]}')
+    table = "## Kernels\n\n| | AUC |\n| --- | --- |\n| `MLSI`, rbf | **.866** ± .010 |\n"
+    (tmp_path / "page.md").write_text(table)
+    right = (
+        "**.609**<!-- run: MLSI ndcg -->, 4,899<!-- run: rows 0 -->, "
+        ".87<!-- page.md: Kernels; MLSI, rbf; AUC -->"
+    )
+    assert records.wrong_numbers(right) == []
+    wrong = right.replace(".609", ".610").replace(".87<", ".86<")
+    assert len(records.wrong_numbers(wrong)) == 2
+    assert records.corrected(wrong) == right
+    assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
