@@ -302,7 +302,7 @@ def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
         assert all(name.startswith("labelspan") for name in names)
     assert_equals_dense(operator, reference, TOLERANCE[operator.dtype])
     monkeypatch.undo()
-    assert len(operator._parts(4, 2)) == 1  # too little work for two
+    assert len(sparse_module._row_blocks(operator.csr, 4, 2)) == 1  # too little work for two
     with threadpool_limits(1):
         one = [operator.matmat(right), operator.rmatmat(left)]
     for a, b in zip(one, two, strict=True):

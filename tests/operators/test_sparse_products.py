@@ -133,3 +133,47 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
     with threadpool_limits(1):
         one = operator.rmatmat(block)
     np.testing.assert_array_equal(one, two)
+
+
+def test_blocks_of_rows_share_the_entries(monkeypatch):
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    csr = as_operator(sparse_data(600, 20)).csr
+    blocks = sparse_module._row_blocks(csr, 4, 8)
+    assert len(blocks) == 8
+    for rows, piece in blocks:
+        assert np.shares_memory(piece.data, csr.data)
+        assert np.shares_memory(piece.indices, csr.indices)
+        np.testing.assert_array_equal(piece.toarray(), csr[rows].toarray())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numba_stores_the_transpose(dtype, monkeypatch, always_arranged):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    X = sparse_data(500, 30, dtype=dtype)
+    operator = as_operator(X, backend="numba")
+    block = np.random.default_rng(6).standard_normal((500, 5)).astype(dtype)
+    with threadpool_limits(2):
+        two = operator.rmatmat(block)
+    again = as_operator(X, backend="numba")
+    with threadpool_limits(1):
+        one = again.rmatmat(block)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, X.T @ block, rtol=1e-4, atol=1e-4)
+    stored = operator._transposed
+    assert stored.has_sorted_indices
+    np.testing.assert_array_equal(stored.toarray(), X.T.toarray())
+    # Other rows need another transpose.
+    np.testing.assert_allclose(
+        operator.rows(np.arange(9)).rmatmat(block[:9]), X[:9].T @ block[:9], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_auto_takes_numba_for_much_data(monkeypatch):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    X = sparse_data(50, 10)
+    assert not as_operator(X)._products.stores_transpose
+    monkeypatch.setattr(sparse_module, "_WORTH_COMPILING", 0)
+    assert as_operator(X)._products.stores_transpose
+    monkeypatch.setattr(sparse_module, "find_spec", lambda name: None)
+    assert not as_operator(X)._products.stores_transpose

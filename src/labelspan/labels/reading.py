@@ -260,6 +260,13 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
 
 
 def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
+    names = np.arange(array.shape[1])
+    if array.dtype.kind in "bu" or (array.dtype.kind == "i" and array.min(initial=0) >= 0):
+        # Whole numbers that are neither missing nor unknown.
+        numbers = array.astype(np.float64)
+        if targets or array.max(initial=0) > 1:
+            return Labels(numbers, None, names, "targets")
+        return Labels(numbers, None, names, "indicator")
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -270,7 +277,6 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
     _refuse_infinite(numbers, owner)
     missing = np.isnan(numbers)
     entries = numbers[~missing]
-    names = np.arange(array.shape[1])
     if targets or not np.isin(entries, (-1.0, 0.0, 1.0)).all():
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
     both = (entries == -1).any() and (entries == 1).any()

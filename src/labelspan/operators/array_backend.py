@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -25,6 +25,8 @@ from threadpoolctl import ThreadpoolController
 from .._typing import Array
 
 __all__ = [
+    "add_all",
+    "add_product",
     "as_block",
     "cast",
     "column_norms",
@@ -37,12 +39,19 @@ __all__ = [
     "map_threads",
     "n_threads",
     "on_host",
+    "row_parts",
     "single_thread",
     "sum_of_squares",
     "tensor_dtype",
     "tensor_or_none",
+    "times",
     "width_of",
 ]
+
+# Entries of a block that one task takes: few enough to stay in the cache of a core.
+_PART = 1 << 19
+# Entries of all partial sums of a product together, and the fewest and most parts.
+_SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 23, 16, 256
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -105,13 +114,77 @@ def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
     return np.concatenate(blocks, axis=axis)
 
 
-def inner(left: Any, right: Any) -> Array:
-    """Return ``left.T @ right`` on the host, summed in the wider of the two types."""
+def inner(left: Any, right: Any, dtype: Any = None) -> Array:
+    """Return ``left.T @ right`` on the host, in float64.
+
+    Products are taken in the wider of the two types, or in ``dtype``. Long arrays are
+    multiplied in blocks of rows on threads, and the products are added in float64. The blocks
+    do not depend on the number of threads, so that the sum does not either.
+    """
     if is_tensor(left) != is_tensor(right):
         left, right = on_host(left), on_host(right)
-    elif is_tensor(left) and left.dtype != right.dtype:
-        left, right = left.double(), right.double()
-    return host(left.T @ right)
+    if is_tensor(left):
+        if dtype is not None:
+            left, right = cast(left, dtype), cast(right, dtype)
+        elif left.dtype != right.dtype:
+            left, right = left.double(), right.double()
+        return host(left.T @ right)
+    dtype = np.result_type(left, right) if dtype is None else np.dtype(dtype)
+    same = left is right
+
+    def multiply(rows: slice) -> Array:
+        first = left[rows].astype(dtype, copy=False)
+        # The same array twice: BLAS computes one triangle.
+        second = first if same else right[rows].astype(dtype, copy=False)
+        return host(first.T @ second)
+
+    size = max(1, left.shape[1] * right.shape[1])
+    most = min(max(_SUMS // size, _FEWEST_SUMS), _MOST_SUMS)
+    parts = row_parts(left.shape[0], left.shape[1] + (0 if same else right.shape[1]), most)
+    first, *others = map_threads(multiply, parts, blas=True)
+    for other in others:
+        first += other
+    return first
+
+
+def times(block: Any, small: Any) -> Array:
+    """Return ``block @ small`` in the type of the block, in blocks of rows on threads."""
+    small = like(small, block)
+    if is_tensor(block):
+        product: Array = block @ small
+        return product
+    out = np.empty((block.shape[0], small.shape[1]), dtype=block.dtype)
+
+    def multiply(rows: slice) -> None:
+        np.matmul(block[rows], small, out=out[rows])
+
+    map_threads(multiply, row_parts(block.shape[0], sum(small.shape)), blas=True)
+    return out
+
+
+def add_product(block: Any, basis: Any, small: Any) -> None:
+    """Compute ``block += basis @ small`` in place, in blocks of rows on threads."""
+    small = like(small, block)
+    if is_tensor(block):
+        block += basis @ small
+        return
+
+    def add(rows: slice) -> None:
+        block[rows] += basis[rows] @ small
+
+    map_threads(add, row_parts(block.shape[0], sum(small.shape)), blas=True)
+
+
+def add_all(blocks: Sequence[Array]) -> Array:
+    """Add numpy arrays of one shape into the first of them, in blocks of rows on threads."""
+    out, *others = blocks
+
+    def add(rows: slice) -> None:
+        for other in others:
+            out[rows] += other[rows]
+
+    map_threads(add, row_parts(out.shape[0], out.shape[1] * len(blocks)))
+    return out
 
 
 def largest_entries(block: Any) -> Array:
@@ -125,14 +198,26 @@ def column_norms(block: Any) -> Array:
     """Return the Euclidean norm of each column, on the host."""
     if is_tensor(block):
         return host(block.norm(dim=0))
-    return np.asarray(np.linalg.norm(block, axis=0), dtype=np.float64)
+
+    def squares(rows: slice) -> Array:
+        part = block[rows].astype(np.float64, copy=False)
+        return np.asarray(np.einsum("ij,ij->j", part, part))
+
+    first, *others = map_threads(squares, row_parts(block.shape[0], block.shape[1], _MOST_SUMS))
+    return np.asarray(np.sqrt(sum(others, first)))
 
 
 def sum_of_squares(block: Any) -> float:
     """Return the squared Frobenius norm, summed in float64."""
     if is_tensor(block):
         return float(block.double().square().sum())
-    return float(np.square(block, dtype=np.float64).sum())
+    flat = block.reshape(-1)
+
+    def squares(part: slice) -> float:
+        piece = flat[part].astype(np.float64, copy=False)
+        return float(piece @ piece)
+
+    return sum(map_threads(squares, row_parts(flat.size, 1, _MOST_SUMS), blas=True))
 
 
 def width_of(block: Any) -> np.dtype[Any]:
@@ -178,10 +263,26 @@ def _executor(process: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
 
 
-def map_threads(task: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Run ``task`` on every item, on threads where there is more than one, in order."""
+def map_threads(
+    task: Callable[[_Item], _Result], items: Iterable[_Item], *, blas: bool = False
+) -> list[_Result]:
+    """Run ``task`` on every item, on threads where there is more than one, in order.
+
+    With ``blas`` the tasks call BLAS, which is then limited to one thread per task.
+    """
     items = list(items)
-    workers = min(n_threads(), len(items))
-    if workers <= 1:
+    if len(items) <= 1:
         return [task(item) for item in items]
-    return list(_executor(os.getpid(), n_threads()).map(task, items))
+    threads = n_threads()
+    if threads <= 1:
+        return [task(item) for item in items]
+    with single_thread() if blas else nullcontext():
+        return list(_executor(os.getpid(), threads).map(task, items))
+
+
+def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:
+    """Split rows into blocks of equal size that depend only on the shape."""
+    count = rows * width // _PART
+    count = max(1, count if most is None else min(count, most))
+    step = max(1, -(-rows // count))
+    return [slice(start, min(start + step, rows)) for start in range(0, max(rows, 1), step)]

@@ -17,7 +17,7 @@ from .sparse import Sparse
 __all__ = ["as_operator", "column_names", "dense_block", "operator_or_none"]
 
 
-def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operator:
+def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operator:
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
@@ -30,7 +30,7 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "scipy") -> Operat
         The data.
     device : str, torch device or None, default=None
         Where to move the data, for example "cuda"; needs torch. None leaves it where it is.
-    backend : {"scipy", "numba"}, default="scipy"
+    backend : {"auto", "scipy", "numba"}, default="auto"
         Implementation of products with sparse data on the host. "numba" needs the extra ``fast``
         and compiles for a second or two in the first product of a process. Ignored for other
         data.

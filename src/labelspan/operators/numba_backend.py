@@ -6,17 +6,53 @@ from typing import Any
 
 import numba
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
+from .array_backend import map_threads
 
 __all__ = ["NumbaProducts"]
 
-# nogil: threads run in parallel. No fastmath: sums keep their order on every machine.
-_compiled = numba.njit(nogil=True, cache=False)
+
+def _compiled(function: Any) -> Any:
+    # nogil: threads run in parallel. No fastmath: sums keep their order on every machine.
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:
+        # No folder to keep compiled loops in.
+        return numba.njit(nogil=True)(function)
 
 
 class NumbaProducts:
     """An implementation of :class:`labelspan.operators.sparse.SparseProducts`."""
+
+    stores_transpose = True
+
+    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
+        """Return ``csr.T`` as CSR, counted and filled in blocks of rows on threads."""
+        rows, columns = csr.shape
+
+        def count(part: tuple[slice, Any]) -> Array:
+            counts = np.zeros(columns, dtype=np.int64)
+            _count_columns(part[1].indices, counts)
+            return counts
+
+        counts = np.stack(map_threads(count, parts))
+        ends = np.cumsum(counts.sum(axis=0))
+        # The place of the first entry of each part in each column.
+        free = ends - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
+        indices = np.empty(csr.nnz, dtype=csr.indices.dtype)
+        data = np.empty_like(csr.data)
+
+        def fill(number: int) -> None:
+            place, part = parts[number]
+            _fill_columns(
+                part.indptr, part.indices, part.data, place.start, free[number], indices, data
+            )
+
+        map_threads(fill, range(len(parts)))
+        starts = np.concatenate([[0], ends]).astype(csr.indptr.dtype)
+        return sparse.csr_array((data, indices, starts), shape=(columns, rows))
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
         _gather_rows(csr.indptr, csr.indices, csr.data, block, out)
@@ -25,6 +61,24 @@ class NumbaProducts:
         out = np.zeros((csr.shape[1], block.shape[1]), dtype=block.dtype)
         _scatter_rows(csr.indptr, csr.indices, csr.data, block, out)
         return out
+
+
+@_compiled
+def _count_columns(columns: Any, counts: Any) -> None:
+    for column in columns:
+        counts[column] += 1
+
+
+@_compiled
+def _fill_columns(  # noqa: PLR0917
+    starts: Any, columns: Any, values: Any, first: int, free: Any, indices: Any, data: Any
+) -> None:
+    for row in range(starts.size - 1):
+        for at in range(starts[row], starts[row + 1]):
+            place = free[columns[at]]
+            free[columns[at]] += 1
+            indices[place] = first + row
+            data[place] = values[at]
 
 
 @_compiled

@@ -1,14 +1,16 @@
 """Sparse data in compressed rows, multiplied on threads.
 
 scipy's products release the interpreter lock, so threads over blocks of rows scale
-with the cores. ``X.T @ U`` adds each block of rows into a separate sum per thread:
-measured on text, that is as fast as a stored transpose and takes half the memory.
+with the cores. Its ``X.T @ U`` adds each block of rows into a separate sum per thread: on few
+cores that is as fast as a stored transpose and takes half the memory. The loops compiled by
+numba use a stored transpose, which on sixteen cores takes a third of the time.
 """
 
 from __future__ import annotations
 
 from copy import copy
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -17,21 +19,23 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from .array_backend import map_threads, n_threads
+from .array_backend import add_all, map_threads, n_threads, row_parts, sum_of_squares
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 
 __all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products"]
 
-SPARSE_BACKENDS = ("scipy", "numba")
+SPARSE_BACKENDS = ("auto", "scipy", "numba")
 
 # Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
+# Entries from which loops compiled by numba save more than it takes to load them.
+_WORTH_COMPILING = 1 << 23
 # Entries below which all that is multiplied is in the cache anyway.
 _WORTH_ARRANGING = 1 << 18
 # Each part of a transposed product sums into its own d x m block, which pays off where a
 # column has at least this many entries in the part.
 _ENTRIES_OF_A_COLUMN = 8
-_MOST_PARTIAL_SUMS = 8
+_MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
 # Entries that are looked at a time where columns are compared with their means.
 _CHUNK = 1 << 22
@@ -44,8 +48,10 @@ class Sparse(Operator):
     ----------
     matrix : sparse matrix or array of shape (n, d)
         In any format; it is not changed.
-    backend : {"scipy", "numba"}, default="scipy"
-        What computes the products; "numba" needs the extra ``fast``.
+    backend : {"auto", "scipy", "numba"}, default="auto"
+        What computes the products; "numba" needs the extra ``fast``. It stores a second,
+        transposed copy of the data and uses many cores better. "auto" takes it where it is
+        installed and the data has at least 8 million nonzeros.
 
     Examples
     --------
@@ -56,7 +62,7 @@ class Sparse(Operator):
     array([1., 1., 1.])
     """
 
-    def __init__(self, matrix: Any, backend: str = "scipy") -> None:
+    def __init__(self, matrix: Any, backend: str = "auto") -> None:
         csr = sparse.csr_array(matrix)
         if csr.indices.dtype != np.int32 and max(csr.nnz, *csr.shape) < np.iinfo(np.int32).max:
             csr = sparse.csr_array(
@@ -68,7 +74,9 @@ class Sparse(Operator):
             csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
         self._csr = csr
-        self._products = load_sparse_products(backend)
+        # Built at the first product with X', where the backend is faster with it.
+        self._transposed: Any = None
+        self._products = load_sparse_products(_chosen(backend, csr.nnz))
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Put columns with many entries first.
@@ -83,52 +91,51 @@ class Sparse(Operator):
         order = np.argsort(-counts, kind="stable")
         place = np.empty(order.size, dtype=csr.indices.dtype)
         place[order] = np.arange(order.size)
-        other = copy(self)
         # The entries of a row stay where they are: products do not need sorted columns.
-        other._csr = sparse.csr_array((csr.data, place[csr.indices], csr.indptr), shape=csr.shape)
-        return other, order
+        indices = np.empty_like(csr.indices)
 
-    def _parts(self, width: int, most: int) -> list[tuple[slice, Any]]:
-        """Split the rows into blocks with about equal numbers of nonzeros, sharing the data."""
-        csr = self._csr
-        worth = max(1, csr.nnz * width // _WORTH_A_THREAD)
-        count = min(most, worth, max(1, self.shape[0]))
-        if count == 1:
-            return [(slice(None), csr)]
-        goals = np.linspace(0, csr.nnz, count + 1)[1:-1]
-        cuts = [0, *np.searchsorted(csr.indptr, goals).tolist(), self.shape[0]]
-        parts = []
-        for start, stop in pairwise(cuts):
-            if start < stop:
-                low, high = csr.indptr[start], csr.indptr[stop]
-                piece = sparse.csr_array(
-                    (csr.data[low:high], csr.indices[low:high], csr.indptr[start : stop + 1] - low),
-                    shape=(stop - start, self.shape[1]),
-                )
-                parts.append((slice(start, stop), piece))
-        return parts
+        def rename(part: slice) -> None:
+            np.take(place, csr.indices[part], out=indices[part], mode="clip")
+
+        map_threads(rename, row_parts(csr.nnz, 1))
+        renamed = sparse.csr_array((csr.data, indices, csr.indptr), shape=csr.shape)
+        return self._with(renamed), order
+
+    def _with(self, csr: Any) -> Sparse:
+        """Return an operator over another matrix, multiplied the same way."""
+        other = copy(self)
+        other._csr, other._transposed, other.shape = csr, None, csr.shape
+        return other
 
     def _matmat(self, block: Array) -> Array:
-        out = np.empty((self.shape[0], block.shape[1]), dtype=self.dtype)
+        return self._gathered(self._csr, block)
+
+    def _gathered(self, csr: Any, block: Array) -> Array:
+        out = np.empty((csr.shape[0], block.shape[1]), dtype=self.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
             self._products.gather(piece, block, out[rows])
 
-        map_threads(multiply, self._parts(block.shape[1], n_threads()))
+        map_threads(multiply, _row_blocks(csr, block.shape[1], n_threads()))
         return out
 
     def _rmatmat(self, block: Array) -> Array:
+        if self._products.stores_transpose and self._csr.nnz >= _WORTH_ARRANGING:
+            if self._transposed is None:
+                # No more parts than make their counts of columns small next to the entries.
+                most = max(1, min(n_threads(), self._csr.nnz // (4 * self.shape[1])))
+                self._transposed = self._products.transpose(
+                    self._csr, _row_blocks(self._csr, 1, most)
+                )
+            return self._gathered(self._transposed, block)
         # The number of sums does not depend on the number of threads, so the result is the
         # same to the last bit.
         each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
         sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
-        parts = self._parts(block.shape[1], sums_wanted)
+        parts = _row_blocks(self._csr, block.shape[1], sums_wanted)
         sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
-        out: Array = sums[0]
-        for other in sums[1:]:
-            out += other
-        return out
+        return add_all(sums)
 
     def gram(self) -> Array:
         wide = self._csr.astype(np.float64)
@@ -154,7 +161,7 @@ class Sparse(Operator):
         return np.asarray(sums / self.shape[0])
 
     def sum_of_squares(self) -> float:
-        return float(np.square(self._csr.data, dtype=np.float64).sum())
+        return sum_of_squares(self._csr.data)
 
     def column_squares(self) -> Array:
         squares = np.square(self._csr.data, dtype=np.float64)
@@ -236,9 +243,7 @@ class Sparse(Operator):
         if zeros[0].size:
             missing = (-offset[zeros[1]]).astype(data.dtype), zeros
             moved = moved + sparse.csr_array(missing, shape=csr.shape)
-        other = copy(self)
-        other._csr = moved
-        return other
+        return self._with(moved)
 
     def _zeros_of(self, columns: Array) -> tuple[Array, Array]:
         """Return rows and columns of the entries that are not stored, for nearly full columns."""
@@ -256,10 +261,7 @@ class Sparse(Operator):
         return np.concatenate(rows), np.repeat(gaps, sizes).astype(everything.dtype)
 
     def rows(self, index: Array) -> Operator:
-        other = copy(self)
-        other._csr = self._csr[index]
-        other.shape = other._csr.shape
-        return other
+        return self._with(self._csr[index])
 
     def columns(self) -> tuple[Any, Array | None]:
         return self._csr.tocsc(), None
@@ -271,11 +273,54 @@ class Sparse(Operator):
         return np.asarray(self._csr.toarray())
 
 
+def _row_blocks(csr: Any, width: int, most: int) -> list[tuple[slice, Any]]:
+    """Split rows into blocks with about equal numbers of nonzeros, sharing the data."""
+    worth = max(1, csr.nnz * width // _WORTH_A_THREAD)
+    count = min(most, worth, max(1, csr.shape[0]))
+    if count == 1:
+        return [(slice(0, csr.shape[0]), csr)]
+    goals = np.linspace(0, csr.nnz, count + 1)[1:-1]
+    cuts = [0, *np.searchsorted(csr.indptr, goals).tolist(), csr.shape[0]]
+    return [
+        (slice(start, stop), _rows_of(csr, start, stop))
+        for start, stop in pairwise(cuts)
+        if start < stop
+    ]
+
+
+def _rows_of(csr: Any, start: int, stop: int) -> Any:
+    """Return some rows of a CSR matrix, sharing its entries.
+
+    The constructor of scipy copies the entries where they are a view of a larger array, which
+    here would copy the whole matrix for each product.
+    """
+    low, high = csr.indptr[start], csr.indptr[stop]
+    return _compressed(
+        sparse.csr_array,
+        (stop - start, csr.shape[1]),
+        (csr.data[low:high], csr.indices[low:high], csr.indptr[start : stop + 1] - low),
+    )
+
+
+def _compressed(kind: Any, shape: tuple[int, int], arrays: tuple[Array, Array, Array]) -> Any:
+    matrix = kind(shape, dtype=arrays[0].dtype)
+    matrix.data, matrix.indices, matrix.indptr = arrays
+    return matrix
+
+
 class SparseProducts(Protocol):
     """The two products of a CSR matrix with a block whose rows are contiguous.
 
-    Both release the interpreter lock, and no sum depends on the number of threads.
+    Both release the interpreter lock, and no sum depends on the number of threads. Where
+    ``stores_transpose``, ``transpose`` is called once and products with ``csr.T`` are gathered
+    from its result.
     """
+
+    stores_transpose: bool
+
+    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
+        """Return ``csr.T`` as a CSR matrix; ``parts`` are blocks of its rows."""
+        ...
 
     def gather(self, csr: Any, block: Array, out: Array) -> None:
         """Write ``csr @ block`` into ``out``."""
@@ -287,12 +332,25 @@ class SparseProducts(Protocol):
 
 
 class _Scipy:
+    stores_transpose = False
+
+    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
+        return csr.T.tocsr()
+
     def gather(self, csr: Any, block: Array, out: Array) -> None:
         out[:] = csr @ block
 
     def scatter(self, csr: Any, block: Array) -> Array:
-        product: Array = csr.T @ block
+        arrays = (csr.data, csr.indices, csr.indptr)
+        product: Array = _compressed(sparse.csc_array, csr.shape[::-1], arrays) @ block
         return product
+
+
+def _chosen(backend: str, nonzeros: int) -> str:
+    if backend != "auto":
+        return backend
+    worth = nonzeros >= _WORTH_COMPILING and find_spec("numba") is not None
+    return "numba" if worth else "scipy"
 
 
 @cache

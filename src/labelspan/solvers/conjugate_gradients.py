@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import column_norms, inner, like, width_of
+from ..operators.array_backend import (
+    add_product,
+    column_norms,
+    inner,
+    like,
+    single_thread,
+    times,
+    width_of,
+)
 from .accuracy import rounding
 from .orthonormal import orthonormalize
 
@@ -39,14 +47,16 @@ def block_cg(
         n_iter += 1
         image = apply(direction) + alpha * direction
         square = inner(direction, image)
-        inverse = np.linalg.pinv(
-            (square + square.T) / 2, rcond=rounding(width_of(right)), hermitian=True
-        )
-        solution += direction @ like(inverse @ coefficients, right)
-        residual_basis, factor = orthonormalize(residual_basis - image @ like(inverse, right))
+        with single_thread():  # the same bits for any number of threads
+            inverse = np.linalg.pinv(
+                (square + square.T) / 2, rcond=rounding(width_of(right)), hermitian=True
+            )
+        add_product(solution, direction, inverse @ coefficients)
+        residual_basis, factor = orthonormalize(residual_basis - times(image, inverse))
         coefficients = factor @ coefficients
         worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
-        direction = residual_basis + direction @ like(factor.T, right)
+        direction = times(direction, factor.T)
+        direction += residual_basis
     return solution * scale, n_iter, worst
 
 

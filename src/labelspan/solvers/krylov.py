@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import column_norms, inner, like, width_of
+from ..operators.array_backend import add_product, column_norms, inner, times, width_of
 from .accuracy import rounding
 from .orthonormal import orthonormalize, remove
 from .small_dense import leading, leading_values
@@ -155,17 +155,12 @@ class KrylovSpace:
 
 
 def _combine(parts: list[Array], coefficients: Array) -> Array:
-    coefficients = like(coefficients, parts[0])
-    out, start = None, 0
-    for part in parts:
+    start = parts[0].shape[1]
+    out = times(parts[0], coefficients[:start])
+    for part in parts[1:]:
         stop = start + part.shape[1]
-        term = part @ coefficients[start:stop]
-        if out is None:
-            out = term
-        else:
-            out += term
+        add_product(out, part, coefficients[start:stop])
         start = stop
-    assert out is not None
     return out
 
 

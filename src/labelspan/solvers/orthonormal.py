@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import cast, column_norms, inner, like
+from ..operators.array_backend import add_product, column_norms, inner, times
 
 __all__ = ["orthonormalize", "remove"]
 
@@ -30,12 +30,11 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
     """
     basis, total = block, np.eye(block.shape[1])
     for _ in range(3):
-        wide = cast(basis, np.float64)
-        gram = inner(wide, wide)
+        gram = inner(basis, basis, dtype=np.float64)
         if gram.size == 0 or not np.trace(gram) > 0:
             return block[:, :0], total[:0]
         root, inverse, condition = _triangular(gram) or _spectral(gram)
-        basis = basis @ like(inverse, block)
+        basis = times(basis, inverse)
         total = root @ total
         if condition < _ENOUGH:
             break
@@ -79,8 +78,8 @@ def remove(block: Array, against: Sequence[Array], along: Array | None = None) -
         start = 0
         for basis in against:
             stop = start + basis.shape[1]
-            part = basis.T @ block if along is None else like(along[start:stop], block)
-            block -= basis @ part
+            part = inner(basis, block) if along is None else along[start:stop]
+            add_product(block, basis, -part)
             start = stop
         after = column_norms(block)
         if (after > 0.1 * before).all():
