@@ -5,6 +5,7 @@ from .convert import as_operator
 from .dense import Dense
 from .dottest import dottest
 from .operator import Centered, Operator, RowSubset
+from .row_files import RowFiles, RowWriter
 from .sparse import Sparse
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     "HStack",
     "Operator",
     "Product",
+    "RowFiles",
     "RowSubset",
+    "RowWriter",
     "Scaled",
     "Sparse",
     "Sum",

@@ -106,6 +106,10 @@ class Operator(ABC):
             )
         return self.place(block)
 
+    def normal(self, block: Array) -> Array:
+        """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass where it can be."""
+        return self.rmatmat(self.matmat(block))
+
     def arranged(self) -> tuple[Operator, Array | None]:
         """Reorder the columns so that products are fastest; return the operator and the order.
 
@@ -307,6 +311,17 @@ class Centered(Composite):
 
     def _rmatmat(self, block: Array) -> Array:
         product: Array = self.base.rmatmat(block) - self._row.T * block.sum(axis=0)
+        return product
+
+    def normal(self, block: Array) -> Array:
+        if type(self.base).normal is Operator.normal:
+            return super().normal(block)
+        # One pass over the rows of the base, corrected afterwards.
+        block = self.place(block)
+        sums = self.place(self.shape[0] * self.base.column_means()[:, None])
+        along = self._row @ block
+        change = self._row.T @ (self.shape[0] * along - sums.T @ block) - sums @ along
+        product: Array = self.base.normal(block) + change
         return product
 
     def gram(self) -> Array:

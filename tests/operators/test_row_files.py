@@ -1,0 +1,175 @@
+"""Rows in files: the same products and fits as in memory, and what happens to damaged files."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelspan import CCA, LSI, MLSI, OPLS
+from labelspan.checks import check_operator
+from labelspan.errors import InvalidFile, InvalidInput, Mismatch, MissingData
+from labelspan.operators import Operator, RowFiles, RowWriter, as_operator
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.standard_normal((130, 12)) * (RNG.random((130, 12)) < 0.4)
+LABELS = (RNG.random((130, 3)) < 0.4).astype(int)
+
+
+def forms(dtype):
+    return {"dense": ROWS.astype(dtype), "sparse": sparse.csr_array(ROWS.astype(dtype))}
+
+
+def write(folder, rows, size=40):
+    with RowWriter(folder) as writer:
+        for start in range(0, rows.shape[0], size):
+            writer.append(rows[start : start + size])
+    return RowFiles(folder)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_are_those_of_the_rows(tmp_path, kind, dtype):
+    rows = forms(dtype)[kind]
+    operator = write(tmp_path / "rows", rows)
+    assert operator.dtype == np.dtype(dtype)
+    check_operator(operator)
+    np.testing.assert_array_equal(operator.toarray(), forms(dtype)["dense"])
+    np.testing.assert_array_equal(operator.wide_rows(slice(35, 90)), ROWS.astype(dtype)[35:90])
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-10}
+    block = RNG.standard_normal((12, 3)).astype(dtype)
+    for mine in (operator, operator.centered()[0], operator.shifted(np.arange(12.0))):
+        dense = mine.toarray().astype(float)
+        np.testing.assert_allclose(mine.normal(block), dense.T @ (dense @ block), **tolerance)
+        np.testing.assert_allclose(mine.column_squares(), (dense**2).sum(axis=0), **tolerance)
+        check_operator(mine)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "model", [LSI(3), MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=lambda m: str(m)[:4]
+)
+def test_fits_are_those_in_memory(tmp_path, kind, model):
+    rows = forms("float64")[kind]
+    in_memory = model.fit(rows, LABELS).eigenvalues_
+    on_disk = model.fit(write(tmp_path / "rows", rows), LABELS)
+    np.testing.assert_allclose(on_disk.eigenvalues_, in_memory, rtol=1e-8)
+    np.testing.assert_allclose(on_disk.transform(ROWS).shape, (130, on_disk.n_components_))
+
+
+def test_large_means_keep_their_digits(tmp_path):
+    far = ROWS + 1e8
+    operator = write(tmp_path / "rows", far)
+    values = CCA(alpha=1.0).fit(operator, LABELS).eigenvalues_
+    np.testing.assert_allclose(values, CCA(alpha=1.0).fit(far, LABELS).eigenvalues_, rtol=1e-6)
+
+
+def test_memory_holds_two_blocks(tmp_path, monkeypatch):
+    operator = write(tmp_path / "rows", ROWS, size=10)
+    alive = []
+    read = RowFiles._read
+
+    def counted(self, entry):
+        alive.append(entry.number)
+        return read(self, entry)
+
+    monkeypatch.setattr(RowFiles, "_read", counted)
+    for number, _ in enumerate(operator._blocks()):
+        # The next block may have been read; the one after it has not.
+        assert max(alive) <= number + 1
+    assert alive == list(range(13))
+
+
+def test_an_interrupted_writer_goes_on_where_it_stopped(tmp_path):
+    folder = tmp_path / "rows"
+    writer = RowWriter(folder)
+    writer.append(ROWS[:50])
+    writer.append(ROWS[50:80])
+    with pytest.raises(MissingData, match="holds no complete rows"):
+        RowFiles(folder)
+    # Killed while the third block was written: its file is there, its line is cut off.
+    (folder / "block-000002.rows.npy").write_bytes(b"half")
+    with (folder / "blocks.jsonl").open("a") as file:
+        file.write('{"rows": 50, "sha')
+    again = RowWriter(folder)
+    assert again.n_rows == 80
+    with again:
+        again.append(ROWS[80:])
+    operator = RowFiles(folder)
+    np.testing.assert_array_equal(operator.toarray(), ROWS)
+    np.testing.assert_allclose(operator.column_means(), ROWS.mean(axis=0))
+    with pytest.raises(InvalidInput, match="already holds complete rows"):
+        RowWriter(folder)
+
+
+def test_an_error_leaves_the_folder_open(tmp_path):
+    with RowWriter(tmp_path / "rows") as writer:
+        writer.append(ROWS)
+    (tmp_path / "rows" / "rows.json").unlink()
+    writer.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert not (tmp_path / "rows" / "rows.json").exists()
+    assert RowWriter(tmp_path / "rows").n_rows == 130
+
+
+def test_blocks_of_another_form_raise(tmp_path):
+    writer = RowWriter(tmp_path / "rows")
+    writer.append(ROWS)
+    for other in (ROWS[:, :5], sparse.csr_array(ROWS), ROWS.astype("float32")):
+        with pytest.raises(Mismatch, match="the blocks before it have 12"):
+            writer.append(other)
+    with pytest.raises(InvalidInput, match="NaN or infinity"):
+        writer.append(np.full((2, 12), np.nan))
+    with pytest.raises(InvalidInput, match="takes arrays and sparse matrices"):
+        writer.append(as_operator(ROWS).T)
+    assert writer.n_rows == 130
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="holds other files"):
+        RowWriter(tmp_path / "full")
+    with pytest.raises(InvalidInput, match="no rows were written"), RowWriter(tmp_path / "none"):
+        pass
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["block-000001.data.npy", "block-000001.indices.npy"])
+def test_a_changed_byte_is_found(tmp_path, name):
+    operator = write(tmp_path / "rows", forms("float64")["sparse"])
+    flip(tmp_path / "rows" / name)
+    with pytest.raises(InvalidFile, match="is damaged; write the rows again"):
+        operator.matmat(np.ones((12, 1)))
+
+
+@pytest.mark.parametrize("name", ["rows.json", "blocks.jsonl", "sums.npy", "block-000000.rows.npy"])
+def test_files_that_are_cut_or_missing_are_named(tmp_path, name):
+    write(tmp_path / "rows", ROWS)
+    path = tmp_path / "rows" / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InvalidFile, match=name.split(".", maxsplit=1)[0]):
+        RowFiles(tmp_path / "rows").toarray()
+    path.unlink()
+    with pytest.raises((MissingData, InvalidFile)):
+        RowFiles(tmp_path / "rows").toarray()
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": 9}, {"rows": 7}, {"dtype": "<i4"}, {"kind": "other"}, {"columns": 11}]
+)
+def test_a_summary_that_does_not_fit_raises(tmp_path, change):
+    write(tmp_path / "rows", ROWS)
+    path = tmp_path / "rows" / "rows.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InvalidFile):
+        RowFiles(tmp_path / "rows").toarray()
+
+
+def test_normal_products_are_two_products_by_default():
+    operator = as_operator(ROWS)
+    assert type(operator).normal is Operator.normal
+    block = np.ones((12, 2))
+    np.testing.assert_allclose(operator.normal(block), ROWS.T @ (ROWS @ block))
