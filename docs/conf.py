@@ -23,13 +23,25 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "command",
     "mathml",
 ]
 root_doc = "index"
 # search.html is the site's own search page; howto/searching.md shows search.md.
-exclude_patterns = ["_build", "_ext", "_templates", "gallery/*.ipynb", "gallery/*.py", "search.md"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "_static",
+    "_templates",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "notebooks",
+    "records",
+    "search.md",
+]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
 
@@ -37,6 +49,10 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+smartquotes = False  # options are two hyphens, not a dash
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not what code prints
 html_math_renderer = "mathml"
 
 # --- reference -----------------------------------------------------------------------------
@@ -69,10 +85,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"labelspan {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+# Pages without pages below them have nothing to list at their side.
+html_sidebars = {name: [] for name in ("index", "choosing", "gallery/index")}
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
-    "logo": {"text": "labelspan"},
+    "logo": {"text": "labelspan", "alt_text": "labelspan, home"},
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "show_toc_level": 2,

@@ -2,7 +2,8 @@
 
 Behind a number stands a comment that readers do not see, ``.609<!-- demo: MLSI ndcg -->``: the file
 ``docs/records/demo.json``, and the keys that lead to the number. Or the page, heading, row and
-column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; MLSI, rbf; AUC -->``.
+column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; MLSI, rbf; AUC -->``;
+where a section has several tables, the first cell of the table as well.
 The number shown is that of the record, rounded to as many digits as it has.
 """
 
@@ -75,7 +76,7 @@ def corrected(text: str) -> str:
     return MARK.sub(put, text)
 
 
-def _cell(page: Path, heading: str, row: str, column: str) -> float:
+def _cell(page: Path, heading: str, row: str, column: str, table: str | None = None) -> float:
     lines = page.read_text(encoding="utf-8").splitlines()
     start = next((i for i, line in enumerate(lines) if line.lstrip("# ") == heading), None)
     if start is None:
@@ -92,7 +93,7 @@ def _cell(page: Path, heading: str, row: str, column: str) -> float:
         cells = ["", *cells] if line.startswith("| |") else cells
         if not head:
             head = cells
-        elif cells[0] == row and column in head:
+        elif cells[0] == row and column in head and table in (None, head[0]):
             found = re.search(
                 r"[-+]?(?:\d[\d,]*)?\.?\d+(?:[eE][+-]?\d+)?", cells[head.index(column)]
             )
