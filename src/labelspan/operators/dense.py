@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from .array_backend import sum_of_squares
 from .operator import Operator, checked_offset
 
 __all__ = ["Dense"]
@@ -135,9 +136,7 @@ class Dense(Operator):
         return np.asarray(means if self._offset is None else means - self._offset)
 
     def sum_of_squares(self) -> float:
-        return sum(
-            float(np.square(self._piece(part), dtype=np.float64).sum()) for part in self._slices()
-        )
+        return sum(sum_of_squares(self._piece(part, np.float64)) for part in self._slices())
 
     def column_squares(self) -> Array:
         squares = np.zeros(self.shape[1])
