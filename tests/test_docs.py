@@ -18,6 +18,7 @@ MODULES = [
     *(
         f"labelspan.{name}"
         for name in (
+            "adapt",
             "semi_supervised",
             "checks",
             "datasets",

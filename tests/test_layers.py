@@ -16,7 +16,7 @@ LAYERS = [
     {"labels", "graph"},
     {"solvers"},
     {"estimators"},
-    {"index", "semi_supervised", "checks"},
+    {"adapt", "index", "semi_supervised", "checks"},
     {"display"},
     {"papers", "evaluation"},
     {"web"},

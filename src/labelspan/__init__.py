@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .adapt import Adapter
     from .estimators import (
         CCA,
         DLE,
@@ -42,6 +43,7 @@ __all__ = [
     "OPLS",
     "PLSDA",
     "PLSSVD",
+    "Adapter",
     "DLEClassifier",
     "LoadingsPath",
     "SemanticIndex",
@@ -56,13 +58,14 @@ __all__ = [
 
 # Where the names are that are not estimators.
 _ELSEWHERE = {
+    "Adapter": "adapt",
     "DLEClassifier": "semi_supervised",
     "SemanticIndex": "index",
     "as_operator": "operators",
     "choose_solver": "solvers",
 }
 
-_PACKAGES = ("datasets", "display", "errors", "estimators", "graph", "index", "metrics")
+_PACKAGES = ("adapt", "datasets", "display", "errors", "estimators", "graph", "index", "metrics")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,231 @@
+"""What a fit of :class:`~labelspan.Adapter` measured on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+
+__all__ = [
+    "AdapterReport",
+    "HeldOutComparison",
+    "compare_scores",
+    "mean_score",
+    "paired_gain",
+    "smallest_as_good",
+]
+
+# Of a normal distribution: two-sided, 95%.
+_QUANTILE = 1.96
+
+
+@dataclass(frozen=True)
+class HeldOutComparison:
+    """Mean nDCG at 10 on held-out rows, in one number of dimensions.
+
+    Attributes
+    ----------
+    size : int
+        Number of dimensions.
+    labels : {"seen", "new"}
+        Labels that the map was fitted with, or labels that were held out of it.
+    original : float
+        The vectors as they came, in all their dimensions.
+    pca : float
+        Principal component analysis to ``size`` dimensions.
+    adapted : float
+        The adapted map to ``size`` dimensions.
+    by_labels : float
+        The same, with items placed by their known labels: ``transform(X, labels=Y)``. Queries
+        are placed by their vectors only.
+    gain, error : float
+        Mean of ``adapted - pca`` over queries, and its standard error.
+    low, high : float
+        Ends of the 95% confidence interval of the gain.
+    n_queries : int
+        Number of queries.
+
+    See Also
+    --------
+    AdapterReport : Comparisons at every number of dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan import Adapter
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((300, 20)), rng.random((300, 4)) < 0.3
+    >>> found = Adapter(8).fit(X, Y.astype(int)).report_.comparison(8)
+    >>> found.low < 0 < found.high  # these labels are noise
+    True
+    """
+
+    size: int
+    labels: str
+    original: float
+    pca: float
+    adapted: float
+    by_labels: float
+    gain: float
+    error: float
+    n_queries: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95% confidence interval of the gain."""
+        return self.gain - _QUANTILE * self.error
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95% confidence interval of the gain."""
+        return self.gain + _QUANTILE * self.error
+
+
+@dataclass(frozen=True)
+class AdapterReport:
+    """What :class:`~labelspan.Adapter` chose, and what is gained by it on held-out rows.
+
+    ``print(report)`` shows a table.
+
+    Attributes
+    ----------
+    used : {"adapted", "pca"}
+        Which map the fit gives.
+    reason : str
+        Why.
+    n_components : int
+        Number of dimensions.
+    alpha : float
+        Regularization strength.
+    balance : float
+        Weight of the labels; 0 for PCA.
+    n_rows, n_labelled, n_labels : int
+        Sizes of the data.
+    comparisons : tuple of HeldOutComparison
+        By number of dimensions and kind of labels; empty where nothing could be compared.
+    balances : tuple of (balance, seen, new)
+        Mean nDCG at 10 of each balance that was tried, at the size where it was chosen.
+
+    See Also
+    --------
+    Adapter : The estimator that makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan import Adapter
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((300, 20)), rng.random((300, 4)) < 0.3
+    >>> print(Adapter(8).fit(X, Y.astype(int)).report_.used)
+    pca
+    """
+
+    used: str
+    reason: str
+    n_components: int
+    alpha: float
+    balance: float
+    n_rows: int
+    n_labelled: int
+    n_labels: int
+    comparisons: tuple[HeldOutComparison, ...] = ()
+    balances: tuple[tuple[float, float, float], ...] = ()
+
+    def comparison(self, size: int | None = None, labels: str = "seen") -> HeldOutComparison:
+        """Return one comparison.
+
+        Parameters
+        ----------
+        size : int or None, default=None
+            Number of dimensions; None is the number that the fit gives.
+        labels : {"seen", "new"}, default="seen"
+            Labels of the fit, or held-out ones.
+        """
+        size = self.n_components if size is None else size
+        for found in self.comparisons:
+            if found.size == size and found.labels == labels:
+                return found
+        raise KeyError(f"{labels} labels in {size} dimensions were not compared")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as numbers, strings and lists, for JSON."""
+        out = asdict(self)
+        for row, one in zip(out["comparisons"], self.comparisons, strict=True):
+            row.update(low=one.low, high=one.high)
+        return out
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_rows:,} rows, {self.n_labelled:,} of them with labels; "
+            f"{self.n_labels:,} labels; {self.n_components} dimensions; "
+            f"alpha {self.alpha:.3g}; balance {self.balance:g}",
+            self.reason,
+        ]
+        if self.comparisons:
+            lines.append(
+                "\nnDCG@10 on held-out rows"
+                f"\n{'labels':6}{'size':>6}{'original':>10}{'PCA':>8}{'adapted':>9}"
+                f"{'items by labels':>17}   gain over PCA (95%)"
+            )
+        for one in self.comparisons:
+            mark = " *" if one.size == self.n_components else ""
+            lines.append(
+                f"{one.labels:6}{one.size:6d}{one.original:10.3f}{one.pca:8.3f}"
+                f"{one.adapted:9.3f}{one.by_labels:17.3f}   {one.gain:+.3f} "
+                f"({one.low:+.3f} to {one.high:+.3f}){mark}"
+            )
+        return "\n".join(lines)
+
+
+def compare_scores(
+    size: int, labels: str, *, original: Array, pca: Array, adapted: Array, by_labels: Array
+) -> HeldOutComparison | None:
+    """Summarise scores of the same queries; None where no query says anything."""
+    known = ~np.isnan(adapted)
+    if not known.any():
+        return None
+    gain, error = paired_gain(adapted, pca)
+    return HeldOutComparison(
+        size,
+        labels,
+        original=float(original[known].mean()),
+        pca=float(pca[known].mean()),
+        adapted=float(adapted[known].mean()),
+        by_labels=float(by_labels[known].mean()),
+        gain=gain,
+        error=error,
+        n_queries=int(known.sum()),
+    )
+
+
+def mean_score(scores: Array) -> float:
+    """Return the mean over queries that say something; NaN where none does."""
+    known = scores[~np.isnan(scores)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def paired_gain(scores: Array, reference: Array) -> tuple[float, float]:
+    """Return the mean of the differences of paired scores, and its standard error."""
+    differences = (scores - reference)[~np.isnan(scores)]
+    if differences.size < 2:
+        return (float(differences.sum()), float("inf"))
+    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
+
+
+def smallest_as_good(sizes: Sequence[int], *scores: dict[int, Array]) -> int:
+    """Return the smallest size that is within a standard error of the best, in all scores."""
+    good = set(sizes)
+    for kind in scores:
+        if np.isnan(kind[sizes[0]]).all():
+            continue
+        means = {size: mean_score(kind[size]) for size in sizes}
+        best = max(sizes, key=means.__getitem__)
+        for size in sizes:
+            gain, error = paired_gain(kind[size], kind[best])
+            if gain < -error:
+                good.discard(size)
+    return min(good) if good else sizes[-1]

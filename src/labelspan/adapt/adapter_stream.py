@@ -1,0 +1,203 @@
+"""What an adapter has seen of a stream of vectors and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidLabels
+from ..labels import Labels
+from ..labels.reading import Kind
+from ..operators import Operator, as_operator
+from .label_moments import LabelMoments
+from .row_sample import RowSample
+
+__all__ = ["AdapterStream", "MapRows", "in_columns", "split_plan"]
+
+# Held-out rows at most, and rows that their neighbours are looked for among.
+HELD_OUT, ITEMS = 400, 2000
+_FOLDS = 5
+# With fewer labelled rows nothing can be said about new ones.
+_FEWEST = 20
+
+
+@dataclass(frozen=True)
+class MapRows:
+    """One split: moments of the fitted part, a sample of its rows, and held-out rows."""
+
+    labelled: LabelMoments
+    items: Array
+    item_labels: Array
+    queries: Array
+    query_labels: Array
+
+
+@dataclass(frozen=True)
+class AdapterStream:
+    """Moments of all rows but the candidates for queries, and a sample of rows.
+
+    A stream does not change; a batch makes a new one.
+    """
+
+    names: Array
+    kind: Kind
+    dtype: Any
+    sample: RowSample
+    labelled: LabelMoments | None = None
+    unlabelled: LabelMoments | None = None
+    batches: int = 0
+
+    @classmethod
+    def opened(cls, names: Array, kind: Kind, dtype: Any, columns: int, seed: int) -> AdapterStream:
+        """Start a stream that has seen nothing."""
+        return cls(names, kind, dtype, RowSample.empty(columns, names.size, np.dtype(dtype), seed))
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labelled rows."""
+        return self.sample.seen
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.sample.seen + (0 if self.unlabelled is None else self.unlabelled.n)
+
+    def extended(self, X: Operator, labels: Labels) -> AdapterStream:
+        """Return the stream with one more batch."""
+        known = labels.labelled
+        unlabelled = self.unlabelled
+        if not known.all():
+            rest = X.rows(np.flatnonzero(~known))
+            more = LabelMoments.of(rest, np.zeros((rest.shape[0], 1))).of_features()
+            unlabelled = more.join(unlabelled)
+        index = np.flatnonzero(known)
+        sample, labelled = self.sample, self.labelled
+        numbers = sample.draw(index.size)
+        candidates = np.flatnonzero(sample.within(numbers, HELD_OUT + ITEMS))
+        grown = sample.extended(
+            numbers[candidates],
+            _host_rows(X, index[candidates]) if candidates.size else sample.rows[:0],
+            labels.values[index[candidates]],
+            seen=index.size,
+            size=HELD_OUT + ITEMS,
+        )
+        # Rows that may become queries stay out of the moments until others take their places.
+        held = grown.numbers[:HELD_OUT]
+        released = ~np.isin(sample.numbers[:HELD_OUT], held)
+        if released.any():
+            rows = as_operator(sample.rows[:HELD_OUT][released])
+            part = LabelMoments.of(rows, sample.labels[:HELD_OUT][released].astype(np.float64))
+            labelled = part.join(labelled)
+        summed = index[~np.isin(numbers, held)]
+        if summed.size:
+            rows = X if summed.size == X.shape[0] else X.rows(summed)
+            labelled = LabelMoments.of(rows, labels.values[summed]).join(labelled)
+        return replace(
+            self,
+            sample=grown,
+            labelled=labelled,
+            unlabelled=unlabelled,
+            batches=self.batches + 1,
+        )
+
+    def whole(self) -> LabelMoments:
+        """Return the moments of all labelled rows."""
+        held = min(HELD_OUT, self.sample.numbers.size)
+        return _joined(self.labelled, self._part(np.arange(held)))
+
+    def splits(self) -> list[MapRows]:
+        """Return the splits to compare maps on; none where rows are too few."""
+        folds, size = split_plan(self.n_labelled)
+        held = min(HELD_OUT, self.sample.numbers.size)
+        used = folds * size
+        beyond = np.arange(used, held)
+        base = self.labelled
+        if beyond.size:
+            base = _joined(base, self._part(beyond))
+        parts = [np.arange(fold * size, (fold + 1) * size) for fold in range(folds)]
+        moments = [self._part(part) for part in parts]
+        out = []
+        for fold, part in enumerate(parts):
+            fitted = base
+            for other in range(folds):
+                if other != fold:
+                    fitted = _joined(fitted, moments[other])
+            assert fitted is not None
+            items = np.setdiff1d(np.arange(self.sample.numbers.size), part)
+            out.append(
+                MapRows(
+                    fitted,
+                    self.sample.rows[items],
+                    self.sample.labels[items],
+                    self.sample.rows[part],
+                    self.sample.labels[part],
+                )
+            )
+        return out
+
+    def _part(self, index: Array) -> LabelMoments:
+        rows = as_operator(self.sample.rows[index])
+        return LabelMoments.of(rows, self.sample.labels[index].astype(np.float64))
+
+
+def split_plan(rows: int) -> tuple[int, int]:
+    """Return the number of splits and of queries in each: a fifth of the rows, 400 in all."""
+    if rows < _FEWEST:
+        return 0, 0
+    size = min(rows // _FOLDS, HELD_OUT)
+    return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))) if size else 0, size
+
+
+def in_columns(labels: Labels, names: Array, kind: Kind, owner: str) -> Labels:
+    """Return labels in the columns of an adapter; rows are known or unknown as a whole."""
+    if labels.kind == "targets":
+        raise InvalidLabels(
+            f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+            "use OPLS or MLSI for those."
+        )
+    if labels.kind != kind and labels.labelled.any():
+        raise InvalidLabels(
+            f"{owner}: the labels were read as {kind} before and as {labels.kind} now; give all "
+            "of them in one form."
+        )
+    if kind == "classes":
+        labels = _class_columns(labels, names, owner)
+    elif labels.values.shape[1] != names.size:
+        raise InvalidLabels(
+            f"{owner}: labels must have {names.size} columns, but have {labels.values.shape[1]}."
+        )
+    else:
+        labels = labels.in_columns(names, owner)
+    if labels.unknown is not None and labels.unknown[labels.labelled].any():
+        raise InvalidLabels(
+            f"{owner} takes rows whose labels are all known or all unknown, but some rows have "
+            "single unknown entries; write 0 where a label was not given, or mark the whole row."
+        )
+    return labels
+
+
+def _class_columns(labels: Labels, names: Array, owner: str) -> Labels:
+    known = labels.labelled
+    values = np.zeros((labels.values.shape[0], names.size))
+    if known.any():
+        new = ~np.isin(labels.names, names)
+        if new.any():
+            raise InvalidLabels(
+                f"{owner}: there are classes that were not there before: {labels.names[new]}; "
+                "give all of them as classes= in the first partial_fit."
+            )
+        order = np.argsort(names)
+        values[:, order[np.searchsorted(names[order], labels.names)]] = labels.values
+    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
+    return Labels(values, unknown, names, "classes")
+
+
+def _joined(left: LabelMoments | None, right: LabelMoments) -> LabelMoments:
+    return right if left is None else left.join(right)
+
+
+def _host_rows(X: Operator, index: Array) -> Array:
+    return np.asarray(X.rows(index).toarray())

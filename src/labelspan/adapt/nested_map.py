@@ -1,0 +1,220 @@
+"""The family of maps between PCA and label directions, from moments only.
+
+With ``B`` the ridge regression of labels on vectors, the map of a given balance b has as its axes
+the leading directions of
+
+    (1 - b) X X' + b (|X|^2 / |X B|^2) X B B'X'
+
+so that b = 0 is PCA, and b = 1 keeps only what labels say. In the coordinates of the principal
+axes, ``X = Q diag(s)^1/2 U'``, this is an eigenproblem of one small matrix. The axes are sorted:
+the first m of them are the answer for m dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from .._typing import Array
+from ..solvers.leave_one_out import (
+    RidgeSpectrum,
+    generalized_cross_validation,
+    leave_one_out,
+)
+from .label_moments import LabelMoments
+
+__all__ = ["AxisMap", "LabelSpectrum", "choose_ridge"]
+
+# Eigenvalues below this fraction of the largest are rounding.
+_FAINT = 1e-12
+# With fewer rows per dimension than this, the mean leverage is a poor guide to single ones.
+_ROWS_PER_AXIS = 1.5
+# Rows that leave-one-out errors are averaged over.
+_ERROR_ROWS = 500
+
+
+@dataclass(frozen=True)
+class AxisMap:
+    """Axes in falling order of importance.
+
+    Attributes
+    ----------
+    weights : array of shape (r, m)
+        From coordinates (see :meth:`LabelSpectrum.coordinates`) to the axes.
+    values : array of shape (m,)
+        Eigenvalues.
+    directions : array of shape (k, m)
+        What known labels, centred, add to the place of a row.
+    """
+
+    weights: Array
+    values: Array
+    directions: Array
+
+
+@dataclass(frozen=True)
+class LabelSpectrum:
+    """Principal axes of all rows, and the labels regressed on them.
+
+    Attributes
+    ----------
+    mean : array of shape (d,)
+    axes : array of shape (d, r)
+        Principal axes, U.
+    squares : array of shape (r,)
+        Squared lengths along them, s.
+    label_mean : array of shape (k,)
+    weights : array of shape (r, k)
+        ``U'B``.
+    alpha : float
+    """
+
+    mean: Array
+    axes: Array
+    squares: Array
+    label_mean: Array
+    weights: Array
+    alpha: float
+
+    @classmethod
+    def of(
+        cls,
+        labelled: LabelMoments,
+        unlabelled: LabelMoments | None = None,
+        *,
+        alpha: float | None = None,
+        rows: Array | None = None,
+        labels: Array | None = None,
+    ) -> LabelSpectrum:
+        """Decompose moments; labels are regressed on labelled rows only.
+
+        Parameters
+        ----------
+        labelled : LabelMoments
+        unlabelled : LabelMoments or None, default=None
+            Moments of rows without labels; only their vectors count.
+        alpha : float or None, default=None
+            Ridge penalty; None chooses it.
+        rows, labels : arrays or None
+            Some labelled rows that are part of ``labelled``, for the choice of alpha.
+        """
+        whole = labelled.of_features().join(unlabelled)
+        squares, axes = _spectrum(whole.gram)
+        if unlabelled is None:
+            own, basis = squares, axes
+        else:
+            own, basis = _spectrum(labelled.gram)
+        cross = basis.T @ labelled.cross
+        if alpha is None:
+            alpha = choose_ridge(labelled, own, basis, cross, rows=rows, labels=labels)
+        weights = cross / (own + alpha)[:, None]
+        if basis is not axes:
+            weights = axes.T @ (basis @ weights)
+        return cls(whole.x_mean, axes, squares, labelled.y_mean, weights, alpha)
+
+    def coordinates(self, rows: Array) -> Array:
+        """Return the coordinates of rows along the principal axes, in the dtype of the rows."""
+        axes, mean = self.axes.astype(rows.dtype), self.mean.astype(rows.dtype)
+        return np.asarray((rows - mean) @ axes)
+
+    def leading(self, count: int) -> LabelSpectrum:
+        """Return the part in the space of the first principal axes."""
+        return LabelSpectrum(
+            self.mean,
+            self.axes[:, :count],
+            self.squares[:count],
+            self.label_mean,
+            self.weights[:count],
+            self.alpha,
+        )
+
+    @property
+    def informative(self) -> bool:
+        """Whether labels vary along any axis."""
+        fitted = float(self.squares @ np.square(self.weights).sum(axis=1))
+        return fitted > _FAINT * max(float(np.square(self.weights).sum()), 1e-300)
+
+    def solve(
+        self, balance: float, *, columns: Array | None = None, dtype: type = np.float64
+    ) -> AxisMap:
+        """Return all axes for a balance.
+
+        Parameters
+        ----------
+        balance : float
+            Weight of the labels, from 0 (PCA) to 1.
+        columns : array of bool or None, default=None
+            The labels that count; None is all.
+        dtype : type, default=float64
+            Precision; float32 takes half the time.
+        """
+        n_labels = self.weights.shape[1]
+        weights = self.weights if columns is None else self.weights[:, columns]
+        roots = np.sqrt(self.squares)
+        images = roots[:, None] * weights  # Q'X B
+        square = float(np.square(images).sum())
+        share = balance * float(self.squares.sum()) / square if square > 0 else 0.0
+        if share == 0.0:  # PCA: the axes are the coordinates
+            none: Array = np.zeros((n_labels, roots.size), dtype)
+            return AxisMap(np.eye(roots.size, dtype=dtype), self.squares, none)
+        small: Array = images.astype(dtype)
+        matrix = dtype(share) * (small @ small.T)
+        matrix.flat[:: roots.size + 1] += ((1 - balance) * self.squares).astype(dtype)
+        values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = values > max(_FAINT, 10 * float(np.finfo(dtype).eps)) * values[0]
+        values, vectors = values[kept], vectors[:, kept]
+        projected = small.T @ vectors  # labels x axes
+        lengths = np.sqrt(values)
+        # s^-1/2 v lambda^1/2 without the division by s, which may be rounding.
+        found = ((1 - balance) * roots).astype(dtype)[:, None] * vectors
+        found += dtype(share) * (weights.astype(dtype) @ projected)
+        found /= lengths
+        directions = np.zeros((n_labels, values.size), dtype)
+        directions[slice(None) if columns is None else columns] = share * projected / lengths
+        return AxisMap(found, values, directions)
+
+
+def choose_ridge(
+    labelled: LabelMoments,
+    squares: Array,
+    axes: Array,
+    cross: Array,
+    *,
+    rows: Array | None = None,
+    labels: Array | None = None,
+) -> float:
+    """Choose the ridge penalty by (generalised) cross-validation.
+
+    From moments only where rows are many compared with dimensions, else by leave-one-out errors
+    on some rows.
+    """
+    if squares.size == 0:
+        return 0.0
+    kept = squares > _FAINT * squares[0]
+    if rows is None or labels is None or labelled.n > _ROWS_PER_AXIS * kept.sum():
+        diagonal = np.diag(squares[kept])
+        curve = generalized_cross_validation(
+            diagonal, cross[kept], labelled.y_square, rows=labelled.n
+        )
+        return float(curve.alpha)
+    rows, labels = rows[:_ERROR_ROWS], labels[:_ERROR_ROWS]
+    roots = np.sqrt(squares[kept])
+    left = ((rows - labelled.x_mean) @ axes[:, kept]) / roots
+    free = np.full(left.shape[0], 1.0 / labelled.n)
+    spectrum = RidgeSpectrum(squares[kept], left, free, None, True)
+    coordinates = cross[kept] / roots[:, None]
+    curve = leave_one_out(
+        spectrum, labels.astype(np.float64), coordinates=coordinates, means=labelled.y_mean
+    )
+    return float(curve.alpha)
+
+
+def _spectrum(gram: Array) -> tuple[Array, Array]:
+    """Return the positive eigenvalues of a Gram matrix, falling, and their vectors."""
+    values, axes = linalg.eigh(gram, driver="evd")
+    values, axes = values[::-1], axes[:, ::-1]
+    kept = values > 10 * np.finfo(np.float64).eps * gram.shape[0] * max(float(values[0]), 0.0)
+    return values[kept], axes[:, kept]

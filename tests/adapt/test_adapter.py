@@ -1,0 +1,377 @@
+"""The adapter: certificates, identities with other estimators, streams, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _support.support import angle
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import normalize
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelspan import MLSI, OPLS, Adapter
+from labelspan.adapt.adapter_stream import split_plan
+from labelspan.adapt.held_out import label_groups, ndcg_of, nearest, size_grid
+from labelspan.datasets import load_debtags, make_tagged_vectors
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
+from labelspan.metrics import retrieval_at_k
+
+EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
+
+
+@parametrize_with_checks([Adapter(), Adapter(balance=0.5, compare=False)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def tagged(rows=240, columns=20, labels=6, seed=0):
+    data = make_tagged_vectors(rows, columns, labels, random_state=seed)
+    return np.asarray(data.X, dtype=np.float64), data.Y.toarray().astype(float)
+
+
+def regression(X, Y, alpha):
+    gram = X.T @ X + alpha * np.eye(X.shape[1])
+    return np.linalg.solve(gram, X.T @ Y)
+
+
+# --- certificates and identities --------------------------------------------------------
+
+
+@pytest.mark.parametrize("balance", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_places_are_eigenvectors_of_the_mixed_kernel(balance, seed):
+    X, Y = tagged(seed=seed)
+    size = 4 if balance == 1 else 9
+    model = Adapter(size, balance=balance, alpha=2.0, compare=False).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    fitted = Xc @ regression(Xc, Yc, 2.0)
+    ratio = np.square(Xc).sum() / np.square(fitted).sum()
+    kernel = (1 - balance) * Xc @ Xc.T + balance * ratio * fitted @ fitted.T
+    Z = model.transform(X)
+    np.testing.assert_allclose(kernel @ Z, Z * model.eigenvalues_, atol=1e-8 * kernel.max())
+    scale = model.eigenvalues_[0]
+    np.testing.assert_allclose(Z.T @ Z / scale, np.diag(model.eigenvalues_) / scale, atol=1e-10)
+    expected = np.linalg.eigvalsh(kernel)[::-1][:size]
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-8)
+
+
+def test_the_first_axes_are_the_answer_for_fewer():
+    X, Y = tagged()
+    options = {"alpha": 1.0, "balance": 0.3, "compare": False}
+    wide, narrow = (Adapter(size, **options).fit(X, Y) for size in (12, 5))
+    np.testing.assert_allclose(wide.components_[:5], narrow.components_)
+    np.testing.assert_allclose(wide.label_directions_[:, :5], narrow.label_directions_)
+
+
+def test_without_labels_it_is_pca():
+    X, Y = tagged()
+    model = Adapter(7, balance=0.0).fit(X, Y)
+    expected = PCA(7, svd_solver="full").fit_transform(X)
+    np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(expected), atol=1e-9)
+    assert not model.adapted_
+
+
+@pytest.mark.parametrize("balance", [0.05, 0.4, 0.9])
+def test_between_the_ends_it_is_mlsi(balance):
+    X, Y = tagged()
+    model = Adapter(8, balance=balance, alpha=3.0, compare=False).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    odds = np.square(Xc).sum() / np.square(Xc @ regression(Xc, Yc, 3.0)).sum()
+    odds *= balance / (1 - balance)
+    other = MLSI(8, beta=odds / (1 + odds), alpha=3.0, balance=False, center=True).fit(X, Y)
+    ours, theirs = model.transform(X), other.transform(X)
+    factor = np.linalg.norm(ours[:, 0]) / np.linalg.norm(theirs[:, 0])
+    np.testing.assert_allclose(np.abs(ours), factor * np.abs(theirs), atol=1e-7)
+
+
+def test_with_labels_only_it_is_opls():
+    X, Y = tagged()
+    model = Adapter(5, balance=1.0, alpha=3.0, compare=False).fit(X, Y)
+    other = OPLS(5, alpha=3.0).fit(X, Y)
+    # OPLS scales by another metric, so that only the span of all directions is the same.
+    every = Adapter(6, balance=1.0, alpha=3.0, compare=False).fit(X, Y)
+    assert angle(every.transform(X), OPLS(6, alpha=3.0).fit(X, Y).transform(X)) < 1e-7
+    assert angle(model.transform(X), other.transform(X)) < 0.5
+
+
+def test_known_labels_are_added_to_fitted_ones():
+    X, Y = tagged()
+    balance, alpha = 0.4, 2.0
+    model = Adapter(6, balance=balance, alpha=alpha, compare=False).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    B = regression(Xc, Yc, alpha)
+    weight = np.sqrt(balance * np.square(Xc).sum() / np.square(Xc @ B).sum())
+    stack = np.hstack([np.sqrt(1 - balance) * Xc, weight * Xc @ B])
+    R = np.linalg.svd(stack, full_matrices=False)[2][:6].T
+    expected = np.hstack([np.sqrt(1 - balance) * Xc, weight * (Xc @ B + Yc)]) @ R
+    signs = np.sign((stack @ R * model.transform(X)).sum(axis=0))
+    np.testing.assert_allclose(model.transform(X, labels=Y), expected * signs, atol=1e-8)
+    np.testing.assert_allclose(model.transform(X, labels=sparse.csr_array(Y)), expected * signs)
+    unknown = np.full_like(Y, -1.0)
+    np.testing.assert_allclose(model.transform(X, labels=unknown), model.transform(X))
+
+
+def test_rows_without_labels_count_by_their_vectors_only():
+    X, Y = tagged()
+    Y[100:] = -1
+    model = Adapter(6, balance=0.4, alpha=2.0, compare=False).fit(X, Y)
+    mean = X.mean(axis=0)
+    known = X[:100] - X[:100].mean(axis=0)
+    B = regression(known, Y[:100] - Y[:100].mean(axis=0), 2.0)
+    Xc = X - mean
+    ratio = np.square(Xc).sum() / np.square(Xc @ B).sum()
+    kernel = 0.6 * Xc @ Xc.T + 0.4 * ratio * Xc @ B @ B.T @ Xc.T
+    Z = model.transform(X)
+    np.testing.assert_allclose(kernel @ Z, Z * model.eigenvalues_, atol=1e-8 * kernel.max())
+    assert model.report_.n_labelled == 100
+
+
+def test_vectors_that_differ_in_few_directions():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 30)) + 5
+    Y = (X[:, :3] > 5).astype(int)
+    model = Adapter().fit(X, Y)
+    assert model.n_components_ <= 4
+    assert np.isfinite(model.transform(X)).all()
+    with pytest.raises(InvalidParameter, match="the maximum is 4"):
+        Adapter(5).fit(X, Y)
+
+
+# --- streams ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [1, 37, 500])
+@pytest.mark.parametrize("form", ["indicator", "classes", "unlabelled"])
+def test_a_stream_is_the_fit_of_all_rows(cut, form):
+    if cut == 1 and form != "indicator":
+        pytest.skip("one form is enough for the smallest batches")
+    X, Y = tagged(rows=120 if cut == 1 else 700, labels=5)
+    y, options = Y, {}
+    if form == "classes":
+        y = Y.argmax(axis=1)
+        options = {"classes": np.arange(5)}
+    elif form == "unlabelled":
+        y = np.where(np.arange(Y.shape[0])[:, None] % 3 == 0, -1, Y)
+    whole = Adapter(6).fit(X, y)
+    stream = Adapter(6)
+    for start in range(0, X.shape[0], cut):
+        stream.partial_fit(X[start : start + cut], y[start : start + cut], **options)
+    np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-8)
+    np.testing.assert_allclose(stream.label_directions_, whole.label_directions_, atol=1e-8)
+    assert stream.balance_ == whole.balance_
+    for ours, theirs in zip(stream.report_.comparisons, whole.report_.comparisons, strict=True):
+        assert ours.size == theirs.size
+        np.testing.assert_allclose(ours.adapted, theirs.adapted, atol=2e-3)
+    np.testing.assert_allclose(stream.transform(X, labels=y), whole.transform(X, labels=y))
+
+
+def test_a_sample_of_a_long_stream_holds_rows_out(monkeypatch):
+    """Rows that leave the sample enter the sums, so that no row is lost or counted twice."""
+    monkeypatch.setattr("labelspan.adapt.adapter_stream.HELD_OUT", 30)
+    monkeypatch.setattr("labelspan.adapt.adapter_stream.ITEMS", 50)
+    X, Y = tagged(rows=600)
+    model = Adapter(4)
+    for start in range(0, 600, 70):
+        model.partial_fit(X[start : start + 70], Y[start : start + 70])
+    stream = vars(model)["_stream"].seen
+    whole = stream.whole()
+    assert whole.n == 600
+    Xc = X - X.mean(axis=0)
+    np.testing.assert_allclose(whole.gram, Xc.T @ Xc)
+    np.testing.assert_allclose(whole.cross, Xc.T @ (Y - Y.mean(axis=0)), atol=1e-9)
+    (split,) = stream.splits()
+    assert split.labelled.n == 600 - split.queries.shape[0]
+    assert split.items.shape[0] == 80 - split.queries.shape[0]
+    held = (X[:, None] == split.queries[None]).all(axis=2).any(axis=1)
+    assert held.sum() == split.queries.shape[0]
+    np.testing.assert_allclose(split.labelled.x_mean, X[~held].mean(axis=0))
+
+
+def test_a_batch_that_fails_changes_nothing():
+    X, Y = tagged()
+    model = Adapter(4).partial_fit(X, Y)
+    before = model.components_.copy()
+    for bad in (Y[:, :3], np.where(Y == 0, 0.5, Y)):
+        with pytest.raises(InvalidLabels):
+            model.partial_fit(X, bad)
+    with pytest.raises(InvalidInput):
+        model.partial_fit(X[:, :5], Y)
+    np.testing.assert_array_equal(model.components_, before)
+
+
+# --- what is compared -------------------------------------------------------------------
+
+
+def test_labels_that_are_noise_give_pca_and_say_so():
+    used = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((500, 24)) * np.geomspace(3, 0.3, 24)
+        model = Adapter(8, random_state=seed).fit(X, (rng.random((500, 6)) < 0.3).astype(int))
+        used.append(model.report_.used)
+        if used[-1] == "pca":
+            assert "Nothing is gained" in model.report_.reason
+            assert angle(model.transform(X), PCA(8, svd_solver="full").fit_transform(X)) < 1e-7
+            np.testing.assert_array_equal(model.label_directions_, 0.0)
+    # By chance, one in a hundred is taken for a gain.
+    assert used.count("adapted") <= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_that_matter_are_used(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((900, 40)) * np.geomspace(4, 0.4, 40)
+    Y = (X[:, 20:30] / X[:, 20:30].std(axis=0) > 0.8).astype(int)
+    train, test = slice(0, 600), slice(600, None)
+    model = Adapter(10, random_state=seed).fit(X[train], Y[train])
+    found = model.report_.comparison()
+    assert model.report_.used == "adapted"
+    assert found.low > 0
+    pca = PCA(10, svd_solver="full").fit(X[train])
+    some = Y[test].any(axis=1)
+    ours, theirs = (
+        retrieval_at_k(
+            one.transform(X[test])[some], Y[test][some], one.transform(X[train]), Y[train]
+        ).ndcg
+        for one in (model, pca)
+    )
+    assert ours > theirs
+    # What is said of held-out rows is true of rows that the fit has never seen.
+    assert abs(ours - found.adapted) < 0.08
+
+
+def test_a_map_that_harms_new_labels_is_not_given():
+    X, Y = tagged(rows=800, columns=32, labels=12)
+    model, bold = (Adapter(16, new_labels=choice).fit(X, Y) for choice in (True, False))
+    assert bold.adapted_
+    assert bold.report_.comparison(labels="new").high < 0
+    assert not model.adapted_
+    assert "new_labels=False would adapt" in model.report_.reason
+
+
+def test_scores_are_those_of_the_metrics():
+    rng = np.random.default_rng(0)
+    Z, items = rng.standard_normal((30, 12)), rng.standard_normal((90, 12))
+    left, right = rng.random((30, 5)) < 0.4, rng.random((90, 5)) < 0.4
+    scores = ndcg_of(Z, items, left, right, [4, 12])
+    for size, found in scores.items():
+        expected = retrieval_at_k(Z[:, :size], left, items[:, :size], right)
+        np.testing.assert_allclose(np.nanmean(found), expected.ndcg)
+
+
+def test_neighbours_of_every_size_from_one_pass():
+    rng = np.random.default_rng(0)
+    Z, items = rng.standard_normal((20, 16)), rng.standard_normal((50, 16))
+    for size, found in nearest(Z, items, [2, 5, 16], depth=6):
+        cosines = normalize(Z[:, :size]) @ normalize(items[:, :size]).T
+        np.testing.assert_array_equal(found, np.argsort(-cosines, axis=1)[:, :6])
+
+
+def test_plans():
+    assert split_plan(10) == (0, 0)
+    assert split_plan(100) == (5, 20)
+    assert split_plan(1000) == (2, 200)
+    assert split_plan(10**6) == (1, 400)
+    assert size_grid(100) == [8, 16, 32, 64]
+    assert size_grid(3) == [3]
+    assert size_grid(100, 50) == [8, 16, 32, 50, 64]
+    assert label_groups(2, 0) == []
+    assert np.stack(label_groups(10, 0)).sum(axis=0).tolist() == [1] * 10
+
+
+def test_few_rows_are_not_compared():
+    X, Y = tagged(rows=15)
+    report = Adapter(4).fit(X, Y).report_
+    assert "too few rows" in report.reason
+    assert report.comparisons == ()
+
+
+def test_a_report_can_be_read_and_stored():
+    X, Y = tagged(rows=300)
+    report = Adapter(8).fit(X, Y).report_
+    text = str(report)
+    assert "nDCG@10 on held-out rows" in text
+    assert text.count(" *") == 2
+    assert json.loads(json.dumps(report.to_dict()))["comparisons"][0]["labels"] == "seen"
+    with pytest.raises(KeyError, match="7 dimensions"):
+        report.comparison(7)
+
+
+def test_fits_repeat_and_leave_their_input():
+    X, Y = tagged()
+    X.setflags(write=False)
+    Y.setflags(write=False)
+    first = Adapter(6).fit(X, Y)
+    second = clone(first).fit(X, Y)
+    np.testing.assert_array_equal(first.components_, second.components_)
+    assert first.report_ == second.report_
+    back = first.inverse_transform(first.transform(X))
+    np.testing.assert_allclose(first.transform(back), first.transform(X), atol=1e-9)
+
+
+def test_float32_stays_float32():
+    X, Y = tagged()
+    model = Adapter(6).fit(X.astype(np.float32), Y)
+    assert model.transform(X.astype(np.float32), labels=Y).dtype == np.float32
+    np.testing.assert_allclose(
+        np.abs(model.components_), np.abs(Adapter(6).fit(X, Y).components_), atol=1e-4
+    )
+
+
+def test_tensors_stay_tensors():
+    torch = pytest.importorskip("torch")
+    X, Y = tagged()
+    model = Adapter(6).fit(torch.as_tensor(X), torch.as_tensor(Y))
+    Z = model.transform(torch.as_tensor(X), labels=Y)
+    assert isinstance(Z, torch.Tensor)
+    expected = Adapter(6).fit(X, Y).transform(X, labels=Y)
+    np.testing.assert_allclose(Z.numpy(), expected, atol=1e-9)
+
+
+# --- what is refused --------------------------------------------------------------------
+
+
+def test_what_is_refused():
+    X, Y = tagged()
+    holes = Y.copy()
+    holes[0, 0] = -1
+    for y, message in [
+        (holes, "single unknown entries"),
+        (Y + 0.5, "continuous targets"),
+        (np.full_like(Y, -1), "every label in y is unknown"),
+        (Y[:-1], "X has 240 rows, y has 239"),
+        (None, "requires y"),
+    ]:
+        with pytest.raises(InvalidLabels, match=message):
+            Adapter(4).fit(X, y)
+    with pytest.raises(InvalidInput, match="all rows of X are equal"):
+        Adapter().fit(np.ones((50, 4)), Y[:50])
+    with pytest.raises(InvalidInput, match="limit of 4096"):
+        Adapter().fit(np.ones((3, 4097)), [0, 1, 0])
+    for params in ({"balance": 2}, {"n_components": 0}, {"alpha": -1.0}, {"compare": 1}):
+        with pytest.raises(InvalidParameter, match=next(iter(params))):
+            Adapter(**params).fit(X, Y)
+    model = Adapter(3, compare=False).partial_fit(X, Y.argmax(axis=1), classes=np.arange(6))
+    with pytest.raises(InvalidLabels, match="were not there before"):
+        model.partial_fit(X, np.full(240, 9))
+    with pytest.raises(InvalidLabels, match="must have 6 columns"):
+        model.transform(X, labels=Y[:, :3])
+
+
+# --- vectors of a language model --------------------------------------------------------
+
+
+@pytest.mark.skipif(not EMBEDDINGS.exists(), reason="the vectors of the gallery are not here")
+def test_sentence_embeddings_gain_on_seen_labels_and_keep_new_ones():
+    stored = np.load(EMBEDDINGS)
+    corpus = load_debtags().take(stored["rows"])
+    X = normalize(stored["codes"].astype(np.float32))
+    counts = np.asarray(corpus.Y.sum(axis=0)).ravel()
+    report = Adapter(64).fit(X, corpus.Y[:, counts >= 10]).report_
+    seen, new = report.comparison(labels="seen"), report.comparison(labels="new")
+    assert seen.low > 0.01
+    assert seen.adapted > seen.original + 0.02
+    assert new.gain > -0.005
