@@ -36,8 +36,8 @@ def fit_cases(X: np.ndarray, Y: np.ndarray) -> dict[str, Callable[[], Any]]:
     count = Y.shape[1]
     cases: dict[str, Callable[[], Any]] = {
         PEER: lambda: cross_decomposition.CCA(n_components=count, scale=False).fit(X, Y),
-        "labelspan": lambda: CCA().fit(X, Y),
-        "labelspan, eigen": lambda: CCA(solver="eigen").fit(X, Y),
+        "labelspan": lambda: CCA(alpha=0.0).fit(X, Y),
+        "labelspan, eigen": lambda: CCA(solver="eigen", alpha=0.0).fit(X, Y),
     }
     if zoo is not None:
         cases["cca-zoo"] = lambda: zoo.CCA(n_components=count).fit([X, Y])

@@ -200,7 +200,7 @@ def main(args: argparse.Namespace) -> None:
         data, count = data.take(some), min(count, 20)
     data = data.astype(np.float32)
     models = {
-        f"MLSI, K={count}": lambda X, Y: MLSI(count, random_state=args.seed).fit(X, Y),
+        f"MLSI, K={count}": lambda X, Y: MLSI(count, random_state=args.seed, alpha=1.0).fit(X, Y),
         "CCA": lambda X, Y: CCA(alpha=1.0).fit(X, Y),
     }
     size = f"rcv1 {data.X.shape[0]} x {data.X.shape[1]}, float32"

@@ -146,7 +146,7 @@ def stages(operator: Any, Y: Any, K: int) -> list[Row]:
     randomized.ritz = clocked(kept[0], "small algebra on the host")
     operator._matmat, operator._rmatmat = (clocked(f, "products") for f in kept[1:])
     try:
-        seconds, _ = timed(lambda: MLSI(K).fit(operator, Y), 5, "cuda")
+        seconds, _ = timed(lambda: MLSI(K, alpha=1.0).fit(operator, Y), 5, "cuda")
     finally:
         randomized.ritz = kept[0]
         del operator._matmat, operator._rmatmat
@@ -168,9 +168,9 @@ def agreement(args: argparse.Namespace, counts: tuple[int, ...]) -> list[Row]:
     at_home = torch.sparse_csr_tensor(*(part.cpu() for part in parts), X.shape)
     rows = []
     for K in counts:
-        exact = MLSI(K, solver="two-stage", tol=1e-10).fit(at_home, Y.double().cpu())
+        exact = MLSI(K, solver="two-stage", tol=1e-10, alpha=1.0).fit(at_home, Y.double().cpu())
         for name, data, tol in (("float32", X, 1e-7), ("float64", wide, 1e-10)):
-            model = MLSI(K, solver="two-stage", tol=tol).fit(data, Y.to(data.dtype))
+            model = MLSI(K, solver="two-stage", tol=tol, alpha=1.0).fit(data, Y.to(data.dtype))
             angles = principal_angles(
                 model.components_.double().cpu().numpy().T, exact.components_.numpy().T
             )

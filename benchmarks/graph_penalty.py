@@ -89,13 +89,17 @@ def load_task(name: str, folder: str | None, near: int) -> Task:
     if name == "emotions":
         X = StandardScaler().fit_transform(data.X.astype(np.float64))
         graphs = {"neighbours": unit_degree(neighbours(X, near))}
-        models = {"CCA, 3": CCA(3), "OPLS, 3": OPLS(3), "OPLS, all": OPLS()}
+        models = {
+            "CCA, 3": CCA(3, alpha=0.0),
+            "OPLS, 3": OPLS(3, alpha=0.0, scale=None),
+            "OPLS, all": OPLS(alpha=0.0, scale=None),
+        }
         alphas = (10.0, 100.0, 1000.0, 10000.0)
         y = data.Y.astype(np.int64)
         return Task(name, X, y, graphs, models, alphas, judge_labels, "AUC")
     X = normalize(data.X)
     graphs = {"links": unit_degree(data.links), "words": unit_degree(neighbours(X, near))}
-    models = {"LDA, all": LDA(), "OPLS, 3": OPLS(3)}
+    models = {"LDA, all": LDA(alpha=0.0), "OPLS, 3": OPLS(3, alpha=0.0, scale=None)}
     alphas = (0.1, 1.0, 10.0, 100.0)
     return Task(name, X, data.y, graphs, models, alphas, judge_classes, "nearest mean")
 

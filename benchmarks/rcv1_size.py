@@ -38,7 +38,7 @@ PEER = "TruncatedSVD"
 CASES: dict[str, Callable[[int], Any]] = {
     PEER: lambda seed: TruncatedSVD(100, random_state=seed),
     "LSI": lambda seed: LSI(100, random_state=seed),
-    "MLSI": lambda seed: MLSI(100, random_state=seed),
+    "MLSI": lambda seed: MLSI(100, random_state=seed, alpha=1.0),
 }
 
 
@@ -141,7 +141,7 @@ def stream(args: argparse.Namespace, report: Report) -> None:
         return square, cross
 
     def ours(X: Any) -> Any:
-        model = MLSI(100, center=True)
+        model = MLSI(100, center=True, alpha=1.0)
         labels = Y.astype(np.int8)
         for part in parts:
             model.partial_fit(X[part], labels[part])

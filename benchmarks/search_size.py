@@ -68,7 +68,7 @@ def make_vectors(size: int, args: argparse.Namespace) -> tuple[Any, Any]:
     count = size + args.queries
     drawn = make_tagged_vectors(count, 256, LABELS, rank=120, nuisance=20, random_state=args.seed)
     learned = min(count, 20_000)
-    space = MLSI(WIDTH).fit(drawn.X[:learned], drawn.Y[:learned])
+    space = MLSI(WIDTH, alpha=1.0).fit(drawn.X[:learned], drawn.Y[:learned])
     found = np.empty((count, WIDTH), dtype=np.float32)
     for start in range(0, count, 50_000):
         found[start : start + 50_000] = unit_rows(space.transform(drawn.X[start : start + 50_000]))

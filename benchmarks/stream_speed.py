@@ -71,7 +71,7 @@ def cases(data: DataSet, size: int, count: int) -> dict[str, Callable[[], Any]]:
         return model
 
     def informed(every: bool) -> Any:
-        model = MLSI(count, center=True)
+        model = MLSI(count, center=True, alpha=1.0)
         for X, Y in batches(data, size):
             model.partial_fit(X, Y)
             if every:

@@ -22,13 +22,13 @@ from labelspan import CCA, LDA
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
 plt.rcParams["axes.prop_cycle"] = plt.cycler(color=COLOURS)
 X, y = load_wine(return_X_y=True)
-model, peer = LDA().fit(X, y), LinearDiscriminantAnalysis().fit(X, y)
+model, peer = LDA(alpha=0.0).fit(X, y), LinearDiscriminantAnalysis().fit(X, y)
 theirs = peer.transform(X)
 ours = model.transform(X) * np.sqrt((len(y) - 3) / (1 - model.eigenvalues_))
 ours *= np.sign((ours * theirs).sum(axis=0))
 
 A, B = load_linnerud(return_X_y=True)
-cca = CCA().fit(A, B)
+cca = CCA(alpha=0.0).fit(A, B)
 there = PeerCCA(3, max_iter=5000, tol=1e-12).fit(A, B)
 pairs = zip(*(side.T for side in there.transform(A, B)), strict=True)
 correlations = [np.corrcoef(a, b)[0, 1] for a, b in pairs]

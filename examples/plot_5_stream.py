@@ -31,7 +31,7 @@ def judge(space):
     return retrieval_at_k(Z_new, Y_new, Z, Y[:2000], k=10).jaccard
 
 
-informed = MLSI(DIMENSIONS, center=True)
+informed = MLSI(DIMENSIONS, center=True, alpha=1.0)
 blind = IncrementalPCA(DIMENSIONS)
 scores = {"MLSI": [], "IncrementalPCA": []}
 for start in range(0, len(X), BATCH):
@@ -42,13 +42,13 @@ for start in range(0, len(X), BATCH):
         scores["MLSI"].append((start + BATCH, judge(informed)))
         scores["IncrementalPCA"].append((start + BATCH, judge(blind)))
 
-whole = MLSI(DIMENSIONS, center=True).fit(X, Y)
+whole = MLSI(DIMENSIONS, center=True, alpha=1.0).fit(X, Y)
 angle = principal_angles(informed.components_.T, whole.components_.T)[0]
 print(f"the stream's space against that of all rows at once: {np.degrees(angle):.1e} degrees")
 
 # %%
 # Two machines, each with half of the rows, can join what they learned.
-one, two = MLSI(DIMENSIONS, center=True), MLSI(DIMENSIONS, center=True)
+one, two = MLSI(DIMENSIONS, center=True, alpha=1.0), MLSI(DIMENSIONS, center=True, alpha=1.0)
 one.partial_fit(X[::2], Y[::2])
 two.partial_fit(X[1::2], Y[1::2])
 one.merge(two)

@@ -46,11 +46,11 @@ def _cca(task: Task) -> Fitted:
 
 
 def _opls(task: Task) -> Fitted:
-    return _fitted(OPLS(task.count, alpha=task.alpha), task, task.Y)
+    return _fitted(OPLS(task.count, alpha=task.alpha, scale=None), task, task.Y)
 
 
 def _hsl(task: Task) -> Fitted:
-    return _fitted(HSL(task.count, laplacian="star", alpha=task.alpha), task, task.Y)
+    return _fitted(HSL(task.count, laplacian="star", alpha=task.alpha, scale=None), task, task.Y)
 
 
 def _lda(task: Task) -> Fitted:

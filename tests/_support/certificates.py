@@ -132,12 +132,13 @@ def thin(model, X, y, tolerance=1e-6):
     metric = Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
     left = Xc.T @ H @ H.T @ Xc
     agree(model, pencil(left, metric), tolerance)
-    solves(model.components_.T, left, metric, model.eigenvalues_, tolerance)
+    roots = np.sqrt(model.eigenvalues_) if model.scale else np.ones(model.n_components_)
+    solves(model.components_.T / roots, left, metric, model.eigenvalues_, tolerance)
     Y = block(labels.values[keep], unknown, model.center)
-    expected = model.transform(X[keep]).T @ Y
-    np.testing.assert_allclose(
-        model.label_loadings_, expected, atol=tolerance * max(1e-300, np.abs(expected).max())
-    )
+    expected = (model.transform(X[keep]) / roots).T @ Y
+    found = model.label_loadings_ * roots[:, None]
+    size = max(1e-300, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, atol=tolerance * size)
 
 
 def lsi(model, X, y, tolerance=1e-6):
@@ -151,6 +152,8 @@ def mlsi(model, X, y, tolerance=1e-6):
     labels = read_labels(y, X.shape[0], "test")
     Xc, Y = centered(X, model), block(labels.values, labels.unknown, model.center)
     clear_rank(np.linalg.svd(Xc, compute_uv=False) ** 2)
+    if model.form == "ridge" and model.beta > 0 and labels.unknown is not None:
+        Y = completed(X, labels, model)
     x, y_ = np.linalg.norm(Xc), np.linalg.norm(Y)
     x, y_ = (x or 1.0, y_ or 1.0) if model.balance else (1.0, 1.0)
     a, b = 1 - model.beta, model.beta
@@ -177,6 +180,21 @@ def mlsi(model, X, y, tolerance=1e-6):
     solves(V, Z @ Z.T, np.eye(len(X)), model.eigenvalues_, tolerance)
     found = model.label_loadings_ * np.sqrt(model.eigenvalues_)[:, None]
     np.testing.assert_allclose(found, V.T @ Y, atol=tolerance * y_)
+
+
+def completed(X, labels, model):
+    """Return labels with fitted values where they are unknown, one label at a time."""
+    Y = labels.values.copy()
+    for j, unknown in enumerate(labels.unknown.T):
+        if unknown.all():
+            continue
+        rows = X[~unknown]
+        means, shift = rows.mean(axis=0) * model.center, Y[~unknown, j].mean() * model.center
+        A = rows - means
+        gram = A.T @ A + model.alpha * np.eye(X.shape[1])
+        slopes = pinv(gram) @ A.T @ (Y[~unknown, j] - shift)
+        Y[unknown, j] = shift + (X[unknown] - means) @ slopes
+    return Y - Y.mean(axis=0) * model.center
 
 
 def lpp(model, X, y, tolerance=1e-6):
@@ -243,6 +261,8 @@ def kernel(model, X, y, tolerance=1e-5):
         return
     unknown = None if labels.unknown is None else labels.unknown[keep]
     H = factor(model, labels.values[keep], unknown)
+    roots = np.sqrt(model.eigenvalues_) if model.scale else np.ones(model.n_components_)
+    a, Z = a / roots, Z / roots
     metric = Z.T @ Z + model.alpha * a.T @ K @ a
     np.testing.assert_allclose(metric, np.eye(len(metric)), atol=tolerance)
     left = rows.T @ H @ H.T @ Z

@@ -92,7 +92,7 @@ def test_lsi_equals_truncated_svd_and_pca(center):
 def test_lda_has_scikit_learns_space(load):
     X, y = load(return_X_y=True)
     twin = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
-    ours = LDA().fit(X, y)
+    ours = LDA(alpha=0.0).fit(X, y)
     expected = (X - X.mean(axis=0)) @ twin.scalings_[:, :2]
     assert angle(ours.transform(X), expected) < 1e-8
     # lambda = S_b / S_t here, S_b / S_w there.
@@ -102,7 +102,7 @@ def test_lda_has_scikit_learns_space(load):
 
 def test_cca_has_the_correlations_of_scikit_learn_and_cca_zoo():
     X, Y = load_linnerud(return_X_y=True)
-    ours = CCA().fit(X, Y)
+    ours = CCA(alpha=0.0).fit(X, Y)
     twin = SklearnCCA(3, max_iter=5000, tol=1e-12).fit(X, Y)
     a, b = twin.transform(X, Y)
     expected = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
@@ -117,7 +117,7 @@ def test_cca_has_the_correlations_of_scikit_learn_and_cca_zoo():
 
 def test_transform_labels_correlates_by_the_correlations():
     X, Y = load_linnerud(return_X_y=True)
-    ours = CCA().fit(X, Y)
+    ours = CCA(alpha=0.0).fit(X, Y)
     a, b = ours.transform(X), ours.transform_labels(Y)
     found = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
     np.testing.assert_allclose(found, ours.correlations_, atol=1e-10)

@@ -58,7 +58,7 @@ def test_eigenvalues_with_unlabelled_rows(kind, solver, mu, monkeypatch):
     hidden = Y.copy()
     hidden[25:] = -1
     W = graph_of(X)
-    model = OPLS(alpha=0.3, solver="two-stage" if solver == "iterative" else solver)
+    model = OPLS(alpha=0.3, scale=None, solver="two-stage" if solver == "iterative" else solver)
     if solver == "iterative":
         monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
         model.set_params(tol=1e-10)

@@ -51,14 +51,16 @@ def test_cca_of_linnerud_is_that_of_sas():
     Hotelling-Lawley's traces and Roy's root are functions of the correlations.
     """
     exercise, body = load_linnerud(return_X_y=True)
-    squares = CCA().fit(body, exercise).correlations_ ** 2
+    squares = CCA(alpha=0.0).fit(body, exercise).correlations_ ** 2
     wilks = np.cumprod((1 - squares)[::-1])[::-1]
     np.testing.assert_allclose(wilks, [0.35039053, 0.95472266, 0.99473355], atol=5e-9)
     assert squares.sum() == pytest.approx(0.67848151, abs=5e-9)
     assert (squares / (1 - squares)).sum() == pytest.approx(1.77194146, abs=5e-9)
     assert (squares / (1 - squares))[0] == pytest.approx(1.72473874, abs=5e-9)
     # The other way round, the pairs change sides and nothing else.
-    np.testing.assert_allclose(CCA().fit(exercise, body).correlations_ ** 2, squares, atol=1e-12)
+    np.testing.assert_allclose(
+        CCA(alpha=0.0).fit(exercise, body).correlations_ ** 2, squares, atol=1e-12
+    )
 
 
 def test_cca_of_600_freshmen_is_that_of_r():
@@ -80,7 +82,7 @@ def test_cca_of_600_freshmen_is_that_of_r():
     together = np.triu(upper, 1) + np.triu(upper, 1).T + np.eye(8)
     rows = np.random.default_rng(0).standard_normal((600, 8))
     rows = np.linalg.qr(rows - rows.mean(axis=0))[0] @ np.linalg.cholesky(together).T
-    model = CCA().fit(rows[:, :3], rows[:, 3:])
+    model = CCA(alpha=0.0).fit(rows[:, :3], rows[:, 3:])
     np.testing.assert_allclose(model.correlations_, [0.4640861, 0.1675092, 0.1039911], atol=2e-7)
 
 
@@ -160,7 +162,7 @@ def hard_pairs():
 @pytest.mark.parametrize(("X", "Y"), hard_pairs())
 def test_cca_does_not_depend_on_standardizing(X, Y):
     """test_pls.py, test_scale_and_stability."""
-    plain, scaled = CCA().fit(X, Y), CCA().fit(*standardized(X, Y))
+    plain, scaled = CCA(alpha=0.0).fit(X, Y), CCA(alpha=0.0).fit(*standardized(X, Y))
     np.testing.assert_allclose(plain.correlations_, scaled.correlations_, atol=1e-7)
     a, b = plain.transform(X), scaled.transform(standardized(X)[0])
     np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-7)
@@ -170,7 +172,7 @@ def test_too_many_components_are_refused_with_the_number():
     """test_pls.py, test_n_components_upper_bounds."""
     rng = np.random.RandomState(0)
     with pytest.raises(InvalidParameter, match="n_components=10 is too large; the maximum is 3"):
-        CCA(10).fit(rng.randn(10, 5), rng.randn(10, 3))
+        CCA(10, alpha=0.0).fit(rng.randn(10, 5), rng.randn(10, 3))
 
 
 def test_opls_with_all_components_predicts_as_least_squares_does():
@@ -179,7 +181,7 @@ def test_opls_with_all_components_predicts_as_least_squares_does():
     """
     X, Y = load_linnerud(return_X_y=True)
     expected = LinearRegression().fit(X, Y).predict(X)
-    np.testing.assert_allclose(OPLS().fit(X, Y).label_scores(X), expected, atol=1e-8)
+    np.testing.assert_allclose(OPLS(alpha=0.0).fit(X, Y).label_scores(X), expected, atol=1e-8)
 
 
 # --- discriminants --------------------------------------------------------------------
@@ -190,7 +192,7 @@ def test_lda_of_iris_is_that_of_r():
     variance with n - 3 degrees of freedom, and the proportion of trace.
     """
     X, y = load_iris(return_X_y=True)
-    model = LDA().fit(X, y)
+    model = LDA(alpha=0.0).fit(X, y)
     expected = np.array(
         [
             [0.8293776, 1.5344731, -2.2012117, -2.8104603],
@@ -232,7 +234,7 @@ def test_lda_puts_a_kite_of_classes_on_its_axes():
     around = 0.1 * np.vstack([np.eye(3), -np.eye(3)])
     X = (means[:, None] + around).reshape(-1, 3)
     y = np.repeat(np.arange(4), 6)
-    model = LDA(2).fit(X, y)
+    model = LDA(2, alpha=0.0).fit(X, y)
     places = model.transform(means)
     assert parallel(places[3] - places[0], [1, 0]) == pytest.approx(1.0)
     assert parallel(places[2] - places[1], [0, 1]) == pytest.approx(1.0)
@@ -249,7 +251,7 @@ def test_lda_separates_features_of_very_different_scales(store):
     X = np.vstack([rng.uniform(-1, 1, (100, 3)) for _ in range(2)])
     X[:, 0] += np.where(y == 0, -10, 10)
     X *= [1, 100, 10000]
-    model = LDA().fit(store(X), y)
+    model = LDA(alpha=0.0).fit(store(X), y)
     assert (model.classes_[model.label_scores(store(X)).argmax(axis=1)] == y).all()
 
 

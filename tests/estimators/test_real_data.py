@@ -34,7 +34,7 @@ def energy(X, components):
 @pytest.mark.parametrize("name", ["yeast", "emotions"])
 def test_cca_has_scikit_learns_correlations(name):
     X, Y = (part.astype(float) for part in load(name))
-    ours = CCA(3).fit(X, Y)
+    ours = CCA(3, alpha=0.0).fit(X, Y)
     twin = SklearnCCA(3, max_iter=20_000, tol=1e-9).fit(X, Y)
     a, b = twin.transform(X, Y)
     expected = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
@@ -55,8 +55,8 @@ def test_mlsi_is_within_half_a_percent_of_its_optimum():
     X, Y = load("rcv1")
     X, Y = X[:8000], Y[:8000]
     Y = Y[:, np.asarray(Y.sum(axis=0)).ravel() > 0].astype(float)
-    fast = MLSI(50).fit(X, Y)
-    end = MLSI(50, solver="two-stage").fit(X, Y)
+    fast = MLSI(50, alpha=1.0).fit(X, Y)
+    end = MLSI(50, solver="two-stage", alpha=1.0).fit(X, Y)
     assert fast.solver_ == "randomized"
     ridge = Ridge(alpha=1.0, fit_intercept=False, solver="sparse_cg", tol=1e-5)
     fitted = ridge.fit(X, Y.toarray()).predict(X)

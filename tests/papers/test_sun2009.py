@@ -216,7 +216,7 @@ def test_factored_solves_the_penalised_eigenproblem(shape, form, method):
 def test_factored_needs_a_penalty():
     X = features("wide", 0)
     with pytest.raises(Mismatch, match="2-norm penalty"):
-        CCA(solver=Factored()).fit(X, indicator(X.shape[0], 0))
+        CCA(solver=Factored(), alpha=0.0).fit(X, indicator(X.shape[0], 0))
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
@@ -235,7 +235,7 @@ def test_direct_least_squares_is_what_lsqr_comes_to(shape, alpha):
 
 def test_gaps_see_past_a_rotation_and_nothing_else():
     X = features("tall", 2)
-    one, two = (OPLS(solver="eigen").fit(X, indicator(X.shape[0], 2)) for _ in range(2))
+    one, two = (OPLS(solver="eigen", alpha=0.0).fit(X, indicator(X.shape[0], 2)) for _ in range(2))
     rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))
     two.components_ = rotation @ two.components_
     assert max(measures.gaps(one, two).values()) < 1e-12
@@ -248,7 +248,10 @@ def test_gaps_see_past_a_rotation_and_nothing_else():
 def test_gaps_count_a_direction_that_is_missing():
     X = features("tall", 2)
     Y = indicator(X.shape[0], 2)
-    whole, part = OPLS(solver="eigen").fit(X, Y), OPLS(3, solver="eigen").fit(X, Y)
+    whole, part = (
+        OPLS(solver="eigen", alpha=0.0).fit(X, Y),
+        OPLS(3, solver="eigen", alpha=0.0).fit(X, Y),
+    )
     found = measures.gaps(whole, part)
     last = whole.eigenvalues_[-1] / whole.eigenvalues_[0]
     assert found["eigenvalue gap"] == pytest.approx(last)
@@ -262,8 +265,14 @@ def test_a_leading_space_needs_a_step_in_the_spectrum():
     X = features("wide", 3)
     y, Y = classes(X.shape[0], 3), indicator(X.shape[0], 3)
     # Every eigenvalue of LDA is 1 where the condition holds.
-    assert measures.leading_angle(*(LDA(solver="eigen").fit(X, y) for _ in range(2))) is None
-    one, two = OPLS(solver="eigen").fit(X, Y), OPLS(solver="eigen").fit(X[:, ::-1], Y)
+    assert (
+        measures.leading_angle(*(LDA(solver="eigen", alpha=0.0).fit(X, y) for _ in range(2)))
+        is None
+    )
+    one, two = (
+        OPLS(solver="eigen", alpha=0.0).fit(X, Y),
+        OPLS(solver="eigen", alpha=0.0).fit(X[:, ::-1], Y),
+    )
     expected = principal_angles(one.components_[:2].T, two.components_[:2].T).max()
     assert measures.leading_angle(one, two) == pytest.approx(expected)
 

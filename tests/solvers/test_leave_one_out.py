@@ -13,6 +13,7 @@ from labelspan.solvers.leave_one_out import (
     alpha_grid,
     choose_alpha,
     generalized_cross_validation,
+    held_out,
     leave_one_out,
 )
 
@@ -281,3 +282,54 @@ def test_a_sample_of_rows_chooses_nearly_the_same_penalty(seed):
     regret = leave_one_out(RidgeSpectrum.of_rows(X), Y, alphas=np.array([sampled.alpha])).error
     assert sampled.alpha != exact.alpha
     assert regret < 1.05 * exact.error
+
+
+def topics(n=1400, d=1300, k=30, seed=0):
+    """Return sparse rows of length one and labels that depend on a few of their directions."""
+    rng = np.random.default_rng(seed)
+    themes = rng.dirichlet(np.full(20, 0.2), n)
+    words = rng.dirichlet(np.full(d, 0.05), 20)
+    counts = rng.poisson(60 * themes @ words)
+    X = np.sqrt(counts)
+    X /= np.maximum(np.linalg.norm(X, axis=1), 1e-9)[:, None]
+    Y = (themes @ rng.standard_normal((20, k)) + 0.4 * rng.standard_normal((n, k)) > 0.5) * 1.0
+    return sparse.csr_array(X), Y
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_held_out_rows_choose_about_what_leave_one_out_does(intercept):
+    X, Y = topics()
+    spectrum = RidgeSpectrum.of_kernel((X @ X.T).toarray(), intercept=intercept)
+    exact = leave_one_out(spectrum, Y)
+    for seed in range(3):
+        found = held_out(as_operator(X), Y, intercept=intercept, seed=seed)
+        assert 0.5 < found.alpha / exact.alpha < 2
+        # The error of what was chosen is as good as the smallest.
+        there = leave_one_out(spectrum, Y, alphas=np.array([found.alpha])).errors[0]
+        assert there < 1.005 * exact.error
+
+
+def test_large_data_is_held_out():
+    X, Y = topics()
+    operator = as_operator(X)
+    chosen = choose_alpha(operator, Y, intercept=True, side=1000)
+    assert chosen.alpha == held_out(operator, Y, intercept=True).alpha
+
+
+def test_a_space_as_large_as_the_rows_has_the_error_of_a_refit():
+    X, Y = make(60, 6, 3)
+    found = held_out(as_operator(X), Y, intercept=True)
+    order = np.random.default_rng(0).permutation(60)
+    errors = []
+    for held in (order[:9], order[9:18]):
+        rest = np.setdiff1d(np.arange(60), held)
+        means, shift = X[rest].mean(axis=0), Y[rest].mean(axis=0)
+        A = X[rest] - means
+        slopes = np.linalg.solve(A.T @ A + found.alpha * np.eye(6), A.T @ (Y[rest] - shift))
+        errors.append(np.square(Y[held] - shift - (X[held] - means) @ slopes).sum() / 9)
+    np.testing.assert_allclose(found.error, np.mean(errors), rtol=1e-9)
+
+
+def test_features_of_zeros_have_a_flat_curve():
+    found = held_out(as_operator(np.zeros((40, 5))), make(40, 5, 2)[1], intercept=True)
+    assert np.ptp(found.errors) == 0

@@ -69,7 +69,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Regularization strength (default: 1; not for lsi).", min=0),
+        typer.Option(
+            help="Regularization strength (default: chosen from the data; not for lsi).", min=0
+        ),
     ] = None,
     beta: Annotated[
         float | None,
@@ -364,8 +366,8 @@ def _estimator(
     from .. import estimators  # noqa: PLC0415
 
     params: dict[str, Any] = {}
-    if method is not Method.lsi:
-        params["alpha"] = 1.0 if alpha is None else alpha
+    if alpha is not None:
+        params["alpha"] = alpha
     if beta is not None:
         params["beta"] = beta
     return getattr(estimators, method.value.upper())(dimensions, **params)

@@ -1,5 +1,6 @@
 """Displays: plots of computed arrays, with the interface of scikit-learn's displays."""
 
+from .alpha_curve import AlphaDisplay
 from .corpus_html import corpus_html
 from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
@@ -10,6 +11,7 @@ from .spectrum import SpectrumDisplay
 from .tuning_scores import TuningDisplay
 
 __all__ = [
+    "AlphaDisplay",
     "CorpusMap",
     "CorpusMapDisplay",
     "EmbeddingDisplay",

@@ -73,6 +73,11 @@ class TuningDisplay:
             if candidate.params["n_components"] == best["n_components"]:
                 lines.setdefault(candidate.params.get("beta"), []).append(candidate)
         for beta, line in lines.items():
+            name = None if beta is None else f"beta = {beta:g}"
+            for candidate in line:
+                if candidate.params["alpha"] == "auto":
+                    ax.axhline(candidate.mean, ls=":", color="grey", label=_automatic(name))
+            line = [found for found in line if found.params["alpha"] != "auto"]  # noqa: PLW2901
             line.sort(key=lambda candidate: candidate.params["alpha"])
             ax.errorbar(
                 [candidate.params["alpha"] for candidate in line],
@@ -80,10 +85,12 @@ class TuningDisplay:
                 yerr=[candidate.std for candidate in line],
                 marker="o",
                 capsize=3,
-                label=None if beta is None else f"beta = {beta:g}",
+                label=name,
             )
-        ax.plot(best["alpha"], self.tuning.best_score, "*", ms=14, color="black", label="chosen")
-        positive = all(c.params["alpha"] > 0 for c in self.tuning.candidates)
+        if best["alpha"] != "auto":
+            score = self.tuning.best_score
+            ax.plot(best["alpha"], score, "*", ms=14, color="black", label="chosen")
+        positive = all(c.params["alpha"] != 0 for c in self.tuning.candidates)
         ax.set(
             xscale="log" if positive else "symlog",
             xlabel="regularization strength alpha",
@@ -93,3 +100,7 @@ class TuningDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _automatic(name: str | None) -> str:
+    return "alpha = auto" if name is None else f"alpha = auto, {name}"

@@ -17,12 +17,21 @@ from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import as_block, inner, like, on_host, sum_of_squares
 from ..operators.row_graph import incidence
-from ..solvers import LeastSquares, Problem, Solution, Solver, Statistics, solve_statistics
+from ..solvers import (
+    AlphaCurve,
+    LeastSquares,
+    Problem,
+    Solution,
+    Solver,
+    Statistics,
+    solve_statistics,
+)
+from ..solvers.leave_one_out import generalized_cross_validation
 from ..solvers.penalties import L1, L2
 from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
 from ._ends import Ends, ends
-from ._options import SHARED, accept, solve
+from ._options import ALPHA, SCALE, SHARED, accept, choose_penalty, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
 
 __all__ = ["LabelledEmbedding", "Prepared", "has_label_factor", "labelled_rows"]
@@ -52,16 +61,21 @@ class LabelledEmbedding(BaseEmbedding):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **SHARED,
-        "alpha": Real(0.0),
+        "alpha": ALPHA,
         "penalty": OneOf(("l2", "l1")),
+        "scale": SCALE,
     }
     _needs_labels: ClassVar[bool] = True
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
     # Parameters that the sums of a stream depend on.
     _summed_with: ClassVar[tuple[str, ...]] = ()
 
-    alpha: float
+    alpha: float | str
     penalty: str
+    scale: str | None
+
+    alpha_: float = learned()
+    alpha_curve_: AlphaCurve | None = learned()
 
     classes_: Array = learned()
     label_loadings_: Array = learned()
@@ -71,8 +85,9 @@ class LabelledEmbedding(BaseEmbedding):
         self,
         n_components: int | None = None,
         *,
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         penalty: str = "l2",
+        scale: str | None = "eigenvalue",
         center: bool = True,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
@@ -88,6 +103,7 @@ class LabelledEmbedding(BaseEmbedding):
         self.n_components = n_components
         self.alpha = alpha
         self.penalty = penalty
+        self.scale = scale
         self.center = center
         self.kernel = kernel
         self.gamma = gamma
@@ -223,25 +239,32 @@ class LabelledEmbedding(BaseEmbedding):
             rows = VStack([rows, edges])
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
         count = self._factor_count(ready.rows.shape, block_rank(ready.factor))
-        penalty = L1(self.alpha) if self.penalty == "l1" else L2(self.alpha)
+        values, label_means = self._label_values(ready.labels)  # Y
+        alpha, curve = choose_penalty(self, ready.rows, values)
+        penalty = L1(alpha) if self.penalty == "l1" else L2(alpha)
         solution = solve(self, Problem(rows, Factor(labels=factor), count, penalty))  # W, lambda
         h_square = sum_of_squares(ready.factor)
         if solution.eigenvalues[0] <= _FAINT * h_square:
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
-        values, label_means = self._label_values(ready.labels)  # Y
         images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))  # W'X'Y
-        signs = self._publish(
-            ready.features, solution.weights, ready.means, solution.eigenvalues, solution
-        )
+        roots = self._roots(solution)
+        weights = solution.weights * like(roots, solution.weights)
+        signs = self._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
         self._publish_labels(
             ready.features,
             ready.labels.names,
-            signs[:, None] * images,
+            (signs / roots)[:, None] * images,
             label_means,
             values.T @ values,
         )
+        self.alpha_, self.alpha_curve_ = alpha, curve
         return self
+
+    def _roots(self, solution: Solution) -> Array:
+        """Return the lengths of the directions: sqrt(lambda) where they are scaled."""
+        values = solution.eigenvalues
+        return np.sqrt(np.where(values > 0, values, 1.0)) if self.scale else np.ones(values.size)
 
     def _prepare(self, X: Any, y: Any) -> Prepared:
         """Read X and y, keep the labelled rows, centre them and make H."""
@@ -258,6 +281,11 @@ class LabelledEmbedding(BaseEmbedding):
 
     def _check_penalty(self) -> None:
         owner = type(self).__name__
+        if self.penalty == "l1" and self.alpha == "auto":
+            raise InvalidParameter(
+                f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, "
+                "which chooses the 2-norm penalty; loadings_path shows what each number selects."
+            )
         if self.penalty == "l1" and self.alpha == 0:
             raise InvalidParameter(
                 f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given."
@@ -297,8 +325,10 @@ class LabelledEmbedding(BaseEmbedding):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from one more batch of rows.
 
-        Any split and any order of the rows gives the same result as :meth:`fit` on all of
-        them. The space is computed when it is first used, with the parameters of that moment.
+        Any split and any order of the rows gives the same result, which for a given ``alpha``
+        is that of :meth:`fit` on all of them. ``alpha="auto"`` chooses by generalized
+        cross-validation, because the rows are gone; with fewer rows than columns give a number.
+        The space is computed when it is first used, with the parameters of that moment.
 
         Parameters
         ----------
@@ -340,15 +370,15 @@ class LabelledEmbedding(BaseEmbedding):
                 names = np.unique(names)
         return Stream.opened(self, names, labels.kind, operator.dtype, self._summed_with)
 
-    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
-        """Return the rows that count, the block whose products with X are summed, and whether
-        rows without labels are among them.
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, Array | None]:
+        """Return the rows that count, the block whose products with X are summed, and the numbers
+        of the labelled rows; None where all are.
         """
         labels = self._batch_labels(X, y, stream)
         index = np.flatnonzero(labels.labelled)
         if index.size < X.shape[0]:
             X, labels = X.rows(index), labels.rows(index)
-        return X, self._stream_block(labels), False
+        return X, self._stream_block(labels), None
 
     def _batch_labels(self, X: Operator, y: Any, stream: Stream) -> Labels:
         targets = stream.kind == "targets"
@@ -363,18 +393,35 @@ class LabelledEmbedding(BaseEmbedding):
         hh = to_factor.T @ square @ to_factor  # H'H
         count = self._factor_count((statistics.n, gram.shape[0]), square_rank(hh))
         seen = cross @ to_factor  # X'H
+        labels = slice(-stream.names.size, None)
+        alpha, curve = self._stream_penalty(
+            gram, cross[:, labels], square[labels, labels], statistics.n
+        )
         solution = solve_statistics(
-            gram, seen, Factor(), alpha=self.alpha, count=count, rows=statistics.n
+            gram, seen, Factor(), alpha=alpha, count=count, rows=statistics.n
         )
         self._refuse_rounding(seen, float(np.trace(gram)), float(np.trace(hh)))
         accept(self, solution, count)
         features = Features(None, stream.dtype)
         means = statistics.x_mean * self.center
-        signs = self._publish(features, solution.weights, means, solution.eigenvalues, solution)
-        labels = slice(-stream.names.size, None)
-        images = (solution.weights * signs).T @ cross[:, labels]  # W'X'Y
+        roots = self._roots(solution)
+        weights = solution.weights * roots
+        signs = self._publish(features, weights, means, solution.eigenvalues, solution)
+        images = (solution.weights * (signs / roots)).T @ cross[:, labels]  # W'X'Y
         label_means = statistics.b_mean[labels] * self.center
         self._publish_labels(features, stream.names, images, label_means, square[labels, labels])
+        self.alpha_, self.alpha_curve_ = alpha, curve
+
+    def _stream_penalty(
+        self, gram: Array, cross: Array, square: Array, rows: int
+    ) -> tuple[float, AlphaCurve | None]:
+        """Return alpha as a number, by generalized cross-validation where it is "auto"."""
+        if self.alpha != "auto":
+            return float(self.alpha), None
+        curve = generalized_cross_validation(
+            gram, cross, float(np.trace(square)), rows=rows, intercept=self.center
+        )
+        return curve.alpha, curve
 
 
 def has_label_factor(estimator: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,11 +13,25 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
+from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
+from ..operators import Operator
 from ..operators.array_backend import single_thread
-from ..solvers import SOLVERS, Problem, Solution, Solver, choose_solver
+from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
+from ..solvers.leave_one_out import choose_alpha
 
-__all__ = ["FUNCTION", "LABEL_KERNELS", "OPTIONS", "SHARED", "accept", "seed_of", "solve"]
+__all__ = [
+    "ALPHA",
+    "FUNCTION",
+    "LABEL_KERNELS",
+    "OPTIONS",
+    "SCALE",
+    "SHARED",
+    "accept",
+    "choose_penalty",
+    "seed_of",
+    "solve",
+]
 
 LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
 KERNELS = (*LABEL_KERNELS, "precomputed")
@@ -79,6 +93,8 @@ class _Dictionary:
 
 
 FUNCTION = _Function()
+ALPHA = Either((Real(0.0), OneOf(("auto",))))
+SCALE = Either((OneOf(("eigenvalue",)), Null()))
 OPTIONS = Either((_Dictionary(), Null()))
 
 SHARED: Mapping[str, Constraint] = {
@@ -104,12 +120,25 @@ def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` ask for."""
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
-    rows, columns = problem.X.shape
-    # With X on a device the host does small algebra only, where threads wait more than they work.
-    small = rows * columns <= _SMALL or problem.X.device is not None
-    with single_thread() if small else nullcontext():
+    with _threads_for(problem.X):
         solution = solver.solve(problem)
     return accept(model, solution, problem.n_components)
+
+
+def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, and the curve that it was chosen from where it is "auto"."""
+    if model.alpha != "auto":
+        return float(model.alpha), None
+    with _threads_for(X):
+        curve = choose_alpha(X, labels, intercept=model.center)
+    return curve.alpha, curve
+
+
+def _threads_for(X: Operator) -> AbstractContextManager[object]:
+    rows, columns = X.shape
+    # With X on a device the host does small algebra only, where threads wait more than they work.
+    small = rows * columns <= _SMALL or X.device is not None
+    return single_thread() if small else nullcontext()
 
 
 def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:

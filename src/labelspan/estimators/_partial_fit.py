@@ -42,6 +42,8 @@ class Stream:
     # The parameters that the sums depend on, as they were in the first batch.
     summed_with: dict[str, Any]
     statistics: Statistics | None = None
+    # Of the labelled rows only, where there are others.
+    labelled: Statistics | None = None
     batches: int = 0
     unlabelled: bool = False
     _solution: tuple[dict[str, Any], Any] | None = field(default=None, init=False, repr=False)
@@ -55,16 +57,27 @@ class Stream:
         params = comparable_params(model)
         return cls(names, kind, dtype, {name: params[name] for name in summed_with})
 
-    def extended(self, more: Statistics | None, batches: int, unlabelled: bool) -> Stream:
-        """Return the stream with one more part; None where no row of it counts."""
-        joined = self.statistics
-        if more is not None:
-            joined = more if joined is None else joined.join(more)
+    def extended(
+        self,
+        more: Statistics | None,
+        batches: int,
+        unlabelled: bool,
+        labelled: Statistics | None = None,
+    ) -> Stream:
+        """Return the stream with one more part; None where no row of it counts.
+
+        ``labelled`` holds the statistics of its labelled rows, where ``unlabelled`` says that
+        there are others.
+        """
+        either = self.unlabelled or unlabelled
+        mine = self.labelled if self.unlabelled else self.statistics
+        theirs = labelled if unlabelled else more
         return replace(
             self,
-            statistics=joined,
+            statistics=_joined(self.statistics, more),
+            labelled=_joined(mine, theirs) if either else None,
             batches=self.batches + batches,
-            unlabelled=self.unlabelled or unlabelled,
+            unlabelled=either,
         )
 
     def solved(self, model: M) -> M:
@@ -198,9 +211,18 @@ def _with_batch(model: Any, stream: Stream | None, X: Any, y: Any, classes: Any)
         stream = model._open_stream(operator, y, classes)
     else:
         check_sums(model, stream)
-    rows, block, unlabelled = model._batch(operator, y, stream)
+    rows, block, labelled = model._batch(operator, y, stream)
     statistics = Statistics.of(rows, block) if rows.shape[0] > 0 else None
-    return stream.extended(statistics, 1, unlabelled)
+    if labelled is None:
+        return stream.extended(statistics, 1, unlabelled=False)
+    part = Statistics.of(rows.rows(labelled), block[labelled]) if labelled.size else None
+    return stream.extended(statistics, 1, unlabelled=True, labelled=part)
+
+
+def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one.join(other)
 
 
 @all_or_nothing
@@ -252,7 +274,7 @@ def merge(self: M, other: M) -> M:
         )
     check_sums(self, mine)
     check_sums(other, theirs)
-    joined = mine.extended(theirs.statistics, theirs.batches, theirs.unlabelled)
+    joined = mine.extended(theirs.statistics, theirs.batches, theirs.unlabelled, theirs.labelled)
     vars(self)["_stream"] = joined
     return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Labels, inverse_power, lda_factor
 from ..labels.reading import Kind
+from ..solvers import Solver
 from ._labelled import LabelledEmbedding
 
 __all__ = ["LDA"]
@@ -32,10 +34,16 @@ class LDA(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction: one less than there are classes.
-    alpha : float, default=0.0
-        Regularization strength.
+    alpha : float or "auto", default="auto"
+        Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
+        "auto" chooses the strength with which ridge regression of the labels on the features
+        predicts best: by the exact leave-one-out error where X has up to 1,000 rows or columns,
+        by held-out rows where both are more, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
-        "l1" gives sparse loadings and needs ``solver="least-squares"``.
+        "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
+    scale : {"eigenvalue"} or None, default=None
+        "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+        suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
@@ -65,6 +73,10 @@ class LDA(LabelledEmbedding):
         The classes.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
+    alpha_ : float
+        Regularization strength that was used.
+    alpha_curve_ : AlphaCurve or None
+        Prediction error for each strength that was tried, where ``alpha="auto"``.
     dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
         With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int
@@ -90,6 +102,43 @@ class LDA(LabelledEmbedding):
     """
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = None,
+        center: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha=alpha,
+            penalty=penalty,
+            scale=scale,
+            center=center,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            landmarks=landmarks,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     def _make_factor(self, labels: Labels) -> Array:
         return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2

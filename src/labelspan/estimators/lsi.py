@@ -230,8 +230,8 @@ class LSI(BaseEmbedding):
     def _open_stream(self, operator: Operator, y: Any, classes: Any) -> Stream:
         return Stream.opened(self, np.zeros(0), None, operator.dtype, ())
 
-    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, bool]:
-        return X, np.zeros((X.shape[0], 0)), False
+    def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, None]:
+        return X, np.zeros((X.shape[0], 0)), None
 
     @refuse_overflow
     def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:

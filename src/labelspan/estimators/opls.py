@@ -25,10 +25,16 @@ class OPLS(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction that the labels have: k, or k - 1 for classes.
-    alpha : float, default=0.0
-        Regularization strength.
+    alpha : float or "auto", default="auto"
+        Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
+        "auto" chooses the strength with which ridge regression of the labels on the features
+        predicts best: by the exact leave-one-out error where X has up to 1,000 rows or columns,
+        by held-out rows where both are more, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
-        "l1" gives sparse loadings and needs ``solver="least-squares"``.
+        "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
+    scale : {"eigenvalue"} or None, default="eigenvalue"
+        "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+        suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     kernel : str or callable, default="linear"
@@ -58,6 +64,10 @@ class OPLS(LabelledEmbedding):
         Names of the labels.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
+    alpha_ : float
+        Regularization strength that was used.
+    alpha_curve_ : AlphaCurve or None
+        Prediction error for each strength that was tried, where ``alpha="auto"``.
     dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
         With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int

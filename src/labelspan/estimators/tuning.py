@@ -19,6 +19,7 @@ from ..metrics import average_precision, r_squared
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis
 from ._labelled import LabelledEmbedding, has_label_factor
+from ._options import choose_penalty
 from .mlsi import MLSI
 
 __all__ = ["Candidate", "Tuning", "tune"]
@@ -183,7 +184,8 @@ class _Fold:
         self._rows, means = self._estimator._center(X.rows(train))
         self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
         self._values, self._means = self._estimator._label_values(self._labels)
-        self._found: dict[tuple[float, float], Array] = {}
+        self._found: dict[tuple[float | str, float], Array] = {}
+        self._chosen: float | None = None
 
     def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
         """Build the basis that serves the whole grid."""
@@ -196,17 +198,29 @@ class _Fold:
             self._rows,
             self._values,
             factor,
-            alpha=min(params["alpha"] for params in grid),
+            alpha=min(self._number(params["alpha"]) for params in grid),
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
         self._coordinates = self._basis.coordinates(self._unseen)
 
+    def _number(self, alpha: float | str) -> float:
+        """Return alpha as a number, chosen once from the labelled training rows for "auto"."""
+        if alpha != "auto":
+            return float(alpha)
+        if self._chosen is None:
+            index = np.flatnonzero(self._labels.labelled)
+            rows, values = self._rows.rows(index), self._values[index]
+            self._estimator.set_params(alpha="auto")
+            inverse = getattr(self._estimator, "form", None) == "inverse"
+            self._chosen = 0.0 if inverse else choose_penalty(self._estimator, rows, values)[0]
+        return self._chosen
+
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
-            self._found[key] = self._solve(*key)
+            self._found[key] = self._solve(self._number(key[0]), key[1])
         inside = self._found[key][:, : params["n_components"]]
         scores = (self._coordinates @ inside) @ self._basis.images(inside) + self._means
         return scoring(self._truth, scores)

@@ -48,8 +48,6 @@ ESTIMATORS: Mapping[str, Callable[..., Any]] = {
     "HSL": HSL,
 }
 METHODS = (RAW, *ESTIMATORS, RIDGE)
-# The regularization strength of every regression of labels: all rows have length one.
-ALPHA = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,7 @@ def make_estimator(method: str, dimensions: int | None, Y: Array, **params: Any)
     most = int(np.linalg.matrix_rank(known - known.mean(axis=0))) if len(known) else 0
     # None keeps all of them: the estimator knows best how many there are.
     count = dimensions if dimensions is not None and dimensions < most else None
-    return ESTIMATORS[method](count, **{"alpha": ALPHA, **params})
+    return ESTIMATORS[method](count, **params)
 
 
 def embed(
@@ -112,7 +110,7 @@ def embed(
 
 def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:
     """Return centred scores of the labels by ridge regression, for each part."""
-    model = OPLS(alpha=ALPHA).fit(train, Y)
+    model = OPLS().fit(train, Y)
     return [model.label_scores(part) - model.label_means_ for part in parts]
 
 

@@ -54,7 +54,7 @@ class SemanticIndex:
         without spaces each character counts as a word. None: ``fit``, ``add`` and ``search``
         take vectors.
     estimator : labelspan estimator or None, default=None
-        None is ``MLSI()``: 100 dimensions, ``beta=0.5``, ``alpha=1``.
+        None is ``MLSI()``: 100 dimensions, ``beta=0.5``, ``alpha`` chosen from the data.
     folds : int, default=3
         Number of folds of the tagger: its probabilities and thresholds are calibrated on scores
         of labelled items from spaces learned without them.

@@ -4,6 +4,7 @@ from .auto import SOLVERS, SolverChoice, choose_solver
 from .eigen import Eigen
 from .gram import Gram, solve_statistics
 from .least_squares import LeastSquares
+from .leave_one_out import AlphaCurve
 from .penalties import L1, L2, Penalty
 from .problem import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .randomized import Randomized
@@ -14,6 +15,7 @@ __all__ = [
     "L1",
     "L2",
     "SOLVERS",
+    "AlphaCurve",
     "Eigen",
     "Gram",
     "LeastSquares",

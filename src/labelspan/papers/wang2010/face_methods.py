@@ -154,7 +154,7 @@ def fisherfaces() -> Pipeline:
     >>> bool(fisherfaces().fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.8)
     True
     """
-    return _pipeline(FacePCA("classes"), LDA())
+    return _pipeline(FacePCA("classes"), LDA(alpha=0.0))
 
 
 def laplacianfaces(

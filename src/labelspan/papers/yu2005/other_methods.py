@@ -57,11 +57,11 @@ def _ridge_scores(X: Any, Y: Array) -> Learned:
 METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
     "LSI": lambda X, Y: _fitted(LSI(max(COUNTS), solver="eigen"), X, Y),
     "MLSI": lambda X, Y: _fitted(paper_mlsi(max(COUNTS)), X, Y),
-    "MLSI, ridge": lambda X, Y: _fitted(MLSI(max(COUNTS)), X, Y),
-    "MLSI, tuned": lambda X, Y: _tuned(MLSI(max(COUNTS)), X, Y, beta=BETAS),
-    "CCA": lambda X, Y: _tuned(CCA(), X, Y),
-    "OPLS": lambda X, Y: _tuned(OPLS(), X, Y),
-    "HSL": lambda X, Y: _tuned(HSL(), X, Y),
+    "MLSI, ridge": lambda X, Y: _fitted(MLSI(max(COUNTS), alpha=1.0), X, Y),
+    "MLSI, tuned": lambda X, Y: _tuned(MLSI(max(COUNTS), alpha=1.0), X, Y, beta=BETAS),
+    "CCA": lambda X, Y: _tuned(CCA(alpha=0.0), X, Y),
+    "OPLS": lambda X, Y: _tuned(OPLS(alpha=0.0, scale=None), X, Y),
+    "HSL": lambda X, Y: _tuned(HSL(alpha=0.0, scale=None), X, Y),
 }
 
 

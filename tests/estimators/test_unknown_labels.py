@@ -1,0 +1,77 @@
+"""Unknown labels in MLSI: regression where they are known, fitted values elsewhere."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_multilabel_classification
+
+from labelspan import MLSI
+from labelspan.operators import as_operator
+from labelspan.solvers.known_entries import complete_labels
+
+X, Y = make_multilabel_classification(150, n_features=30, n_classes=5, random_state=0)
+X = X / np.linalg.norm(X, axis=1)[:, None]
+Y = Y.astype(float)
+RNG = np.random.default_rng(0)
+ROWS = np.repeat((np.arange(150) >= 70)[:, None], 5, axis=1)
+ENTRIES = RNG.random(Y.shape) < 0.3
+BOTH = ROWS | ENTRIES
+
+
+def regression(alpha, unknown, intercept):
+    """Return the fitted values of each label, one label at a time."""
+    fitted = np.empty_like(Y)
+    for j in range(Y.shape[1]):
+        rows = ~unknown[:, j]
+        means = X[rows].mean(axis=0) * intercept
+        shift = Y[rows, j].mean() * intercept
+        A = X[rows] - means
+        slopes = np.linalg.solve(A.T @ A + alpha * np.eye(30), A.T @ (Y[rows, j] - shift))
+        fitted[:, j] = shift + (X - means) @ slopes
+    return fitted
+
+
+@pytest.mark.parametrize("unknown", [ROWS, ENTRIES, BOTH], ids=["rows", "entries", "both"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_unknown_entries_get_the_fit_of_the_known_rows(unknown, intercept):
+    for rows in (X, sparse.csr_array(X)):
+        found = complete_labels(as_operator(rows), Y, unknown, 0.5, intercept=intercept)
+        expected = np.where(unknown, regression(0.5, unknown, intercept), Y)
+        assert found.converged
+        np.testing.assert_allclose(found.values, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("unknown", [ROWS, ENTRIES, BOTH], ids=["rows", "entries", "both"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("solver", ["eigen", "gram", "two-stage"])
+def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center, solver):
+    """With beta=1 and all directions the scores are fitted labels plus alpha W'B."""
+    model = MLSI(alpha=0.5, beta=1.0, center=center, solver=solver)
+    model.fit(X, np.where(unknown, np.nan, Y))
+    filled = np.where(unknown, regression(0.5, unknown, center), Y)
+    whole = MLSI(alpha=0.5, beta=1.0, center=center, solver=solver).fit(X, filled)
+    np.testing.assert_allclose(model.label_scores(X), whole.label_scores(X), atol=1e-5)
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("beta", [0.5, 1.0])
+def test_streams_with_unlabelled_rows_equal_fit(center, beta):
+    partly = np.where(ROWS, np.nan, Y)
+    order = RNG.permutation(150)
+    whole = MLSI(4, alpha=0.5, center=center, beta=beta).fit(X, partly)
+    one, two = (MLSI(4, alpha=0.5, center=center, beta=beta) for _ in range(2))
+    for part in np.array_split(order[:90], 3):
+        one.partial_fit(X[part], partly[part])
+    two.partial_fit(X[order[90:]], partly[order[90:]])
+    one.merge(two)
+    np.testing.assert_allclose(one.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(one.transform(X), whole.transform(X), atol=1e-8)
+    np.testing.assert_allclose(one.label_scores(X), whole.label_scores(X), atol=1e-8)
+
+
+def test_unlabelled_rows_do_not_shrink_the_scores():
+    partly = np.where(ROWS, -1, Y)
+    alone = MLSI(5, alpha=0.5).fit(X[:70], Y[:70]).label_scores(X)
+    together = MLSI(5, alpha=0.5).fit(X, partly).label_scores(X)
+    assert np.linalg.norm(together) > 0.9 * np.linalg.norm(alone)
