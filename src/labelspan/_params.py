@@ -50,7 +50,8 @@ class OneOf:
         return isinstance(value, str) and value in self.options
 
     def describe(self) -> str:
-        return "one of " + ", ".join(repr(option) for option in self.options)
+        names = ", ".join(repr(option) for option in self.options)
+        return names if len(self.options) == 1 else f"one of {names}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
       +-- AmbiguousLabels                     whole numbers that may be targets or classes
+      +-- UncertainPenalty                    alpha was chosen from too few rows
 
 Every message is one or two sentences: what is wrong, what was given, what to do.
 """
@@ -38,6 +39,7 @@ __all__ = [
     "NotConverged",
     "NotStreaming",
     "TooManyFiles",
+    "UncertainPenalty",
 ]
 
 
@@ -91,6 +93,10 @@ class LabelspanWarning(UserWarning):
 
 class AmbiguousLabels(LabelspanWarning):
     """The labels were read as classes, but look like a regression target."""
+
+
+class UncertainPenalty(LabelspanWarning):
+    """A regularization strength was chosen from too few rows to mean much."""
 
 
 if TYPE_CHECKING:

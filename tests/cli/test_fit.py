@@ -48,7 +48,9 @@ def test_methods(method, here):
     assert shown["method"] == method.upper()
     assert shown["labels"] == 4
     if method != "lsi":
-        assert shown["parameters"]["alpha"] == 1.0
+        assert shown["parameters"]["alpha"] == "auto"
+        assert shown["alpha"] > 0
+        assert f"alpha {shown['alpha']:.3g} (auto)" in run("info").stdout
 
 
 def test_fit_says_what_it_did_and_what_is_next(here):

@@ -197,7 +197,7 @@ def test_a_larger_space_is_seen_along_its_principal_axes():
 
 def test_a_white_space_is_seen_along_its_first_components():
     X, y = features("tall", 1), classes(60, 1)
-    model = LDA().fit(X, y)
+    model = LDA(alpha=0.0).fit(X, y)
     shown = EmbeddingDisplay.from_estimator(model, X, y)
     np.testing.assert_array_equal(shown.points, model.transform(X)[:, :2])
     forced = EmbeddingDisplay.from_estimator(model, X, y, components="pca")

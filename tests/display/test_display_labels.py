@@ -141,7 +141,7 @@ def test_boxes_stay_by_their_points_where_there_is_room():
 
 def test_bars_are_the_ends_of_an_axis():
     X, Y = features("tall", 0), indicator(60, 0)
-    model = OPLS(2).fit(X, Y)
+    model = OPLS(2, alpha=0.0).fit(X, Y)
     names = [f"f{i}" for i in range(12)]
     shown = LoadingsDisplay.from_estimator(
         model, 1, n=3, feature_names=names, label_names=["w", "x", "y", "z"]

@@ -8,12 +8,35 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
 from labelspan import CCA, HSL, LDA, MLSI, OPLS, tune
-from labelspan.errors import InvalidParameter
-from labelspan.solvers.leave_one_out import generalized_cross_validation
+from labelspan.errors import InvalidParameter, Mismatch, UncertainPenalty
+from labelspan.operators import Operator, as_operator
+from labelspan.solvers.leave_one_out import choose_alpha, generalized_cross_validation
 
 X, Y = make_multilabel_classification(150, n_features=40, n_classes=5, random_state=0)
 X = X.astype(float)
 MODELS = [OPLS(), CCA(), HSL(), MLSI(5), MLSI(5, form="direct"), MLSI(5, center=True)]
+
+
+class ProductsOnly(Operator):
+    """Rows that never come together, as on the workers of a cluster."""
+
+    dual = False
+
+    def __init__(self, values):
+        super().__init__(values.shape, values.dtype)
+        self._values = values
+
+    def _matmat(self, block):
+        return self._values @ block
+
+    def _rmatmat(self, block):
+        return self._values.T @ block
+
+    def toarray(self):
+        raise Mismatch("no dense form")
+
+    def cogram(self):
+        raise Mismatch("rows of different machines")
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -75,6 +98,30 @@ def test_streams_choose_by_generalized_cross_validation():
     curve = generalized_cross_validation(A.T @ A, A.T @ B, np.square(B).sum(), rows=150)
     np.testing.assert_allclose(stream.alpha_, curve.alpha, rtol=1e-6)
     assert 0.5 < stream.alpha_ / OPLS().fit(X, Y).alpha_ < 2
+
+
+def test_a_stream_of_few_rows_says_that_its_choice_means_little():
+    rng = np.random.default_rng(0)
+    wide, labels = rng.standard_normal((20, 60)), rng.standard_normal((20, 2))
+    stream = OPLS().partial_fit(wide, labels @ np.diag([1.0, 1e-3]))
+    stream.set_params(center=False)
+    with pytest.warns(UncertainPenalty, match="20 rows and 60 columns chose the smallest penalty"):
+        assert stream.alpha_ > 0
+
+
+@pytest.mark.parametrize("shape", [(150, 40), (40, 150)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_on_other_machines_choose_by_products(shape, intercept):
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal(shape)
+    labels = rows[:, :3] + 2 * rng.standard_normal((shape[0], 3))
+    here = as_operator(rows)
+    apart = ProductsOnly(rows)
+    choices = [choose_alpha(X, labels, intercept=intercept).alpha for X in (here, apart)]
+    np.testing.assert_allclose(*choices, rtol=1e-6)
+    # Both sides beyond the limit: held-out rows, in a space of products.
+    choices = [choose_alpha(X, labels, intercept=intercept, side=30).alpha for X in (here, apart)]
+    np.testing.assert_allclose(*choices, rtol=1e-6)
 
 
 def test_forms_without_a_ridge_have_none():

@@ -244,7 +244,7 @@ def test_refusals(monkeypatch):
         DLE(affinity="precomputed").fit(X, y)
     with pytest.raises(InvalidParameter, match="projection must be one of 'printed', 'whitened'"):
         DLE(projection="u").fit(X, y)
-    with pytest.raises(InvalidParameter, match=r"label_weight must be one of 'auto', or a number"):
+    with pytest.raises(InvalidParameter, match=r"label_weight must be 'auto', or a number"):
         DLE(label_weight=-1).fit(X, y)
     with pytest.raises(InvalidParameter, match=r"n_components=4 is too large; the maximum is 3"):
         DLE(4).fit(X, y)

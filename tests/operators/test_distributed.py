@@ -142,8 +142,8 @@ def test_iterated_regressions(client, monkeypatch):
 
 def test_partial_fit(client):
     X, Y = features("tall", 7), indicator(60, 7)
-    local = MLSI(3, center=True).fit(X, Y)
-    found = MLSI(3, center=True)
+    local = MLSI(3, alpha=1.0, center=True).fit(X, Y)
+    found = MLSI(3, alpha=1.0, center=True)
     for part in (slice(0, 25), slice(25, 60)):
         found.partial_fit(row_blocks_of(client, X[part]), Y[part])
     np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-6)

@@ -162,7 +162,9 @@ def test_classes_unknown_rows_and_float32():
     assert narrow.transform(torch.as_tensor(X, dtype=torch.float32)).dtype == torch.float32
 
 
-@pytest.mark.parametrize("model", [LSI(3, center=True), MLSI(3), CCA(alpha=0.1)], ids=str)
+@pytest.mark.parametrize(
+    "model", [LSI(3, center=True), MLSI(3, alpha=1.0), CCA(alpha=0.1)], ids=str
+)
 def test_streams(model):
     from sklearn.base import clone
 

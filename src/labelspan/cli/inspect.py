@@ -51,6 +51,8 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
                 for name, value in estimator.get_params(deep=False).items()
                 if name in ("alpha", "beta", "form", "laplacian")
             },
+            # What "auto" chose; None for LSI, and for an index of an earlier version.
+            "alpha": getattr(estimator, "alpha_", None),
             "solver": str(estimator.solver_),
             "metadata": sorted({key for item in items for key in item.metadata}),
             "megabytes": round(size / 1e6, 2),
@@ -66,6 +68,9 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
     found["parameters"] = ", ".join(
         f"{name} {value}" for name, value in found["parameters"].items()
     )
+    alpha = found.pop("alpha")
+    if alpha is not None and "alpha auto" in found["parameters"]:
+        found["parameters"] = found["parameters"].replace("alpha auto", f"alpha {alpha:.3g} (auto)")
     found["metadata"] = ", ".join(found["metadata"])
     if cache.vectors:
         text = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"

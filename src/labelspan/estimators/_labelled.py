@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -10,7 +11,7 @@ import numpy as np
 
 from .._params import Constraint, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, UncertainPenalty
 from ..labels import Factor, Labels, read_labels
 from ..labels.factor import block_rank, square_rank
 from ..labels.reading import Kind
@@ -421,6 +422,14 @@ class LabelledEmbedding(BaseEmbedding):
         curve = generalized_cross_validation(
             gram, cross, float(np.trace(square)), rows=rows, intercept=self.center
         )
+        if rows - self.center <= gram.shape[0] and curve.alpha <= curve.alphas[0]:
+            warnings.warn(
+                f"{type(self).__name__}: alpha='auto' in a stream of {rows} rows and "
+                f"{gram.shape[0]} columns chose the smallest penalty that it tries, which means "
+                "little with so few rows; give alpha a number, more rows, or use fit.",
+                UncertainPenalty,
+                stacklevel=2,
+            )
         return curve.alpha, curve
 
 

@@ -271,14 +271,17 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool, side: int = _SIDE
         return held_out(X, labels, intercept=intercept)
     if tensor_or_none(labels) is not None:
         labels = host(labels)
-    if rows <= side and (columns <= side or not X.dual):
+    if X.dual and max(rows, columns) <= side:
         return leave_one_out(RidgeSpectrum.of_rows(X.toarray(), intercept=intercept), labels)
-    if rows <= side:
-        spectrum = RidgeSpectrum.of_kernel(X.cogram(), intercept=intercept)
-        return leave_one_out(spectrum, labels)
+    if rows <= side and (X.dual or rows <= columns):
+        # Rows on different machines have no common array: their products are made of thin ones.
+        kernel = X.cogram() if X.dual else Operator.gram(X.T)
+        return leave_one_out(RidgeSpectrum.of_kernel(kernel, intercept=intercept), labels)
     index = _sample(rows, _SAMPLE)
     centered = X.centered()[0] if intercept else X
-    image = centered.rows(index).toarray()
+    sample = centered.rows(index)
+    # A few rows of every column, or products where the rows are on other machines.
+    image = sample.toarray() if X.dual else host(sample.matmat(np.eye(columns)))
     spectrum = RidgeSpectrum.of_gram(centered.gram(), image, intercept=intercept, n_rows=rows)
     assert spectrum.axes is not None
     coordinates = np.empty((spectrum.squares.size, labels.shape[1]))
