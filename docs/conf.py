@@ -40,6 +40,7 @@ exclude_patterns = [
     "gallery/*.py",
     "notebooks",
     "records",
+    "reproduction/verdict.md",  # it is in report.md
     "search.md",
 ]
 templates_path = ["_templates"]

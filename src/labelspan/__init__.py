@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LoadingsPath,
         SupervisedLSI,
         Tuning,
+        choose_solver,
         loadings_path,
         supervised_lsi,
         tune,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .index import SemanticIndex
     from .operators import as_operator
     from .semi_supervised import DLEClassifier
-    from .solvers import choose_solver
 
 __version__ = "0.1.0"
 
@@ -62,7 +62,6 @@ _ELSEWHERE = {
     "DLEClassifier": "semi_supervised",
     "SemanticIndex": "index",
     "as_operator": "operators",
-    "choose_solver": "solvers",
 }
 
 _PACKAGES = ("adapt", "datasets", "display", "errors", "estimators", "graph", "index", "metrics")

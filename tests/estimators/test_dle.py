@@ -70,13 +70,13 @@ def inverse_root(A):
 
 
 def transcribed(X, Y, labelled, W, count):
-    """Equation 2: eigenvalues, U, and S_w^-1/2 A^-1/2 U."""
+    """Equation 2: eigenvalues, U, S_w^-1/2 A^-1/2 U, and A^-1/2 U."""
     S_b, S_w, _ = scatters(X[labelled], Y[labelled])
     A = X.T @ (np.diag(W.sum(axis=1)) - W) @ X
     A_root, S_root = inverse_root(A), inverse_root(S_w)
     values, U = np.linalg.eigh(A_root @ S_root @ S_b @ S_root @ A_root)
     U = U[:, ::-1][:, :count]
-    return values[::-1][:count], U, S_root @ A_root @ U
+    return values[::-1][:count], U, S_root @ A_root @ U, A_root @ U
 
 
 def gaussian(X, gamma):
@@ -91,7 +91,7 @@ def off_diagonal_sum(W):
 SHAPES = {"d < n": (45, 8), "d > n": (24, 60)}
 
 
-@pytest.mark.parametrize("projection", ["printed", "whitened"])
+@pytest.mark.parametrize("projection", ["printed", "whitened", "smooth"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(2))
@@ -102,13 +102,13 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     labelled = np.arange(n) % 2 == 0
     labelled[:8] = True
     W = gaussian(X, 0.01)
-    values, U, whitened = transcribed(X, np.eye(4)[y], labelled, W, 3)
+    values, U, whitened, smooth = transcribed(X, np.eye(4)[y], labelled, W, 3)
     model = DLE(affinity="rbf", gamma=0.01, projection=projection)
     model.fit(kind(X), np.where(labelled, y, -1))
     assert model.n_components_ == 3
     assert model.label_weight_ == 0
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
-    expected = U if projection == "printed" else whitened
+    expected = {"printed": U, "whitened": whitened, "smooth": smooth}[projection]
     assert angle(model.components_.T, expected) < 1e-8
     # Column by column too, for the paper's distances are those of this very basis.
     for one, two in zip(model.components_, expected.T, strict=True):
@@ -132,7 +132,7 @@ def test_multi_label_is_the_paper(shape, seed, label_weight):
     W_X, W_L = gaussian(X, 0.02), label_similarity(filled)
     beta = off_diagonal_sum(W_X) / off_diagonal_sum(W_L)
     W = W_X + (beta if label_weight == "auto" else 0.7) * W_L
-    values, U, _ = transcribed(X, Y, labelled, W, 3)
+    values, U, *_ = transcribed(X, Y, labelled, W, 3)
     hidden = np.where(labelled[:, None], Y, -1)
     model = DLE(affinity="rbf", gamma=0.02, label_weight=label_weight).fit(X, hidden)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
@@ -277,7 +277,7 @@ def test_refusals(monkeypatch):
 # --- the classifier -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("projection", ["printed", "whitened"])
+@pytest.mark.parametrize("projection", ["printed", "whitened", "smooth"])
 def test_classifier_is_one_nearest_neighbour_in_the_space(projection):
     rng = np.random.default_rng(5)
     y = classes(80, 5)

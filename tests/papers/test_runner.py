@@ -19,7 +19,7 @@ from labelspan.evaluation.measurements import Results
 from labelspan.papers import reproduction as machinery
 from labelspan.papers.paper import Paper, PaperPart, Scale
 from labelspan.papers.records import Done, RecordFile, job_name
-from labelspan.papers.report import Section, markdown, page
+from labelspan.papers.report import Section, markdown, markdown_pages, page
 from labelspan.papers.runner import Job, plan, run_jobs, select
 from labelspan.papers.verdicts import Claim, judge, load_claims
 
@@ -170,6 +170,22 @@ def test_margin_near_and_limits():
         judge(claim(kind="above", by=["K"], **sides), found)
 
 
+def test_near_ties_are_counted():
+    found = Results(
+        [
+            {"method": method, "K": K, "value": value + 0.1 * step}
+            for K, gap in ((10, 0.01), (50, 0.5))
+            for method, value in (("one", 0.0), ("two", gap))
+            for step in range(3)
+        ]
+    )
+    sides = {"left": {"method": "two"}, "right": {"method": "one"}, "by": ["K"]}
+    verdict = judge(claim(kind="above", **sides), found)
+    assert (verdict.outcome, verdict.cells, verdict.ties) == ("holds", 2, 1)
+    # One run has no deviation to compare with.
+    assert judge(claim(kind="above", **sides), Results(found.records[::3])).ties == 0
+
+
 def test_a_record_without_an_entry_belongs_to_every_cell():
     found = Results(
         [{"method": "all", "value": 0.5}]
@@ -192,6 +208,12 @@ def test_the_report_says_it_all(tmp_path):
     text = markdown("Title", ["about"], [section], verdicts)
     for part in ("# Title", "## toy", "### table 1", "holds", "![two methods](p.png)", "6 job(s)"):
         assert part in text
+    found = markdown_pages("Title", ["about"], [section], verdicts, "In short: it holds.\n")
+    assert list(found) == ["report.md", "toy.md"]
+    assert "# Title\n\nIn short: it holds.\n\n**Summary**" in found["report.md"]
+    assert "| [toy](toy.md) | 1 | 0 | 0 | " in found["report.md"]
+    assert found["toy.md"].startswith("# toy")
+    assert "## table 1" in found["toy.md"]
     html = page("Title", ["about"], [section], verdicts)
     assert "data:image/png;base64," in html
     assert "a &amp; b" in html

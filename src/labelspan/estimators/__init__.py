@@ -10,6 +10,7 @@ from .mlsi import MLSI
 from .opls import OPLS
 from .path import LoadingsPath, loadings_path
 from .pls import PLSDA, PLSSVD
+from .solver_choice import choose_solver
 from .supervised_lsi import SupervisedLSI, supervised_lsi
 from .tuning import Tuning, tune
 
@@ -27,6 +28,7 @@ __all__ = [
     "LoadingsPath",
     "SupervisedLSI",
     "Tuning",
+    "choose_solver",
     "loadings_path",
     "supervised_lsi",
     "tune",

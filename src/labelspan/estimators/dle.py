@@ -65,11 +65,13 @@ class DLE(LabelledEmbedding):
     label_weight : "auto" or float, default="auto"
         The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
         the paper's choice for an indicator, both sums of weights equal, and 0 for classes.
-    projection : {"printed", "whitened"}, default="printed"
+    projection : {"printed", "whitened", "smooth"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
         once, and where A and S_w are alike it is close to the discriminants; "whitened"
-        applies them again, and amplifies directions with little scatter.
+        applies them again, and amplifies directions with little scatter. "smooth" is between
+        the two: ``F = A^-1/2 U``, the map of the text before Eq. 7, for which smoothness on the
+        graph is measured.
 
     Attributes
     ----------
@@ -106,7 +108,7 @@ class DLE(LabelledEmbedding):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GRAPH_OPTIONS,
         "label_weight": Either((OneOf(("auto",)), Real(0.0))),
-        "projection": OneOf(("printed", "whitened")),
+        "projection": OneOf(("printed", "whitened", "smooth")),
     }
     # Rows are compared with each other and selected by number.
     _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
@@ -126,7 +128,7 @@ class DLE(LabelledEmbedding):
         n_neighbors: int = 10,
         gamma: float | None = None,
         label_weight: Literal["auto"] | float = "auto",
-        projection: Literal["printed", "whitened"] = "printed",
+        projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
@@ -211,8 +213,10 @@ def _directions(
     useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
     count = model._count(useful, _limit_reason(useful, labels), default=useful)
     directions = left[:, :count]
+    if model.projection != "printed":
+        directions = smooth @ directions  # F
     if model.projection == "whitened":
-        directions = tight @ (smooth @ directions)
+        directions = tight @ directions  # G
     return directions, lengths[:count] ** 2
 
 

@@ -11,7 +11,7 @@ from ..evaluation.html_report import ReportTable, html_list, html_page, html_pic
 from .paper import Paper, PaperPart
 from .verdicts import Verdict
 
-__all__ = ["Section", "markdown", "page"]
+__all__ = ["Section", "markdown", "markdown_pages", "page"]
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,51 @@ class Section:
 def markdown(
     title: str, about: Sequence[str], sections: Sequence[Section], verdicts: Sequence[Verdict]
 ) -> str:
-    """Write the report as Markdown; figures are separate files."""
+    """Write the report as one text in Markdown; figures are separate files."""
     lines = [f"# {title}", "", *(f"- {line}" for line in about), ""]
+    lines += _markdown_table(_summary_table(sections, verdicts))
     for paper in _papers(sections):
-        lines += [f"## {paper.name}: {paper.title}", "", paper.citation, ""]
-        lines += _markdown_table(_claims_table(paper, verdicts))
-        for section in sections:
-            if section.paper.name != paper.name:
-                continue
-            lines += [f"### {section.part.name}: {section.part.title}", "", _ran(section), ""]
-            lines += [f"- {line}" for line in section.part.deviations]
-            lines += [f"- Warning: {line}" for line in section.warnings]
-            lines += [""] if section.part.deviations or section.warnings else []
-            if section.figure is not None:
-                lines += [f"![{section.part.title}]({section.figure.name})", ""]
-            for table in section.tables:
-                lines += _markdown_table(table)
+        lines += _markdown_paper(paper, sections, verdicts, level=2)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def markdown_pages(
+    title: str,
+    about: Sequence[str],
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    introduction: str = "",
+) -> dict[str, str]:
+    """Write the report as a page with the summary, ``report.md``, and a page per paper."""
+    lines = [f"# {title}", "", *([introduction.strip(), ""] if introduction else [])]
+    table = _summary_table(sections, verdicts)
+    rows = [(f"[{row[0]}]({row[0]}.md)", *row[1:]) for row in table.rows]
+    lines += _markdown_table(ReportTable(table.title, table.head, rows, table.note))
+    lines += [f"- {line}" for line in about]
+    found = {"report.md": lines}
+    for paper in _papers(sections):
+        found[f"{paper.name}.md"] = _markdown_paper(paper, sections, verdicts, level=1)
+    return {name: "\n".join(text).rstrip() + "\n" for name, text in found.items()}
+
+
+def _markdown_paper(
+    paper: Paper, sections: Sequence[Section], verdicts: Sequence[Verdict], *, level: int
+) -> list[str]:
+    marks = "#" * level
+    lines = [f"{marks} {paper.name}: {paper.title}", "", paper.citation, ""]
+    lines += _markdown_table(_claims_table(paper, verdicts))
+    for section in sections:
+        if section.paper.name != paper.name:
+            continue
+        lines += [f"{marks}# {section.part.name}: {section.part.title}", "", _ran(section), ""]
+        lines += [f"- {line}" for line in section.part.deviations]
+        lines += [f"- Warning: {line}" for line in section.warnings]
+        lines += [""] if section.part.deviations or section.warnings else []
+        if section.figure is not None:
+            lines += [f"![{section.part.title}]({section.figure.name})", ""]
+        for table in section.tables:
+            lines += _markdown_table(table)
+    return lines
 
 
 def page(
@@ -54,6 +82,7 @@ def page(
 ) -> str:
     """Write the report as one self-contained HTML file."""
     body = [f"<h1>{escape(title)}</h1>", html_list(about)]
+    body.append(html_table(_summary_table(sections, verdicts)))
     for paper in _papers(sections):
         body += [f"<h2>{escape(paper.name)}: {escape(paper.title)}</h2>"]
         body += [f"<p>{escape(paper.citation)}</p>", html_table(_claims_table(paper, verdicts))]
@@ -84,7 +113,7 @@ def _claims_table(paper: Paper, verdicts: Sequence[Verdict]) -> ReportTable:
             verdict.claim.text,
             verdict.claim.where,
             verdict.outcome,
-            f"{verdict.agreeing} of {verdict.cells}",
+            f"{verdict.agreeing} of {verdict.cells}{_ties(verdict)}",
             verdict.measured,
         )
         for verdict in verdicts
@@ -92,6 +121,27 @@ def _claims_table(paper: Paper, verdicts: Sequence[Verdict]) -> ReportTable:
     ]
     head = ("claim", "where", "verdict", "cases", "measured")
     return ReportTable("Claims", head, rows)
+
+
+def _ties(verdict: Verdict) -> str:
+    return f", {verdict.ties} near tie{'s' * (verdict.ties > 1)}" if verdict.ties else ""
+
+
+def _summary_table(sections: Sequence[Section], verdicts: Sequence[Verdict]) -> ReportTable:
+    outcomes = ("holds", "holds in part", "does not hold")
+    rows = []
+    for paper in _papers(sections):
+        own = [verdict for verdict in verdicts if verdict.claim.paper == paper.name]
+        counts = [sum(verdict.outcome == outcome for verdict in own) for outcome in outcomes]
+        ties = sum(verdict.ties for verdict in own)
+        cells = sum(verdict.cells for verdict in own if verdict.claim.right)
+        rows.append((paper.name, *map(str, counts), f"{ties} of {cells}"))
+    note = (
+        "Number of claims. A comparison is a near tie if the two means differ by less than a "
+        "quarter of the standard deviation over the runs: its order says little."
+    )
+    head = ("paper", *outcomes, "comparisons that are near ties")
+    return ReportTable("Summary", head, rows, note)
 
 
 def _markdown_table(table: ReportTable) -> list[str]:

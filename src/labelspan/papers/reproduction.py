@@ -16,7 +16,7 @@ from ..errors import InvalidInput, InvalidParameter
 from ..evaluation.measurements import Results
 from .paper import Paper, PaperPart, Scale
 from .records import Done, RecordFile
-from .report import Section, markdown, page
+from .report import Section, markdown_pages, page
 from .runner import Job, JobProgress, plan, run_jobs, select
 from .verdicts import Verdict, judge, load_claims
 
@@ -74,7 +74,8 @@ def reproduce(
         Of ``PAPERS``.
     out : Path
         The folder: ``results.jsonl`` grows as jobs end, and jobs that it holds do not run
-        again; ``report.md``, ``report.html`` and the figures are written at the end.
+        again; ``report.md``, a page per paper, ``report.html`` and the figures are written at
+        the end. What ``verdict.md`` in the folder says is put at the top of ``report.md``.
     parts : sequence of str or None, default=None
         Such as "table 3"; None runs all.
     scale : Scale or None, default=None
@@ -142,10 +143,11 @@ def write_report(
     ]
     title = "Reproduction of three papers"
     about = _about(scale)
-    for name, text in (
-        ("report.md", markdown(title, about, sections, verdicts)),
-        ("report.html", page(title, about, sections, verdicts)),
-    ):
+    verdict = out / "verdict.md"
+    introduction = verdict.read_text(encoding="utf-8") if verdict.is_file() else ""
+    texts = markdown_pages(title, about, sections, verdicts, introduction)
+    texts["report.html"] = page(title, about, sections, verdicts)
+    for name, text in texts.items():
         content = text.encode()
 
         def write(file: BinaryIO, content: bytes = content) -> None:

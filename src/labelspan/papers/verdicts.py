@@ -15,6 +15,9 @@ from ..evaluation.measurements import Results
 
 __all__ = ["Claim", "Verdict", "judge", "load_claims"]
 
+# Share of the standard deviation below which a difference of means counts as a near tie.
+_TIE = 0.25
+
 Outcome = Literal["holds", "holds in part", "does not hold", "not run"]
 
 
@@ -49,13 +52,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim: in how many of all cells it holds, and what was measured."""
+    """The verdict on a claim: in how many of all cells it holds, and what was measured.
+
+    ``ties`` counts the cells whose two sides differ by less than a quarter of the standard
+    deviation over the runs: there the order says little, whichever it is.
+    """
 
     claim: Claim
     outcome: Outcome
     agreeing: int
     cells: int
     measured: str
+    ties: int = 0
 
 
 def load_claims(paper: str) -> list[Claim]:
@@ -78,7 +86,15 @@ def judge(claim: Claim, results: Results) -> Verdict:
         outcome = "holds"
     elif 2 * agreeing >= len(cells):
         outcome = "holds in part"
-    return Verdict(claim, outcome, agreeing, len(cells), measured)
+    ties = sum(_near_tie(claim, cell) for cell in _cells(claim, here)) if claim.right else 0
+    return Verdict(claim, outcome, agreeing, len(cells), measured, ties)
+
+
+def _near_tie(claim: Claim, cell: Results) -> bool:
+    """Tell whether two sides differ by little of the spread of their runs."""
+    left, right = (cell.only(**side) for side in (claim.left, claim.right))
+    spread = max(left.deviation(claim.measure), right.deviation(claim.measure))
+    return abs(left.mean(claim.measure) - right.mean(claim.measure)) < _TIE * spread
 
 
 def _cells(claim: Claim, results: Results) -> list[Results]:

@@ -73,7 +73,7 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         n_neighbors: int = 10,
         gamma: float | None = None,
         label_weight: Literal["auto"] | float = "auto",
-        projection: Literal["printed", "whitened"] = "printed",
+        projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha

@@ -1,0 +1,93 @@
+"""Which solver an estimator would use on given data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+from sklearn.base import clone
+
+from ..errors import Mismatch
+from ..solvers import Problem, SolverChoice
+from ..solvers import choose_solver as choose_for_problem
+
+__all__ = ["choose_solver"]
+
+
+class _Stated(Exception):
+    """Carries the problem of a fit out of it, before it is solved."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """A solver that takes every problem and solves none."""
+
+    name: ClassVar[str] = "none"
+
+    def why_not(self, problem: Problem) -> str | None:
+        return None
+
+    def solve(self, problem: Problem) -> NoReturn:
+        raise _Stated(problem)
+
+
+def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
+    r"""Tell which solver ``solver="auto"`` runs for an estimator and data, and why.
+
+    The choice depends only on the method, the penalty and the shape, never on the machine. The
+    estimator is not changed, and the eigenproblem
+
+    .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w
+
+    is stated but not solved; where ``alpha`` is chosen from the data, that is done.
+
+    Parameters
+    ----------
+    estimator : estimator or Problem
+        For example ``MLSI(100)``; fitted or not. A :class:`labelspan.solvers.Problem` is taken as
+        it is, without ``X`` and ``y``.
+    X : array, sparse matrix or operator of shape (n, d), default=None
+        The features.
+    y : array or sparse matrix of shape (n,) or (n, k), default=None
+        The labels; None for estimators that take none.
+
+    Returns
+    -------
+    SolverChoice
+        The name of the solver, ``solver``, and the ``reason``.
+
+    See Also
+    --------
+    labelspan.solvers.choose_solver : The same for a problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan import CCA, MLSI, choose_solver
+    >>> X = np.random.default_rng(0).standard_normal((300, 20))
+    >>> Y = X[:, :3] > 0
+    >>> choose_solver(MLSI(5), X, Y)
+    SolverChoice(solver='gram', reason="20 columns are few: one pass for X'X is exact and cheap")
+    >>> choose_solver(CCA(), X, Y).solver
+    'two-stage'
+    """
+    if isinstance(estimator, Problem):
+        return choose_for_problem(estimator)
+    name = type(estimator).__name__
+    parameters: dict[str, Any] = getattr(estimator, "get_params", dict)()
+    if "solver" not in parameters:
+        raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
+    free = {option: None for option in ("tol", "max_iter") if option in parameters}
+    asking = clone(estimator).set_params(solver=_Ask(), **free)
+    try:
+        if y is None:
+            asking.fit(X)
+        else:
+            asking.fit(X, y)
+    except _Stated as stated:
+        return choose_for_problem(stated.problem)
+    raise Mismatch(f"{name} was fitted without a solver; there is nothing to choose.")

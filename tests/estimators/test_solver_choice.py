@@ -1,0 +1,51 @@
+"""What ``choose_solver`` says of an estimator is what its fit does."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from labelspan import CCA, DLE, LSI, MLSI, OPLS, choose_solver
+from labelspan.errors import InvalidLabels, Mismatch
+from labelspan.labels import Factor
+from labelspan.operators import as_operator
+from labelspan.solvers import Problem
+
+RNG = np.random.default_rng(0)
+NARROW = RNG.standard_normal((200, 12))
+WIDE = sparse.random_array((1500, 1300), density=0.02, rng=RNG, format="csr")
+
+
+def labels(X):
+    return (np.asarray(X[:, [0, 1, 2]].sum(axis=1)).reshape(-1, 1) > [0.0, 0.3, 0.6]).astype(int)
+
+
+@pytest.mark.parametrize("X", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize(
+    "model",
+    [LSI(3), MLSI(3, alpha=1.0), CCA(alpha=1.0), OPLS(2, penalty="l1", alpha=1.0)],
+    ids=["LSI", "MLSI", "CCA", "OPLS-l1"],
+)
+def test_it_is_what_a_fit_takes(model, X):
+    Y = labels(X)
+    model = clone(model)
+    found = choose_solver(model, X, Y)
+    assert not hasattr(model, "components_")
+    assert found.solver == model.fit(X, Y).solver_
+    assert found.reason
+
+
+def test_a_model_keeps_its_parameters_and_options():
+    model = MLSI(3, alpha=1.0, solver="randomized", tol=1e-3)
+    assert choose_solver(model, NARROW, labels(NARROW)).solver == "gram"
+    assert (model.solver, model.tol) == ("randomized", 1e-3)
+    assert choose_solver(LSI(3), NARROW).solver == "gram"
+    problem = Problem(as_operator(NARROW), Factor(share=1.0), n_components=2)
+    assert choose_solver(problem).solver == "gram"
+
+
+def test_refusals():
+    with pytest.raises(Mismatch, match="DLE has no parameter solver"):
+        choose_solver(DLE(), NARROW, labels(NARROW))
+    with pytest.raises(InvalidLabels):
+        choose_solver(MLSI(3), NARROW, labels(NARROW)[:5])
