@@ -77,11 +77,11 @@ def test_what_cannot_be_read_is_noticed_unverified(folder, change):
 def test_another_format_says_what_to_do(folder):
     path = folder / "manifest.json"
     written = path.read_text()
-    for version, remedy in ((7, "install a newer labelspan"), (1, "fit the index again")):
-        path.write_text(written.replace('"version": 2', f'"version": {version}', 1))
+    for version, remedy in ((7, "install a newer labelspan"), (2, "fit the index again")):
+        path.write_text(written.replace('"version": 3', f'"version": {version}', 1))
         with pytest.raises(
             InvalidFile,
-            match=f"format {version}, and this labelspan reads format 2; {remedy}",
+            match=f"format {version}, and this labelspan reads format 3; {remedy}",
         ):
             SemanticIndex.load(folder)
 

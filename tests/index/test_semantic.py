@@ -34,7 +34,7 @@ def test_search_is_the_cosine_with_every_item(index):
     Z = space.transform(X.transform(texts)).astype(float)
     q = space.transform(X.transform(["crop a photo"]))[0].astype(float)
     cosines = Z @ q / np.linalg.norm(Z, axis=1) / np.linalg.norm(q)
-    hits = index.search("crop a photo", 7)
+    hits = index.search("crop a photo", 7, balance=1)
     np.testing.assert_allclose([h.score for h in hits], np.sort(cosines)[::-1][:7], atol=1e-5)
     for hit in hits:
         row = ids.index(hit.id)
@@ -101,7 +101,7 @@ def test_text_items_and_labels_together_are_a_mean(index):
     parts.append(_query(index, None, (), ("image",))[0][0])
     mixed = _query(index, "radio", ("item2",), ("image",))[0][0]
     np.testing.assert_allclose(mixed, unit_rows(np.sum(parts, axis=0)[None])[0], atol=1e-6)
-    hits = index.search("radio", 5, labels=["image"], items="item2")
+    hits = index.search("radio", 5, labels=["image"], items="item2", balance=1)
     assert hits[0].score == pytest.approx(
         float(mixed @ index._store.vectors([hits[0].id])[0]), abs=1e-6
     )

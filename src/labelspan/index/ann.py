@@ -38,7 +38,7 @@ from ..errors import InvalidFile, Mismatch
 from .items import file_size
 from .vectors import Ranked, UnitVectors
 
-__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest"]
+__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest", "proposed"]
 
 _log = logging.getLogger("labelspan.index")
 
@@ -284,6 +284,26 @@ def nearest(
     exact = iter(vectors.top(queries[missing], k, mask))
     answers = [next(exact) if ranked is None else ranked for ranked in found]
     return answers, len(missing) < len(queries)
+
+
+def proposed(
+    vectors: UnitVectors, ann: AnnIndex | None, queries: Array, k: int, mask: Array
+) -> list[Array] | None:
+    """Propose for each query rows near it, with the best of those added later.
+
+    None where every row must be compared, by the same rule as in :func:`nearest`.
+    """
+    covered = len(vectors.base)
+    share = np.count_nonzero(mask[:covered]) / max(1, covered)
+    if ann is None or not len(ann) or k > _MOST_ANSWERS or share < _LEAST_SHARE:
+        return None
+    late = mask.copy()
+    late[:covered] = False
+    near = ann.propose(queries, max(_PROPOSED, _PROPOSED_PER_ANSWER * k))
+    return [
+        np.union1d(own[mask[own]], later[0])
+        for own, later in zip(near, vectors.top(queries, k, late), strict=True)
+    ]
 
 
 # --- the file ---------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..errors import InvalidParameter
 from ..estimators._ends import Ends, ends
 from .items import ItemStore
 from .learn import IndexModel
+from .ranking import TextQuery, text_match
 from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
 
 __all__ = ["explain", "read_axes"]
@@ -45,9 +46,20 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
 
 
 def explain(
-    model: IndexModel, store: ItemStore, query: Array, *, features: Any, item: Item, n: int
+    model: IndexModel,
+    store: ItemStore,
+    query: Array,
+    *,
+    features: Any,
+    asked: TextQuery | None,
+    balance: float,
+    item: Item,
+    n: int,
 ) -> Explanation:
-    """Explain the score of an item for a unit vector; ``features`` are those of a text."""
+    """Explain the score of an item for a unit vector.
+
+    ``features`` are those of a text, and ``asked`` is the text if words are searched for.
+    """
     own = store.vectors([item.id])[0].astype(np.float64)
     shares = query.astype(np.float64) * own
     top = np.argsort(-shares, kind="stable")[:n]
@@ -56,9 +68,28 @@ def explain(
         AxisShare(axis, float(shares[axis.number]), "high" if query[axis.number] > 0 else "low")
         for axis in read_axes(model, store, top.tolist(), 3)
     )
-    score = float(np.clip(shares.sum(), 0.0, 1.0))
+    cosine = float(np.clip(shares.sum(), 0.0, 1.0))
     words = () if features is None else _words(model, own, features, item, n)
-    return Explanation(item.id, score, axes, words, _labels(model, query, item))
+    labels = _labels(model, query, item)
+    if asked is None or store.words is None:
+        return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
+    found = text_match(asked, store, item.id, balance)
+    matches = tuple(
+        WordShare(word, share, shared=True)
+        for word, share in sorted(found.words.items(), key=lambda pair: -pair[1])[:n]
+    )
+    return Explanation(
+        item.id,
+        found.match.score,
+        axes,
+        words,
+        labels,
+        cosine=cosine,
+        matches=matches,
+        from_words=found.match.from_words,
+        from_space=found.match.from_space,
+        exact=found.match.exact,
+    )
 
 
 def _words(

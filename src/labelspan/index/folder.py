@@ -26,11 +26,20 @@ import numpy as np
 
 from .._files import sync_folder, write_whole
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked, MissingData
+from ..errors import (
+    InvalidFile,
+    InvalidInput,
+    InvalidParameter,
+    LabelspanError,
+    Locked,
+    MissingData,
+)
+from .analysis import Analyzer, check_language
 from .estimator_files import pack_estimator, pack_vectorizer, unpack_estimator, unpack_vectorizer
 from .items import ItemStore, check_descriptors, file_size, missing_resource
 from .learn import IndexModel
 from .tagger import Tagger
+from .words import WORD_ARRAYS, WordIndex
 
 __all__ = ["IndexFolder", "foreign_files", "parse_json", "read_manifest", "write_manifest"]
 
@@ -38,7 +47,7 @@ _MANIFEST = "manifest.json"
 _ITEMS = "items.sqlite"
 _LOCK = "lock"
 _FORMAT = "labelspan-index"
-_VERSION = 2
+_VERSION = 3
 # A manifest may hold lists of words; JSON takes about twenty times its size in memory.
 _LARGEST_MANIFEST = 1 << 24
 _DEEPEST_MANIFEST = 20
@@ -47,7 +56,7 @@ _FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
 _OWN = re.compile(rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|\.?{re.escape(_MANIFEST)}.*")
 # Each retry follows a save between reading the manifest and reading its files.
 _TRIES = 20
-_TYPES = ("<f4", "<f8", "<i4", "<i8")
+_TYPES = ("<f4", "<f8", "<i4", "<i8", "|u1")
 # JSON is read into memory as a whole; arrays are mapped.
 _LARGEST_JSON = 1 << 31
 _CHUNK = 1 << 20
@@ -238,7 +247,11 @@ def _write_generation(
         if array is not None:
             files[f"{name}.npy"] = _write_array(folder / f"{name}.npy", array)
 
-    put("vectors", store.write_to(folder / _ITEMS, key))
+    vectors, word_index = store.write_to(folder / _ITEMS, key)
+    put("vectors", vectors)
+    if word_index is not None:
+        for name, array in word_index.arrays.items():
+            put(name, array)
     put("idf", weights)
     for name, array in arrays.items():
         put(_ESTIMATOR + name.strip("_").lower(), array)
@@ -255,6 +268,7 @@ def _write_generation(
         "settings": settings,
         "vectorizer": vectorizer,
         "estimator": {**described, "arrays": named},
+        "words": None if word_index is None else {"language": word_index.analyzer.language},
         "files": files,
     }
 
@@ -269,6 +283,7 @@ def _read_generation(
     settings = _field(content, "settings", dict)
     for name in ("folds", "random_state", "approximate_from"):
         _field(settings, name, int)
+    _field(settings, "language", str)
 
     def entry(name: str) -> FileEntry:
         found = files.get(name)
@@ -300,11 +315,22 @@ def _read_generation(
         parts = (get(f"tagger_{name}") for name in ("weights", "bias", "thresholds"))
         tagger = Tagger(tuple(labels), *parts)
     base = get("vectors")
+    word_index = None
+    if content.get("words") is not None:
+        language = _field(_field(content, "words", dict), "language", str)
+        try:
+            analyzer = Analyzer(check_language("load", language))
+        except InvalidParameter as error:
+            raise InvalidFile(
+                f"manifest.json: the language {language!r:.40} is unknown."
+            ) from error
+        word_index = WordIndex.read(analyzer, {name: get(name) for name in WORD_ARRAYS}, len(base))
     model = IndexModel(vectorizer, estimator, tagger)
     _check_shapes(model, base)
     _check_use(model)
     key = _field(content, "key", str)
-    return model, ItemStore.open(folder / _ITEMS, key, base, write=write, verify=verify), settings
+    store = ItemStore.open(folder / _ITEMS, key, base, word_index, write=write, verify=verify)
+    return model, store, settings
 
 
 def _check_shapes(model: IndexModel, base: Array) -> None:

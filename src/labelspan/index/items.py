@@ -27,7 +27,8 @@ from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, TooManyFiles
 from .filters import Catalogue, Filter
 from .results import Item
-from .vectors import Ranked, UnitVectors
+from .vectors import UnitVectors
+from .words import WordIndex
 
 __all__ = [
     "ItemRow",
@@ -38,8 +39,9 @@ __all__ = [
     "missing_resource",
 ]
 
-# Ranks rows of vectors: the vectors, the queries, k and a mask of the rows that may be found.
-Ranker = Callable[[UnitVectors, Array, int, Array], list[Ranked]]
+# Ranks rows, given a mask of those that may be found: for each query rows, best first, and what
+# is known about each.
+Ranker = Callable[["ItemStore", Array], list[tuple[Array, Sequence[Any]]]]
 
 _SCHEMA = """
 CREATE TABLE items (
@@ -261,54 +263,71 @@ class ItemTable:
 
 
 class ItemStore:
-    """Items in a table, their unit vectors, and lookups by id, label and metadata.
+    """Items in a table, their unit vectors and words, and lookups by id, label and metadata.
 
     Every change is written to the table first, in one transaction, and then to memory.
 
-    Vectors and catalogue know an item by its place. For items of the array that is the row in
-    the table; items added later follow, in the order of their rows, without the removed ones.
+    Vectors, words and catalogue know an item by its place. For items of the array that is the row
+    in the table; items added later follow, in the order of their rows, without the removed ones.
     """
 
     def __init__(
-        self, table: ItemTable, vectors: UnitVectors, catalogue: Catalogue, late: Sequence[int] = ()
+        self,
+        table: ItemTable,
+        vectors: UnitVectors,
+        catalogue: Catalogue,
+        words: WordIndex | None,
+        late: Sequence[int] = (),
     ) -> None:
         self._table = table
         self._vectors = vectors
+        self.words = words
         self.catalogue = catalogue
         self._late = list(late)
         self._early = vectors.alive.size - len(self._late)
         self.revision = table.revision
         self._lock = threading.RLock()
         self._moments: tuple[Array, Array] | None = None
+        self._spread: tuple[Array, Array] | None = None
         self._centres: tuple[list[str], Array] | None = None
 
     @classmethod
-    def of(cls, items: Sequence[Item], vectors: Array) -> Self:
+    def of(cls, items: Sequence[Item], vectors: Array, words: WordIndex | None) -> Self:
         """Make a store in memory."""
         table = ItemTable.create("memory")
         catalogue = Catalogue()
         table.write((ItemRow(row, item, None) for row, item in enumerate(items)), ())
         for row, item in enumerate(items):
             catalogue.add(row, item)
-        return cls(table, UnitVectors(vectors), catalogue)
+        return cls(table, UnitVectors(vectors), catalogue, words)
 
     @classmethod
-    def open(cls, path: Path, key: str, base: Array, *, write: bool, verify: bool) -> Self:
-        """Open the store in a file, with the array of vectors that belongs to it."""
+    def open(
+        cls,
+        path: Path,
+        key: str,
+        base: Array,
+        words: WordIndex | None,
+        *,
+        write: bool,
+        verify: bool,
+    ) -> Self:
+        """Open the store in a file, with the vectors and words of its items."""
         table = ItemTable.open(path, key, write=write)
         try:
-            return cls._read(table, base, verify)
+            return cls._read(table, base, words, verify)
         except BaseException:
             table.close()
             raise
 
     @classmethod
-    def _read(cls, table: ItemTable, base: Array, verify: bool) -> Self:
+    def _read(cls, table: ItemTable, base: Array, words: WordIndex | None, verify: bool) -> Self:
         vectors, catalogue = UnitVectors(base), Catalogue()
         with table.snapshot():
             following = table.next_row
             late: list[int] = []
             tail: list[bytes] = []
+            added: list[Item] = []
             alive = np.zeros(len(base), dtype=bool)
             for record in table.scan(verify=verify):
                 place = record.row
@@ -320,6 +339,7 @@ class ItemStore:
                     place = len(base) + len(late)
                     late.append(record.row)
                     tail.append(record.vector)
+                    added.append(record.item)
                 else:
                     raise InvalidFile("items.sqlite is damaged: an item has no vector.")
                 if record.item.id in catalogue.rows:
@@ -329,11 +349,18 @@ class ItemStore:
             # Joined from what was read: a wrong count in the file allocates nothing.
             numbers = np.frombuffer(b"".join(tail), dtype="<f4")
             vectors.append(numbers.reshape(len(late), base.shape[1]))
-            return cls(table, vectors, catalogue, late)
+            if words is not None:
+                words.drop(np.flatnonzero(~alive))
+                words.append(added)
+            return cls(table, vectors, catalogue, words, late)
 
-    def write_to(self, path: Path, key: str) -> Array:
-        """Write the current items to a new file; return their vectors."""
+    def write_to(self, path: Path, key: str) -> tuple[Array, WordIndex | None]:
+        """Write the current items to a new file; return their vectors and words."""
         kept: list[int] = []
+        words = self.words
+        # Rows get new numbers if items were added or removed.
+        again = words is not None and not words.unchanged
+        items: list[Item] = []
         known = {self._row(int(place)): place for place in np.flatnonzero(self._vectors.alive)}
 
         def records() -> Iterator[ItemRow]:
@@ -341,11 +368,19 @@ class ItemStore:
                 # A reader may be out of date: it writes what it knows.
                 if record.row in known:
                     kept.append(int(known[record.row]))
+                    if again:
+                        items.append(record.item)
                     yield ItemRow(len(kept) - 1, record.item, None)
 
         with self._lock:
             ItemTable.write_file(path, records(), key)
-            return self._vectors.rows(np.array(kept, dtype=np.intp))
+            if words is not None and not again and len(kept) < len(words):
+                # A writer has removed items since they were read.
+                again = True
+                items = [row.item for row in self._table.scan() if row.row in known]
+            if words is not None and again:
+                words = WordIndex.build(words.analyzer, items)
+            return self._vectors.rows(np.array(kept, dtype=np.intp)), words
 
     @property
     def base(self) -> Array:
@@ -384,6 +419,8 @@ class ItemStore:
             self._table.write(records, [self._row(one) for one in gone])
             self._forget(old)
             self._vectors.append(vectors)
+            if self.words is not None:
+                self.words.append(items)
             self._late += [record.row for record in records]
             for number, item in enumerate(items, start=place):
                 self.catalogue.add(number, item)
@@ -410,12 +447,15 @@ class ItemStore:
     def _settle(self) -> None:
         """Record the new revision and drop cached statistics."""
         self.revision = self._table.revision
-        self._moments = self._centres = None
+        self._moments = self._centres = self._spread = None
 
     def _forget(self, old: dict[int, Item]) -> None:
         for row, item in old.items():
             self.catalogue.remove(row, item)
-        self._vectors.drop(np.array(sorted(old), dtype=np.intp))
+        gone = np.array(sorted(old), dtype=np.intp)
+        self._vectors.drop(gone)
+        if self.words is not None:
+            self.words.drop(gone)
 
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""
@@ -475,15 +515,22 @@ class ItemStore:
                 self._centres = names, np.array(own).reshape(len(names), mean.size) - mean
             return self._centres
 
+    def spread(self) -> tuple[Array, Array]:
+        """Estimate the mean of the vectors and of their outer products on a sample."""
+        with self._lock:
+            if self._spread is None:
+                self._spread = self._vectors.moments()
+            return self._spread
+
+    @property
+    def unit_vectors(self) -> UnitVectors:
+        """Vectors of all items, by their places."""
+        return self._vectors
+
     def search(
-        self,
-        queries: Array,
-        k: int,
-        wanted: Filter,
-        leave_out: Sequence[str],
-        rank: Ranker = UnitVectors.top,
-    ) -> list[list[tuple[float, Item]]]:
-        """Find the best items for each unit query, with their scores, best first."""
+        self, wanted: Filter, leave_out: Sequence[str], rank: Ranker
+    ) -> list[list[tuple[Any, Item]]]:
+        """Rank the items that pass a filter; return those found, with what the ranker tells."""
         with self._lock:
             size = self._vectors.alive.size
             chosen = self.catalogue.mask(wanted, size)
@@ -491,14 +538,18 @@ class ItemStore:
             if leave_out:
                 mask = mask.copy()
                 mask[[self.catalogue.row(name) for name in leave_out]] = False
-            ranked = rank(self._vectors, queries, k, mask)
+            ranked = rank(self, mask)
             needed = sorted({int(row) for rows, _ in ranked for row in rows})
             items = self._fetch(needed)
         # A writer may have removed items since a reader read them.
         return [
-            [(float(s), items[int(r)]) for r, s in zip(rows, scores, strict=True) if r in items]
-            for rows, scores in ranked
+            [(part, items[int(r)]) for r, part in zip(rows, parts, strict=True) if r in items]
+            for rows, parts in ranked
         ]
+
+    def place(self, name: str) -> int:
+        """Return the place of an item by its id."""
+        return self.catalogue.row(name)
 
 
 def file_size(path: Path) -> int:

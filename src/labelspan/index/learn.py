@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from sklearn.utils.extmath import row_norms
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from ..operators.operator import Operator
+from .analysis import TOKEN_PATTERN, normalise
 from .inputs import LabelLists, indicator
 from .tagger import Tagger, fit_tagger, labelled_folds
 from .vectors import unit_rows
@@ -35,13 +35,6 @@ __all__ = [
 # Called with the number of steps done and their total.
 ProgressCallback = Callable[[int, int], None]
 
-# Scripts written without spaces, in which each character counts as a word: Thai, Lao, Myanmar,
-# Khmer, kana and Han.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-# Vowel signs and other combining marks inside words, which \w does not match.
-_MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-TOKEN_PATTERN = rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{_MARKS}])+"
-
 # With this many texts or more, words in one text only or in more than half are left out.
 MANY_TEXTS = 1000
 MAX_FEATURES = 30_000
@@ -58,8 +51,7 @@ class WordVectorizer(TfidfVectorizer):
         rest = super().build_preprocessor()
 
         def prepare(text: str) -> str:
-            folded = unicodedata.normalize("NFKC", text).casefold()
-            return str(rest(unicodedata.normalize("NFKC", folded)))
+            return str(rest(normalise(text)))
 
         return prepare
 

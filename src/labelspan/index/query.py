@@ -15,10 +15,12 @@ from .filters import Filter
 from .inputs import as_names, label_name, read_texts
 from .items import ItemStore
 from .learn import IndexModel
+from .query_syntax import parse_query
+from .ranking import Match, TextQuery, rank_texts
 from .results import Hit, Tag
-from .vectors import Ranked, UnitVectors, unit_rows
+from .vectors import unit_rows
 
-__all__ = ["check_count", "query_vectors", "search", "similar_labels", "tag"]
+__all__ = ["check_count", "query_vectors", "search", "similar_labels", "tag", "text_queries"]
 
 
 def search(
@@ -31,26 +33,81 @@ def search(
     items: tuple[str, ...],
     labels: tuple[str, ...],
     ann: AnnIndex | None,
+    balance: float,
 ) -> tuple[Any, bool]:
-    """Find the nearest items; tell whether the index for approximate search was used.
+    """Find the best items; tell whether the index for approximate search was used.
 
     The items are a list of hits, or a list of such lists for a list of queries.
     """
     used = False
 
-    def rank(vectors: UnitVectors, queries: Array, k: int, mask: Array) -> list[Ranked]:
+    def by_space(store: ItemStore, mask: Array) -> list[tuple[Array, Sequence[Match]]]:
         nonlocal used
         if ann is None:
-            return vectors.top(queries, k, mask)
-        ranked, used = nearest(vectors, ann, queries, k, mask)
-        return ranked
+            ranked = store.unit_vectors.top(vectors, k, mask)
+        else:
+            ranked, used = nearest(store.unit_vectors, ann, vectors, k, mask)
+        return [
+            (rows, [Match(score, 0.0, score, None, weak=False) for score in scores.tolist()])
+            for rows, scores in ranked
+        ]
 
-    vectors, single = query_vectors(model, store, query, items, labels)
+    def by_both(store: ItemStore, mask: Array) -> list[tuple[Array, Sequence[Match]]]:
+        nonlocal used
+        assert store.words is not None
+        ranked, used = rank_texts(
+            texts,
+            store.words,
+            store.unit_vectors,
+            store.catalogue.rows,
+            store.spread(),
+            k=k,
+            mask=mask,
+            balance=balance,
+            ann=ann,
+        )
+        return list(ranked)
+
+    if query is None or store.words is None:
+        vectors, single = query_vectors(model, store, query, items, labels)
+        rank = by_space
+    else:
+        texts, single = text_queries(model, store, query, items, labels)
+        rank = by_both
     hits = [
-        [Hit(item.id, score, item.labels, item.text, item.metadata) for score, item in ranked]
-        for ranked in store.search(vectors, k, Filter.of(filter), items, rank)
+        [
+            Hit(
+                item.id,
+                match.score,
+                item.labels,
+                item.text,
+                item.metadata,
+                match.from_words,
+                match.from_space,
+                match.exact,
+                match.weak,
+            )
+            for match, item in ranked
+        ]
+        for ranked in store.search(Filter.of(filter), items, rank)
     ]
     return (hits[0] if single else hits), used
+
+
+def text_queries(
+    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+) -> tuple[list[TextQuery], bool]:
+    """Read texts as queries, and tell whether it is a single one."""
+    single = isinstance(query, str)
+    texts = read_texts([query] if single else query, "search")
+    parsed = [parse_query(text) for text in texts]
+    for text, own in zip(texts, parsed, strict=True):
+        if own.excludes and not own.text.strip():
+            raise InvalidInput(
+                f"search: {text!r} only says what to leave out; add a word to search for."
+            )
+    vectors, _ = query_vectors(model, store, [own.text for own in parsed], items, labels)
+    return [TextQuery(*parts) for parts in zip(texts, parsed, vectors, strict=True)], single
 
 
 def tag(

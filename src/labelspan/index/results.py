@@ -52,10 +52,18 @@ class Hit:
     ----------
     id, text : str
     score : float
-        Cosine similarity with the query, from 0 to 1.
+        From 0 to 1: the share of the largest possible score. For a search by items, labels or
+        vectors, and with ``balance=1``, the cosine similarity with the query. 1 if the id or the
+        title of the item is the query.
     labels : tuple of str or None
         None if they are unknown.
     metadata : dict
+    from_words, from_space : float
+        What the words of the query, and the closeness in the space, contribute to the score.
+    exact : {"id", "title"} or None
+        Whether the id or the title of the item is the query.
+    weak : bool
+        Whether the item has less than a third of the query's words, each weighted by its rarity.
 
     Examples
     --------
@@ -69,6 +77,10 @@ class Hit:
     labels: tuple[str, ...] | None
     text: str
     metadata: dict[str, Any]
+    from_words: float = 0.0
+    from_space: float = 0.0
+    exact: Literal["id", "title"] | None = None
+    weak: bool = False
 
     @property
     def snippet(self) -> str:
@@ -220,13 +232,22 @@ class Explanation:
     ----------
     id : str
     score : float
-        Cosine similarity; the shares of all axes add up to it.
+        Score of the item, as in a search; ``from_words`` and ``from_space`` add up to it unless
+        the id or the title of the item is the query.
     axes : tuple of AxisShare
         Largest contributions of dimensions, largest first.
     words : tuple of WordShare
-        Largest contributions of words of the query, largest first.
+        Largest contributions of words of the query to the cosine, largest first.
     labels : tuple of LabelShare
         Those labels of the item that the tagger has learned.
+    cosine : float
+        Cosine similarity in the space; the shares of all axes add up to it.
+    matches : tuple of WordShare
+        Words of the query that the text has, with what each adds to the score, largest first.
+    from_words, from_space : float
+        What all words, and the closeness in the space, contribute to the score.
+    exact : {"id", "title"} or None
+        Whether the id or the title of the item is the query.
 
     Examples
     --------
@@ -243,3 +264,8 @@ class Explanation:
     axes: tuple[AxisShare, ...]
     words: tuple[WordShare, ...]
     labels: tuple[LabelShare, ...]
+    cosine: float = 0.0
+    matches: tuple[WordShare, ...] = ()
+    from_words: float = 0.0
+    from_space: float = 0.0
+    exact: Literal["id", "title"] | None = None

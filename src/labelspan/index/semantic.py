@@ -19,6 +19,7 @@ from ..estimators import MLSI
 from ..estimators._base import BaseEmbedding
 from ..operators.cluster import row_blocks_of
 from . import query as queries
+from .analysis import AUTO, Analyzer, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .explain import explain, read_axes
 from .filters import Filter
@@ -26,7 +27,9 @@ from .folder import IndexFolder
 from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
 from .items import ItemStore
 from .learn import IndexModel, ProgressCallback, learn
+from .ranking import BALANCE, check_balance
 from .results import Axis, Explanation, Hit, Item, Tag
+from .words import WordIndex
 
 __all__ = ["SemanticIndex"]
 
@@ -38,9 +41,10 @@ class SemanticIndex:
     r"""Index of items with texts and labels, in a low-dimensional space learned from both.
 
     A vectorizer computes features of texts, an estimator learns a space from features and
-    labels, a tagger learns to predict labels in that space, and a store keeps the items. Search
-    is exact, by the cosine with every item, or approximate in a large index that was prepared
-    for it (:meth:`prepare_search`).
+    labels, a tagger learns to predict labels in that space, and a store keeps the items. A text
+    is searched for by its words and in the space together; items and labels in the space. Search
+    compares with every item, or is approximate in a large index that was prepared for it
+    (:meth:`prepare_search`).
 
     With ``estimator=LSI()`` no labels are needed. With ``vectorizer=None`` every item and every
     query is given as a vector, for example from a language model.
@@ -60,6 +64,9 @@ class SemanticIndex:
         of labelled items from spaces learned without them.
     random_state : int, default=0
         Seed of the split into folds, from 0 to 2**32 - 1.
+    language : str, default="auto"
+        Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
+        ignores frequent ones; otherwise a code, for example "en" or "fi".
     approximate_from : int, default=300_000
         With this number of items or more, :meth:`search` uses what :meth:`prepare_search` built.
         In a smaller index comparing with every item takes a few milliseconds.
@@ -76,6 +83,8 @@ class SemanticIndex:
         Number of items, and of dimensions of the space.
     can_tag : bool
         Whether :meth:`tag` can predict labels: the index was fitted with some.
+    language_ : str or None
+        Language in which words are compared; None if the index takes vectors.
     search_by_ : str
         "exact" or "approximate": how the last search was answered.
     space : estimator
@@ -91,9 +100,16 @@ class SemanticIndex:
 
     Notes
     -----
-    The score of an item :math:`z` for a query :math:`q` is the cosine
-    :math:`q^\top z / (\lVert q \rVert \lVert z \rVert)` of their vectors in the space. A query
-    of a text, items and labels is the mean of their unit vectors.
+    The score of an item :math:`z` for a query :math:`q` in the space is the cosine
+    :math:`q^\top z / (\lVert q \rVert \lVert z \rVert)` of their vectors. A query of a text,
+    items and labels is the mean of their unit vectors. For a text, the words count as well:
+
+    .. math::
+        (1 - b) \frac{\mathrm{BM25}(q, z)}{\sigma_\mathrm{BM25}}
+        + b \frac{\cos(q, z)}{\sigma_{\cos}}
+
+    with the balance :math:`b` and the standard deviations over all items, divided by the largest
+    value that a text could have.
 
     Labels are normalised (Unicode NFC); ids are kept as they are given. Both have at most 4,000
     characters.
@@ -119,12 +135,14 @@ class SemanticIndex:
         estimator: Any = None,
         folds: int = 3,
         random_state: int = 0,
+        language: str = "auto",
         approximate_from: int = 300_000,
     ) -> None:
         self.vectorizer = vectorizer
         self.estimator = estimator
         self.folds = folds
         self.random_state = random_state
+        self.language = language
         self.approximate_from = approximate_from
         self._model: IndexModel | None = None
         self._store: ItemStore | None = None
@@ -201,7 +219,12 @@ class SemanticIndex:
             hold=None if client is None else partial(row_blocks_of, client, on_pass=on_pass),
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
-        self._hold(model, ItemStore.of(items, found), AnnCache(found))
+        words = None
+        if model.vectorizer is not None:
+            language = check_language("SemanticIndex", self.language)
+            language = detect_language(given) if language == AUTO else language
+            words = WordIndex.build(Analyzer(language), items)
+        self._hold(model, ItemStore.of(items, found, words), AnnCache(found))
         return self
 
     def _hold(self, model: IndexModel, store: ItemStore, ann: AnnCache | None) -> None:
@@ -218,6 +241,7 @@ class SemanticIndex:
                 "SemanticIndex: random_state must be a whole number from 0 to 2**32 - 1, but "
                 f"{self.random_state!r} was given."
             )
+        check_language("SemanticIndex", self.language)
         fine = self.vectorizer is None or self.vectorizer == "tfidf"
         if not fine and not hasattr(self.vectorizer, "fit_transform"):
             raise InvalidParameter(
@@ -385,6 +409,12 @@ class SemanticIndex:
         return self._fitted()[0].tagger is not None
 
     @property
+    def language_(self) -> str | None:
+        """Language in which words are compared; None if the index takes vectors."""
+        words = self._fitted()[1].words
+        return None if words is None else words.analyzer.language
+
+    @property
     def space(self) -> Any:
         """The fitted estimator."""
         return self._fitted()[0].estimator
@@ -411,6 +441,7 @@ class SemanticIndex:
         items: str | Sequence[str] = ...,
         labels: str | Sequence[str] = ...,
         approximate: bool | None = ...,
+        balance: float = ...,
     ) -> list[Hit]: ...
 
     @overload
@@ -423,6 +454,7 @@ class SemanticIndex:
         items: str | Sequence[str] = ...,
         labels: str | Sequence[str] = ...,
         approximate: bool | None = ...,
+        balance: float = ...,
     ) -> list[list[Hit]]: ...
 
     @overload
@@ -435,6 +467,7 @@ class SemanticIndex:
         items: str | Sequence[str] = ...,
         labels: str | Sequence[str] = ...,
         approximate: bool | None = ...,
+        balance: float = ...,
     ) -> Any: ...
 
     def search(
@@ -446,8 +479,14 @@ class SemanticIndex:
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
         approximate: bool | None = None,
+        balance: float = BALANCE,
     ) -> Any:
-        """Find the items nearest to a text, to items, to labels, or to a combination of these.
+        """Find items by a text, by items, by labels, or by a combination of these.
+
+        A text is compared by its words and in the space; items and labels only in the space. An
+        item whose id or title is the text comes first. In a text, ``"two words"`` must follow one
+        another, ``-word`` excludes items with a word, and ``begin*`` stands for all words with
+        that beginning.
 
         Several queries are best given at once: they are compared with blocks of items, and get
         the same answers as one by one.
@@ -472,12 +511,15 @@ class SemanticIndex:
             False otherwise. For more than 256 results, or with a filter that fewer than one item
             in four passes, every item is compared in any case, and so it is for a query for which
             too few items are proposed. ``search_by_`` tells what was done.
+        balance : float, default=0.4
+            Weight of the space in a search for a text: 0 compares only words, 1 only the space.
 
         Returns
         -------
         list of Hit
             Best first; for several queries, a list of such lists.
         """
+        balance = check_balance("search", balance)
         model, store = self._fitted()
         queries.check_count("search", "k", k)
         ann = self._ann_index(approximate)
@@ -490,6 +532,7 @@ class SemanticIndex:
             items=as_names(items),
             labels=as_names(labels),
             ann=ann,
+            balance=balance,
         )
         self.search_by_ = "approximate" if used else "exact"
         return found
@@ -573,8 +616,9 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
+        balance: float = BALANCE,
     ) -> Explanation:
-        """Explain why an item is near a query, by shared axes, words and labels.
+        """Explain why an item was found: words in its text, shared axes, words and labels.
 
         Parameters
         ----------
@@ -584,6 +628,8 @@ class SemanticIndex:
             Id of the item.
         n : int, default=5
             Maximum number of axes, and of words.
+        balance : float, default=0.4
+            As in :meth:`search`.
 
         Returns
         -------
@@ -591,14 +637,24 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         queries.check_count("explain", "n", n)
-        vectors, single = queries.query_vectors(
-            model, store, query, as_names(items), as_names(labels)
-        )
+        balance = check_balance("explain", balance)
+        near = as_names(items), as_names(labels)
+        asked = None
+        if store.words is None or query is None:
+            vectors, single = queries.query_vectors(model, store, query, *near)
+            vector = vectors[0]
+        else:
+            texts, single = queries.text_queries(model, store, query, *near)
+            asked, vector = texts[0], texts[0].vector
         if not single:
             raise InvalidInput("explain: give one query, not several.")
-        only_text = isinstance(query, str) and not items and not labels
-        features = model.features([query], None, "explain") if only_text else None
-        return explain(model, store, vectors[0], features=features, item=store.item(id), n=n)
+        features = None
+        if asked is not None and not items and not labels:
+            features = model.features([asked.parsed.text], None, "explain")
+        item = store.item(id)
+        return explain(
+            model, store, vector, features=features, asked=asked, balance=balance, item=item, n=n
+        )
 
     def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
         """Find the labels whose items lie in the same region of the space.
@@ -692,6 +748,7 @@ class SemanticIndex:
             "default_estimator": self.estimator is None,
             "folds": self.folds,
             "random_state": self.random_state,
+            "language": self.language,
             "approximate_from": self.approximate_from,
         }
         own = self._folder
@@ -771,6 +828,7 @@ class SemanticIndex:
         self.estimator = None if settings.get("default_estimator") else clone(model.estimator)
         self.folds = settings["folds"]
         self.random_state = settings["random_state"]
+        self.language = settings["language"]
         self.approximate_from = settings["approximate_from"]
 
     def refresh(self) -> bool:

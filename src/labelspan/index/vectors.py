@@ -23,6 +23,8 @@ _SCORES_AT_ONCE = 1 << 22
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 1 << 14
 _GROUP = 64
+# Rows from which the spread of the items is estimated.
+_SAMPLE = 1 << 14
 
 
 def unit_rows(rows: Array) -> Array:
@@ -54,6 +56,16 @@ class UnitVectors:
     def width(self) -> int:
         """Number of dimensions."""
         return int(self._base.shape[1])
+
+    @property
+    def slack(self) -> float:
+        """Twice the largest rounding error of a product in float32."""
+        return self._slack
+
+    @property
+    def queries_at_once(self) -> int:
+        """Number of queries whose products with all rows fit into one block of scores."""
+        return max(1, min(_QUERIES_AT_ONCE, _SCORES_AT_ONCE // max(1, self.alive.size)))
 
     def append(self, rows: Array) -> None:
         """Add rows at the end."""
@@ -103,8 +115,15 @@ class UnitVectors:
             ]
         return found
 
-    def rank(self, query: Array, rows: Array, k: int) -> Ranked:
-        """Rank some rows by cosines in float64; keep the best ``k``."""
+    def products(self, queries: Array) -> Array:
+        """Compute the products of queries with all rows, in float32; removed rows included."""
+        out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
+        for first, block in self._blocks(_SCORES_AT_ONCE):
+            np.matmul(queries, block.T, out=out[:, first : first + len(block)])
+        return out
+
+    def cosines(self, query: Array, rows: Array) -> Array:
+        """Compute cosines in float64; those that float32 cannot tell from 0 are 0."""
         wide = query.astype(np.float64)
         # Summed row by row: a matrix product would round differently for other sets of rows.
         scores = np.concatenate(
@@ -114,9 +133,27 @@ class UnitVectors:
                 for start in range(0, len(rows), _ROWS_AT_ONCE)
             ]
         )
+        return np.where(scores > self._slack, scores, 0.0)
+
+    def moments(self) -> tuple[Array, Array]:
+        """Compute the mean of the rows and of their outer products, on a sample if there are many.
+
+        The sample is the same for rows in one array and for rows that were added one by one.
+        """
+        kept = np.flatnonzero(self.alive)
+        rows = self.rows(kept[:: max(1, -(-len(kept) // _SAMPLE))])
+        count = max(1, len(rows))
+        return (
+            rows.sum(axis=0, dtype=np.float64) / count,
+            np.asarray(rows.T @ rows, dtype=np.float64) / count,
+        )
+
+    def rank(self, query: Array, rows: Array, k: int) -> Ranked:
+        """Rank some rows by cosines in float64; keep the best ``k``."""
+        scores = self.cosines(query, rows)
         order = np.lexsort((rows, -scores))
-        order = order[scores[order] > self._slack][:k]
-        return rows[order], np.clip(scores[order], 0.0, 1.0)
+        order = order[scores[order] > 0][:k]
+        return rows[order], np.minimum(scores[order], 1.0)
 
     def _blocks(self, step: int) -> Iterator[tuple[int, Array]]:
         """Yield blocks of rows, each with the number of its first row."""

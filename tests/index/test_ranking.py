@@ -1,0 +1,163 @@
+"""Words and space together: the score, names first, syntax, filters, and items added later."""
+
+import numpy as np
+import pytest
+from _support.topics import corpus, fresh
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.index.query_syntax import parse_query
+from labelspan.index.ranking import weak
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fresh()
+
+
+def brute_force(index, query, balance):
+    """Scores of all items by the formula, without blocks, candidates or the sample."""
+    words, store = index._store.words, index._store
+    scores = words.score(parse_query(query))
+    Z = store.vectors(index.ids).astype(float)
+    q = np.asarray(index._model.vectors(index._model.features([query], None, ""))[0], float)
+    cosines = np.where(Z @ q > store.unit_vectors.slack, Z @ q, 0)
+    a = (1 - balance) / scores.scores.std() if scores.scores.any() else 0.0
+    b = balance / (Z @ q).std() if q.any() else 0.0
+    return (a * scores.scores + b * cosines) / (a * scores.most + b or 1.0)
+
+
+@pytest.mark.parametrize("balance", [0, 0.25, 0.4, 1])
+@pytest.mark.parametrize("query", ["crop a photo", "chess player", "music unheard", "unheard"])
+def test_the_score_is_the_sum_of_standardised_scores(index, query, balance):
+    expected = brute_force(index, query, balance)
+    hits = index.search(query, 60, balance=balance)
+    assert len(hits) == np.count_nonzero(expected)
+    found = np.array([expected[index.ids.index(hit.id)] for hit in hits])
+    np.testing.assert_allclose([hit.score for hit in hits], found, atol=1e-6)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for hit in hits:
+        assert hit.score == pytest.approx(hit.from_words + hit.from_space)
+    assert [hit.id for hit in index.search(query, 4, balance=balance)] == [h.id for h in hits[:4]]
+
+
+def test_many_queries_are_as_one_by_one(index, monkeypatch):
+    queries = ["chess", "paint a picture", '"a photo"', "play* -chess", "unheard", ""]
+    alone = [index.search(query, 7) for query in queries]
+    for size in (1 << 22, 100, 1):
+        monkeypatch.setattr("labelspan.index.vectors._SCORES_AT_ONCE", size)
+        assert index.search(queries, 7) == alone
+
+
+def test_the_own_id_and_title_come_first():
+    texts, labels, _, _ = corpus(40)
+    texts = [f"{text.title()} {n}!\nmore of it" for n, text in enumerate(texts)]
+    ids = [f"Name-{n}" for n in range(len(texts))]
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    for balance in (0, 0.4, 1):
+        for name, text in zip(ids, texts, strict=True):
+            by_id = index.search(name, 3, balance=balance)
+            assert (by_id[0].id, by_id[0].exact, by_id[0].score) == (name, "id", 1.0)
+            title = text.partition("\n")[0].lower().rstrip("!")
+            assert (index.search(title, 1, balance=balance)[0].id) == name
+    assert index.search("name 7", 1)[0].exact == "title"
+    # A filter holds for names as well.
+    own = labels[3][0]
+    assert index.search(ids[3], 1, {"without": [own]}) != index.search(ids[3], 1)
+
+
+def test_new_words_and_items_are_found(tmp_path):
+    def check(index):
+        assert [hit.id for hit in index.search("zyzzyva")] == ["new"]
+        assert index.search("Zyzzyva beetles of Brazil", 1)[0].exact == "title"
+        assert index.search("new", 1)[0].exact == "id"
+        assert index.search("zyzzyva -beetles") == []
+
+    texts, labels, ids, _ = corpus(24)
+    SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
+    with SemanticIndex.load(tmp_path / "i", write=True) as writer:
+        reader = SemanticIndex.load(tmp_path / "i")
+        assert writer.search("zyzzyva") == reader.search("zyzzyva") == []
+        writer.add(["Zyzzyva beetles of Brazil"], [["game"]], ["new"])
+        check(writer)
+        assert reader.search("zyzzyva") == []
+        assert reader.refresh()
+        check(reader)
+        writer.remove([ids[0], ids[5]])
+        before = writer.search(["zyzzyva", "chess player"])
+        reader.refresh()
+        assert reader.search(["zyzzyva", "chess player"]) == before
+        writer.save()
+        reader.refresh()
+        check(reader)
+        after = reader.search(["zyzzyva", "chess player"])
+        for old, now in zip(before, after, strict=True):
+            assert [hit.id for hit in old] == [hit.id for hit in now]
+            np.testing.assert_allclose([h.score for h in old], [h.score for h in now], atol=1e-6)
+        reader.close()
+
+
+def test_phrases_prefixes_and_exclusions_hold(index):
+    texts = dict(zip(index.ids, corpus()[0], strict=True))
+    word = next(iter(texts.values())).split()[0]
+    for query, test in [
+        (f"music -{word}", lambda text: word not in text.split()),
+        (f"{word[:3]}*", lambda text: True),
+    ]:
+        hits = index.search(query, 60)
+        assert hits
+        assert all(test(hit.text.lower()) for hit in hits)
+    phrase = " ".join(texts[index.ids[0]].split()[:2])
+    hits = index.search(f'"{phrase}"', 60)
+    assert hits
+    assert all(phrase in hit.text for hit in hits)
+    with pytest.raises(InvalidInput, match="only says what to leave out; add a word"):
+        index.search("-chess")
+
+
+@pytest.mark.parametrize("balance", [-0.1, 1.5, "much", None, True, float("nan")])
+def test_a_balance_that_is_not_one_is_refused(index, balance):
+    with pytest.raises(InvalidParameter, match=r"balance must be a number from 0 \(only words\)"):
+        index.search("chess", balance=balance)
+    with pytest.raises(InvalidParameter, match="explain: balance must be"):
+        index.explain("chess", "item0", balance=balance)
+
+
+def test_only_weak_matches_are_called_so(index):
+    strong = index.search("chess")
+    assert weak(strong) == ""
+    assert weak([]) == ""
+    poor = index.search("chess zyzzyva plugh xyzzy frobnicate")
+    assert poor
+    assert weak(poor).startswith("Only weak matches")
+
+
+@pytest.mark.parametrize("query", ["crop a photo", "chess player", "item3", '"a photo"', "play*"])
+@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+def test_an_explanation_adds_up(index, query, balance):
+    for hit in index.search(query, 5, balance=balance):
+        why = index.explain(query, hit.id, 60, balance=balance)
+        assert why.score == hit.score
+        assert why.exact == hit.exact
+        assert (why.from_words, why.from_space) == (hit.from_words, hit.from_space)
+        assert sum(one.share for one in why.matches) == pytest.approx(why.from_words)
+        assert sum(one.share for one in index.explain(query, hit.id, 60).axes) >= 0
+        if balance == 1 and hit.exact is None:
+            assert why.cosine == pytest.approx(why.score, abs=1e-6)
+
+
+def test_the_language_is_kept(tmp_path):
+    texts = ["Kirjastojen kokoelmat ja niiden käyttö", "Kissat ja koirat, mutta ei hevoset"]
+    index = SemanticIndex().fit(texts, [["a"], ["b"]])
+    assert index.language_ == "fi"
+    index.save(tmp_path / "i")
+    again = SemanticIndex.load(tmp_path / "i")
+    assert (again.language, again.language_) == ("auto", "fi")
+    assert again.search("kirjasto", balance=0)[0].id == "0"
+    plain = SemanticIndex(language="none").fit(texts, [["a"], ["b"]])
+    assert plain.search("kirjasto", balance=0) == []
+    assert plain.language_ == "none"
+    with pytest.raises(InvalidParameter, match="language must be"):
+        SemanticIndex(language="klingon").fit(texts, [["a"], ["b"]])
+    by_vectors = SemanticIndex(vectorizer=None).fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
+    assert by_vectors.language_ is None
