@@ -20,6 +20,7 @@ from ..errors import InvalidParameter
 __all__ = [
     "AUTO",
     "NO_LANGUAGE",
+    "TOKENS",
     "TOKEN_PATTERN",
     "Analyzer",
     "check_language",
@@ -35,7 +36,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 _SPACED_WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])+"
 TOKEN_PATTERN = rf"[{_UNSPACED}]|{_SPACED_WORD}"
-_TOKEN = re.compile(TOKEN_PATTERN)
+TOKENS = re.compile(TOKEN_PATTERN)
 _RUN = re.compile(rf"[{_UNSPACED}]+|{_SPACED_WORD}")
 _UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
 
@@ -102,7 +103,7 @@ def detect_language(texts: Sequence[str]) -> str:
     counts: dict[str, int] = {}
     total = 0
     for text in texts[::step]:
-        for word in _TOKEN.findall(normalise(text)):
+        for word in TOKENS.findall(normalise(text)):
             counts[word] = counts.get(word, 0) + 1
             total += 1
         if total >= _SAMPLED_WORDS:
@@ -172,7 +173,7 @@ class Analyzer:
         plain = normalise(text)
         stems, common = self._stems, self.common
         if plain.isascii() or _UNSPACED_CHARACTER.search(plain) is None:
-            words = _TOKEN.findall(plain)
+            words = TOKENS.findall(plain)
             length = sum(word not in common for word in words) if common else len(words)
             return [stems[word] for word in words], range(len(words)), length
         found: list[str] = []
@@ -211,4 +212,4 @@ class Analyzer:
 
     def key(self, text: str) -> str:
         """Return the words of a name without stemming: names with the same key are the same."""
-        return " ".join(_TOKEN.findall(normalise(text)))
+        return " ".join(TOKENS.findall(normalise(text)))

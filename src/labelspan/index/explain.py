@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from .._typing import Array
 from ..errors import InvalidParameter
-from ..estimators._ends import Ends, ends
 from .items import ItemStore
-from .learn import IndexModel
+from .model import IndexModel
 from .ranking import TextQuery, text_match
 from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
 
 __all__ = ["explain", "read_axes"]
 
-_NOTHING = Ends([], [])
-
 
 def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: int) -> list[Axis]:
     """Describe axes by the words and labels at both ends."""
-    count = int(model.estimator.n_components_)
+    from ..estimators._ends import Ends, ends  # noqa: PLC0415 - searches do without it
+
+    nothing = Ends([], [])
+    count = model.n_dimensions
     for number in numbers:
         if not 0 <= number < count:
             raise InvalidParameter(
@@ -36,10 +35,10 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
         Axis(
             number,
             float(model.estimator.eigenvalues_[number]),
-            _NOTHING
+            nothing
             if words is None or components is None
             else ends("axes", components, words, number, n),
-            ends("axes", centres.T, labels, number, n) if labels else _NOTHING,
+            ends("axes", centres.T, labels, number, n) if labels else nothing,
         )
         for number in numbers
     ]
@@ -117,6 +116,8 @@ def _words(
 
 def _entries(features: Any) -> dict[int, float]:
     """Return the nonzero entries of one row, by column."""
+    from sklearn.utils import check_array  # noqa: PLC0415 - searches do without it
+
     row = check_array(features, accept_sparse="csr", dtype=[np.float32, np.float64])
     columns = row.nonzero()[1]
     values = np.asarray(row[:, columns].sum(axis=0)).reshape(-1) if columns.size else ()

@@ -35,10 +35,8 @@ from ..errors import (
     MissingData,
 )
 from .analysis import Analyzer, check_language
-from .estimator_files import pack_estimator, pack_vectorizer, unpack_estimator, unpack_vectorizer
 from .items import ItemStore, check_descriptors, file_size, missing_resource
-from .learn import IndexModel
-from .tagger import Tagger
+from .model import Deferred, IndexModel, TextMap
 from .words import WORD_ARRAYS, WordIndex
 
 __all__ = ["IndexFolder", "foreign_files", "parse_json", "read_manifest", "write_manifest"]
@@ -82,16 +80,25 @@ class IndexFolder:
         Whether to hold the lock of the writer.
     mapped : bool
         Whether arrays are memory-mapped, or else read into memory.
+    lazy : bool
+        Whether vectorizer, estimator and tagger are read when they are first needed.
     new : bool
         Whether the folder may be new, empty, or left by a save that was killed.
     """
 
     def __init__(
-        self, path: Path, *, write: bool = False, mapped: bool = True, new: bool = False
+        self,
+        path: Path,
+        *,
+        write: bool = False,
+        mapped: bool = True,
+        lazy: bool = False,
+        new: bool = False,
     ) -> None:
         self.path = path
         self.generation = ""
         self._mapped = mapped
+        self._lazy = lazy
         self._sha256 = ""
         self._created = not path.exists()
         if new:
@@ -112,7 +119,12 @@ class IndexFolder:
             generation = _generation_folder(self.path, content)
             try:
                 found = _read_generation(
-                    generation, content, write=self.writable, verify=verify, mapped=self._mapped
+                    generation,
+                    content,
+                    write=self.writable,
+                    verify=verify,
+                    mapped=self._mapped,
+                    lazy=self._lazy,
                 )
             except (OSError, InvalidFile) as error:
                 newer = read_manifest(self.path)
@@ -237,6 +249,8 @@ def _write_generation(
     folder: Path, key: str, model: IndexModel, store: ItemStore, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Write all files of an index to an empty folder; return the content of its manifest."""
+    from .estimator_files import pack_estimator, pack_vectorizer  # noqa: PLC0415
+
     described, arrays = pack_estimator(model.estimator)
     vectorizer, words, weights = None, None, None
     if model.vectorizer is not None:
@@ -269,68 +283,135 @@ def _write_generation(
         "vectorizer": vectorizer,
         "estimator": {**described, "arrays": named},
         "words": None if word_index is None else {"language": word_index.analyzer.language},
+        # Whether texts can be mapped to the space by the arrays only.
+        "text_map": model.text_map is not None,
         "files": files,
     }
 
 
 def _read_generation(
-    folder: Path, content: dict[str, Any], *, write: bool, verify: bool, mapped: bool
+    folder: Path, content: dict[str, Any], *, write: bool, verify: bool, mapped: bool, lazy: bool
 ) -> Content:
     """Read the files of an index as its manifest describes them."""
     if _field(content, "class", str) != "SemanticIndex":
         raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
-    files = _field(content, "files", dict)
     settings = _field(content, "settings", dict)
     for name in ("folds", "random_state", "approximate_from"):
         _field(settings, name, int)
     _field(settings, "language", str)
+    files = _GenerationFiles(folder, _field(content, "files", dict), verify=verify, mapped=mapped)
+    model = _read_model(files, content, lazy=lazy)
+    base = files.array("vectors")
+    if lazy and model.text_map is not None:
+        _check_text_map(model.text_map, base)
+    else:
+        _check_shapes(model, base)
+        _check_use(model)
+    words = _read_words(files, content, len(base))
+    key = _field(content, "key", str)
+    store = ItemStore.open(folder / _ITEMS, key, base, words, write=write, verify=verify)
+    return model, store, settings
 
-    def entry(name: str) -> FileEntry:
-        found = files.get(name)
+
+class _GenerationFiles:
+    """Files of a generation, as the manifest describes them."""
+
+    def __init__(
+        self, folder: Path, entries: dict[str, Any], *, verify: bool, mapped: bool
+    ) -> None:
+        self._folder, self._entries = folder, entries
+        self._verify, self._mapped = verify, mapped
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def _entry(self, name: str) -> FileEntry:
+        found = self._entries.get(name)
         if not isinstance(found, dict):
             raise InvalidFile(f"manifest.json: there is no file {name!r}.")
         return found
 
-    def get(name: str) -> Array:
-        found = _read_array(folder / f"{name}.npy", entry(f"{name}.npy"), verify=verify)
-        return found if mapped else np.array(found)
+    def array(self, name: str) -> Array:
+        """Map or read an array."""
+        path = self._folder / f"{name}.npy"
+        found = _read_array(path, self._entry(path.name), verify=self._verify)
+        return found if self._mapped else np.array(found)
 
+    def json(self, name: str) -> Any:
+        """Read plain data."""
+        path = self._folder / f"{name}.json"
+        return _read_json(path, self._entry(path.name))
+
+
+def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool) -> IndexModel:
+    """Read what the index has learned; if ``lazy``, only what maps texts to the space."""
     described = _field(content, "estimator", dict)
     named = _field(described, "arrays", dict)
-    estimator = unpack_estimator(
-        described, {str(attribute): get(name) for name, attribute in named.items()}
-    )
-    vectorizer = None
-    if content.get("vectorizer") is not None:
+    mapped = content.get("text_map") is True
+
+    def vectorizer() -> Any:
+        from .estimator_files import unpack_vectorizer  # noqa: PLC0415 - with scikit-learn
+
         table = _field(content, "vectorizer", dict)
-        words = None
-        if "words.json" in files:
-            words = _read_json(folder / "words.json", entry("words.json"))
-        vectorizer = unpack_vectorizer(table, words, get("idf") if "idf.npy" in files else None)
-    tagger = None
-    if "labels.json" in files:
-        labels = _read_json(folder / "labels.json", entry("labels.json"))
+        words = files.json("words") if "words.json" in files else None
+        weights = files.array("idf") if "idf.npy" in files else None
+        return unpack_vectorizer(table, words, weights)
+
+    def estimator() -> Any:
+        from .estimator_files import unpack_estimator  # noqa: PLC0415 - with scikit-learn
+
+        arrays = {str(attribute): files.array(name) for name, attribute in named.items()}
+        return unpack_estimator(described, arrays)
+
+    def tagger() -> Any:
+        from .tagger import Tagger  # noqa: PLC0415 - with scipy
+
+        labels = files.json("labels")
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise InvalidFile("labels.json is damaged: it is not a list of names.")
-        parts = (get(f"tagger_{name}") for name in ("weights", "bias", "thresholds"))
-        tagger = Tagger(tuple(labels), *parts)
-    base = get("vectors")
-    word_index = None
-    if content.get("words") is not None:
-        language = _field(_field(content, "words", dict), "language", str)
-        try:
-            analyzer = Analyzer(check_language("load", language))
-        except InvalidParameter as error:
-            raise InvalidFile(
-                f"manifest.json: the language {language!r:.40} is unknown."
-            ) from error
-        word_index = WordIndex.read(analyzer, {name: get(name) for name in WORD_ARRAYS}, len(base))
-    model = IndexModel(vectorizer, estimator, tagger)
-    _check_shapes(model, base)
-    _check_use(model)
-    key = _field(content, "key", str)
-    store = ItemStore.open(folder / _ITEMS, key, base, word_index, write=write, verify=verify)
-    return model, store, settings
+        parts = (files.array(f"tagger_{name}") for name in ("weights", "bias", "thresholds"))
+        return Tagger(tuple(labels), *parts)
+
+    makers = {
+        "vectorizer": None if content.get("vectorizer") is None else vectorizer,
+        "estimator": estimator,
+        "tagger": tagger if "labels.json" in files else None,
+    }
+    if lazy and mapped:
+        params = _field(described, "params", dict)
+        words = files.json("words")
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise InvalidFile("words.json is damaged: it is not a list of words.")
+        text_map = TextMap(
+            words,
+            files.array("idf"),
+            files.array(f"{_ESTIMATOR}components"),
+            files.array(f"{_ESTIMATOR}mean") if params.get("center") else None,
+        )
+        parts = {name: None if make is None else Deferred(make) for name, make in makers.items()}
+        return IndexModel(**parts, text_map=text_map)
+    model = IndexModel(**{name: None if make is None else make() for name, make in makers.items()})
+    if mapped and TextMap.fits(model.vectorizer, model.estimator):
+        model.text_map = TextMap.of(model.vectorizer, model.estimator)
+    return model
+
+
+def _read_words(files: _GenerationFiles, content: dict[str, Any], count: int) -> WordIndex | None:
+    """Read the word index; None if the index takes vectors."""
+    if content.get("words") is None:
+        return None
+    language = _field(_field(content, "words", dict), "language", str)
+    try:
+        analyzer = Analyzer(check_language("load", language))
+    except InvalidParameter as error:
+        raise InvalidFile(f"manifest.json: the language {language!r:.40} is unknown.") from error
+    return WordIndex.read(analyzer, {name: files.array(name) for name in WORD_ARRAYS}, count)
+
+
+def _check_text_map(found: TextMap, base: Array) -> None:
+    """Check that the arrays that map texts fit together."""
+    if base.ndim != 2 or base.dtype != np.float32 or not found.is_sound(base.shape[1]):
+        raise InvalidFile("The parts of the index do not fit together; it is damaged.")
 
 
 def _check_shapes(model: IndexModel, base: Array) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
-from ..labels import read_labels
 
 __all__ = [
     "LabelLists",
@@ -87,6 +86,8 @@ def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLi
 
 
 def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLists:
+    from ..labels import read_labels  # noqa: PLC0415 - with scikit-learn, which searches do without
+
     table = read_labels(values, count, owner, part=True)
     if names is None:
         if table.names.dtype.kind not in "OUT":

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
-from sklearn.utils.extmath import row_norms
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 from ..operators.operator import Operator
 from .analysis import TOKEN_PATTERN, normalise
 from .inputs import LabelLists, indicator
-from .tagger import Tagger, fit_tagger, labelled_folds
-from .vectors import unit_rows
+from .model import IndexModel, TextMap, read_vectors, refuse_vectors, space_vectors
+from .tagger import fit_tagger, labelled_folds
 
 __all__ = [
-    "IndexModel",
     "ProgressCallback",
     "StepCounter",
     "WordVectorizer",
     "default_vectorizer",
     "learn",
     "learn_words",
-    "space_vectors",
 ]
 
 # Called with the number of steps done and their total.
@@ -74,48 +69,6 @@ def default_vectorizer(count: int) -> WordVectorizer:
     )
 
 
-def feature_words(vectorizer: Any) -> Array | None:
-    """Return the word of each feature; None if the vectorizer does not know it."""
-    names = getattr(vectorizer, "get_feature_names_out", None)
-    return None if names is None else np.asarray(names(), dtype=object)
-
-
-@dataclass(frozen=True)
-class IndexModel:
-    """Fitted vectorizer (None if the index takes vectors), estimator and tagger (or None)."""
-
-    vectorizer: Any
-    estimator: Any
-    tagger: Tagger | None
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a text or vector."""
-        return int(self.estimator.n_features_in_)
-
-    def features(self, texts: Sequence[str], vectors: Any, owner: str) -> Any:
-        """Compute the features of texts, or check given vectors."""
-        if self.vectorizer is not None:
-            refuse_vectors(vectors, owner)
-            return self.vectorizer.transform(texts)
-        given = read_vectors(vectors, len(texts), owner)
-        if given.shape[1] != self.n_features:
-            raise InvalidInput(
-                f"{owner}: vectors must have {self.n_features} columns as in fit, "
-                f"but have {given.shape[1]}."
-            )
-        return given
-
-    def vectors(self, features: Any) -> Array:
-        """Map features to unit vectors in the space; rows without any feature to zeros."""
-        return space_vectors(self.estimator, features)
-
-    @cached_property
-    def words(self) -> Array | None:
-        """Word of each feature; None if features are not words."""
-        return None if self.vectorizer is None else feature_words(self.vectorizer)
-
-
 def learn(
     vectorizer: Any,
     estimator: Any,
@@ -158,8 +111,11 @@ def learn(
     space = _fitted(estimator, learned_from, targets if names else None)
     found = space_vectors(space, features)
     step()
+    text_map = None
+    if TextMap.fits(fitted, space):
+        text_map = TextMap.of(fitted, space)
     if not names:
-        return IndexModel(fitted, space, None), found
+        return IndexModel(fitted, space, None, text_map), found
 
     def outside(held: Array) -> tuple[Array, Array]:
         others = np.setdiff1d(np.arange(len(texts)), rows[held])
@@ -172,7 +128,7 @@ def learn(
         return labelled, unseen
 
     tagger = fit_tagger(names, found[rows], targets[rows], parts, outside)
-    return IndexModel(fitted, space, tagger), found
+    return IndexModel(fitted, space, tagger, text_map), found
 
 
 class StepCounter:
@@ -185,38 +141,6 @@ class StepCounter:
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self._total)
-
-
-def space_vectors(estimator: Any, features: Any) -> Array:
-    """Map features to unit vectors in an estimator's space; rows of zeros to zeros."""
-    out = unit_rows(estimator.transform(features))
-    out[row_norms(features, squared=True) == 0] = 0.0
-    return out
-
-
-def read_vectors(vectors: Any, count: int, owner: str) -> Any:
-    """Check vectors given with items: finite numbers, one row per item."""
-    if vectors is None:
-        raise Mismatch(f"{owner}: this index has no vectorizer; give vectors=, one row per item.")
-    try:
-        found = check_array(vectors, accept_sparse="csr", dtype=[np.float32, np.float64])
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
-    if found.shape[0] != count:
-        raise InvalidInput(
-            f"{owner}: vectors must have one row for each item; there are {count} items and "
-            f"{found.shape[0]} rows."
-        )
-    return found
-
-
-def refuse_vectors(vectors: Any, owner: str) -> None:
-    """Raise an error if vectors are given to an index that reads texts."""
-    if vectors is not None:
-        raise Mismatch(
-            f"{owner}: this index computes vectors from texts; omit vectors=, or use "
-            "SemanticIndex(vectorizer=None)."
-        )
 
 
 def learn_words(vectorizer: Any, texts: Sequence[str]) -> Any:

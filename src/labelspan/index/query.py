@@ -14,7 +14,7 @@ from .ann import AnnIndex, nearest
 from .filters import Filter
 from .inputs import as_names, label_name, read_texts
 from .items import ItemStore
-from .learn import IndexModel
+from .model import IndexModel
 from .query_syntax import parse_query
 from .ranking import Match, TextQuery, rank_texts
 from .results import Hit, Tag
@@ -177,7 +177,7 @@ def check_count(owner: str, name: str, value: Any) -> None:
 
 def _text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     """Map texts, or vectors if there is no vectorizer, to unit vectors in the space."""
-    if model.vectorizer is None:
+    if not model.reads_texts:
         rows = np.asarray(query)
         if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
             raise Mismatch("This index has no vectorizer: a query is a vector, or rows of vectors.")
@@ -188,7 +188,7 @@ def _text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     texts = read_texts([query] if single else query, "search")
     if not texts:
         raise InvalidInput("search: the list of texts is empty.")
-    return model.vectors(model.features(texts, None, "search")), single
+    return model.text_vectors(texts), single
 
 
 def _label_direction(store: ItemStore, label: str) -> Array:

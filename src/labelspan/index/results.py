@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..estimators._ends import Ends, Entry
+if TYPE_CHECKING:
+    from ..estimators._ends import Ends, Entry
 
 __all__ = ["Axis", "AxisShare", "Explanation", "Hit", "Item", "LabelShare", "Tag", "WordShare"]
 

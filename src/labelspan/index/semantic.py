@@ -7,17 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
-
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..estimators import MLSI
-from ..estimators._base import BaseEmbedding
-from ..operators.cluster import row_blocks_of
 from . import query as queries
 from .analysis import AUTO, Analyzer, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
@@ -26,10 +20,13 @@ from .filters import Filter
 from .folder import IndexFolder
 from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
 from .items import ItemStore
-from .learn import IndexModel, ProgressCallback, learn
+from .model import Deferred, IndexModel
 from .ranking import BALANCE, check_balance
 from .results import Axis, Explanation, Hit, Item, Tag
 from .words import WordIndex
+
+if TYPE_CHECKING:
+    from .learn import ProgressCallback
 
 __all__ = ["SemanticIndex"]
 
@@ -138,8 +135,7 @@ class SemanticIndex:
         language: str = "auto",
         approximate_from: int = 300_000,
     ) -> None:
-        self.vectorizer = vectorizer
-        self.estimator = estimator
+        self._params: dict[str, Any] = {"vectorizer": vectorizer, "estimator": estimator}
         self.folds = folds
         self.random_state = random_state
         self.language = language
@@ -148,6 +144,30 @@ class SemanticIndex:
         self._store: ItemStore | None = None
         self._folder: IndexFolder | None = None
         self._ann: AnnCache | None = None
+
+    @property
+    def vectorizer(self) -> Any:
+        """The parameter ``vectorizer``."""
+        return self._param("vectorizer")
+
+    @vectorizer.setter
+    def vectorizer(self, value: Any) -> None:
+        self._params["vectorizer"] = value
+
+    @property
+    def estimator(self) -> Any:
+        """The parameter ``estimator``."""
+        return self._param("estimator")
+
+    @estimator.setter
+    def estimator(self, value: Any) -> None:
+        self._params["estimator"] = value
+
+    def _param(self, name: str) -> Any:
+        value = self._params[name]
+        if isinstance(value, Deferred):
+            value = self._params[name] = value.make()
+        return value
 
     # --- learning ---------------------------------------------------------------------
 
@@ -194,6 +214,11 @@ class SemanticIndex:
         -------
         self
         """
+        # Searches do without all that is needed to learn.
+        from ..estimators import MLSI  # noqa: PLC0415
+        from ..operators.cluster import row_blocks_of  # noqa: PLC0415
+        from .learn import learn  # noqa: PLC0415
+
         if not self.writable:
             raise self._read_only("fit")
         self._check_params()
@@ -220,7 +245,7 @@ class SemanticIndex:
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
         words = None
-        if model.vectorizer is not None:
+        if model.reads_texts:
             language = check_language("SemanticIndex", self.language)
             language = detect_language(given) if language == AUTO else language
             words = WordIndex.build(Analyzer(language), items)
@@ -248,6 +273,8 @@ class SemanticIndex:
                 "SemanticIndex: vectorizer must be 'tfidf', a scikit-learn vectorizer or None, "
                 f"but {self.vectorizer!r} was given."
             )
+        from ..estimators._base import BaseEmbedding  # noqa: PLC0415
+
         if self.estimator is not None and not isinstance(self.estimator, BaseEmbedding):
             raise InvalidParameter(
                 "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(50), "
@@ -391,7 +418,7 @@ class SemanticIndex:
     @property
     def n_dimensions(self) -> int:
         """Number of dimensions of the space."""
-        return int(self._fitted()[0].estimator.n_components_)
+        return self._fitted()[0].n_dimensions
 
     @property
     def labels(self) -> dict[str, int]:
@@ -406,7 +433,7 @@ class SemanticIndex:
     @property
     def can_tag(self) -> bool:
         """Whether the index was fitted with labels, so that :meth:`tag` can predict them."""
-        return self._fitted()[0].tagger is not None
+        return self._fitted()[0].can_tag
 
     @property
     def language_(self) -> str | None:
@@ -773,6 +800,7 @@ class SemanticIndex:
         write: bool = False,
         verify: bool = True,
         mapped: bool = True,
+        lazy: bool = False,
     ) -> Self:
         """Open a saved index. No code from its files is run.
 
@@ -790,6 +818,9 @@ class SemanticIndex:
             Whether arrays are memory-mapped. Otherwise they are read into memory, and a file that
             is truncated later does no harm: a process that reads a mapped file beyond its end is
             killed by the system.
+        lazy : bool, default=False
+            Whether vectorizer, estimator and tagger are read and checked only when they are first
+            needed. A search for a text then starts without importing scikit-learn.
 
         Returns
         -------
@@ -808,7 +839,7 @@ class SemanticIndex:
             If the process has too many open files.
         """
         index = cls()
-        index._folder = IndexFolder(Path(path), write=write, mapped=mapped)
+        index._folder = IndexFolder(Path(path), write=write, mapped=mapped, lazy=lazy)
         try:
             index._read(verify=verify)
         except BaseException:
@@ -824,8 +855,12 @@ class SemanticIndex:
         if settings.get("default_vectorizer"):
             self.vectorizer = "tfidf"
         else:
-            self.vectorizer = None if model.vectorizer is None else clone(model.vectorizer)
-        self.estimator = None if settings.get("default_estimator") else clone(model.estimator)
+            self.vectorizer = Deferred(lambda: _unfitted(model.vectorizer))
+        self.estimator = (
+            None
+            if settings.get("default_estimator")
+            else Deferred(lambda: _unfitted(model.estimator))
+        )
         self.folds = settings["folds"]
         self.random_state = settings["random_state"]
         self.language = settings["language"]
@@ -879,6 +914,8 @@ class SemanticIndex:
 
     def _fitted(self) -> tuple[IndexModel, ItemStore]:
         if self._model is None or self._store is None:
+            from sklearn.exceptions import NotFittedError  # noqa: PLC0415
+
             raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
         return self._model, self._store
 
@@ -894,3 +931,10 @@ class SemanticIndex:
             f"{what}: the index in {str(self._folder.path)!r} was loaded for reading; load it with "
             "write=True."
         )
+
+
+def _unfitted(part: Any) -> Any:
+    """Copy a vectorizer or estimator with its parameters only."""
+    from sklearn.base import clone  # noqa: PLC0415
+
+    return None if part is None else clone(part)

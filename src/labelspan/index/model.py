@@ -1,0 +1,246 @@
+"""What an index has learned, as searches use it: each part is set up when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput, Mismatch
+from .analysis import TOKENS, normalise
+from .vectors import unit_rows
+
+if TYPE_CHECKING:
+    from .tagger import Tagger
+
+__all__ = ["Deferred", "IndexModel", "TextMap", "read_vectors", "refuse_vectors", "space_vectors"]
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """Part of a model that is made when it is first needed."""
+
+    make: Callable[[], Any]
+
+
+class IndexModel:
+    """Fitted vectorizer (None if the index takes vectors), estimator and tagger (or None).
+
+    Parameters
+    ----------
+    vectorizer, estimator, tagger
+        The parts, or a :class:`Deferred` for each.
+    text_map : TextMap or None
+        Maps texts to the space as vectorizer and estimator do, without scikit-learn.
+    """
+
+    def __init__(
+        self, vectorizer: Any, estimator: Any, tagger: Any, text_map: TextMap | None = None
+    ) -> None:
+        self._parts = {"vectorizer": vectorizer, "estimator": estimator, "tagger": tagger}
+        self.text_map = text_map
+
+    def _part(self, name: str) -> Any:
+        part = self._parts[name]
+        if isinstance(part, Deferred):
+            part = self._parts[name] = part.make()
+        return part
+
+    @property
+    def vectorizer(self) -> Any:
+        """The fitted vectorizer."""
+        return self._part("vectorizer")
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator."""
+        return self._part("estimator")
+
+    @property
+    def tagger(self) -> Tagger | None:
+        """The fitted tagger."""
+        found: Tagger | None = self._part("tagger")
+        return found
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether features are computed from texts."""
+        return self._parts["vectorizer"] is not None
+
+    @property
+    def can_tag(self) -> bool:
+        """Whether there is a tagger."""
+        return self._parts["tagger"] is not None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a text or vector."""
+        return int(self.estimator.n_features_in_)
+
+    @property
+    def n_dimensions(self) -> int:
+        """Number of dimensions of the space."""
+        if self.text_map is not None:
+            return int(self.text_map.components.shape[0])
+        return int(self.estimator.n_components_)
+
+    def features(self, texts: Sequence[str], vectors: Any, owner: str) -> Any:
+        """Compute the features of texts, or check given vectors."""
+        if self.reads_texts:
+            refuse_vectors(vectors, owner)
+            return self.vectorizer.transform(texts)
+        given = read_vectors(vectors, len(texts), owner)
+        if given.shape[1] != self.n_features:
+            raise InvalidInput(
+                f"{owner}: vectors must have {self.n_features} columns as in fit, "
+                f"but have {given.shape[1]}."
+            )
+        return given
+
+    def vectors(self, features: Any) -> Array:
+        """Map features to unit vectors in the space; rows without any feature to zeros."""
+        return space_vectors(self.estimator, features)
+
+    def text_vectors(self, texts: Sequence[str]) -> Array:
+        """Map texts to unit vectors in the space."""
+        if self.text_map is not None:
+            return self.text_map.vectors(texts)
+        return self.vectors(self.features(texts, None, "search"))
+
+    @cached_property
+    def words(self) -> Array | None:
+        """Word of each feature; None if features are not words."""
+        names = getattr(self.vectorizer, "get_feature_names_out", None)
+        return None if names is None else np.asarray(names(), dtype=object)
+
+
+class TextMap:
+    """Map of texts to the space by the default vectorizer and a linear estimator.
+
+    The same as their ``transform``, apart from rounding, but with numpy only.
+
+    Parameters
+    ----------
+    words : list of str
+        Words and pairs of words, one for each feature.
+    weights : array of shape (d,)
+        Inverse document frequencies.
+    components : array of shape (m, d)
+    mean : array of shape (d,) or None
+        Mean of the features if the estimator centres them.
+    """
+
+    def __init__(
+        self, words: Sequence[str], weights: Array, components: Array, mean: Array | None
+    ) -> None:
+        self._columns = {word: column for column, word in enumerate(words)}
+        self._weights = weights
+        self.components = components
+        self._mean = mean
+
+    @classmethod
+    def fits(cls, vectorizer: Any, estimator: Any) -> bool:
+        """Tell whether the two can be replaced by such a map."""
+        from .learn import WordVectorizer, default_vectorizer  # noqa: PLC0415 - with scikit-learn
+
+        free = ("min_df", "max_df", "max_features")
+        usual = default_vectorizer(1).set_params(
+            **{name: getattr(vectorizer, name, None) for name in free}
+        )
+        return (
+            type(vectorizer) is WordVectorizer
+            and vectorizer.get_params() == usual.get_params()
+            and getattr(estimator, "components_", None) is not None
+            and vars(estimator).get("_kernel_map") is None
+        )
+
+    @classmethod
+    def of(cls, vectorizer: Any, estimator: Any) -> TextMap:
+        """Make the map of a fitted vectorizer and estimator that it :meth:`fits`."""
+        return cls(
+            vectorizer.get_feature_names_out().tolist(),
+            vectorizer.idf_,
+            estimator.components_,
+            estimator.mean_ if estimator.center else None,
+        )
+
+    def vectors(self, texts: Sequence[str]) -> Array:
+        """Map texts to unit vectors; texts without any known word to zeros."""
+        out = np.zeros((len(texts), self.components.shape[0]))
+        for row, text in enumerate(texts):
+            columns, values = self._features(text)
+            if columns.size:
+                out[row] = self.components[:, columns].astype(np.float64) @ values
+                if self._mean is not None:
+                    out[row] -= self._offset
+        return unit_rows(out)
+
+    @cached_property
+    def _offset(self) -> Array:
+        assert self._mean is not None
+        return np.asarray(self.components @ np.asarray(self._mean, dtype=np.float64))
+
+    def is_sound(self, dimensions: int) -> bool:
+        """Tell whether the arrays fit together and have a number of dimensions."""
+        shape = (dimensions, len(self._columns))
+        return (
+            np.shape(self.components) == shape
+            and np.shape(self._weights) == shape[1:]
+            and (self._mean is None or np.shape(self._mean) == shape[1:])
+        )
+
+    def _features(self, text: str) -> tuple[Array, Array]:
+        """Compute the nonzero features of a text: their columns and values."""
+        tokens = TOKENS.findall(normalise(text).lower())
+        counts: dict[int, int] = {}
+        pairs = (f"{one} {two}" for one, two in pairwise(tokens))
+        for word in (*tokens, *pairs):
+            column = self._columns.get(word)
+            if column is not None:
+                counts[column] = counts.get(column, 0) + 1
+        columns = np.array(sorted(counts), dtype=np.intp)
+        times = np.array([counts[column] for column in columns.tolist()], dtype=np.float64)
+        values = (1.0 + np.log(times)) * self._weights[columns]
+        length = float(np.linalg.norm(values))
+        return columns, values / length if length else values
+
+
+def space_vectors(estimator: Any, features: Any) -> Array:
+    """Map features to unit vectors in an estimator's space; rows of zeros to zeros."""
+    from sklearn.utils.extmath import row_norms  # noqa: PLC0415 - searches do without it
+
+    out = unit_rows(estimator.transform(features))
+    out[row_norms(features, squared=True) == 0] = 0.0
+    return out
+
+
+def read_vectors(vectors: Any, count: int, owner: str) -> Any:
+    """Check vectors given with items: finite numbers, one row per item."""
+    from sklearn.utils import check_array  # noqa: PLC0415 - searches for texts do without it
+
+    if vectors is None:
+        raise Mismatch(f"{owner}: this index has no vectorizer; give vectors=, one row per item.")
+    try:
+        found = check_array(vectors, accept_sparse="csr", dtype=[np.float32, np.float64])
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
+    if found.shape[0] != count:
+        raise InvalidInput(
+            f"{owner}: vectors must have one row for each item; there are {count} items and "
+            f"{found.shape[0]} rows."
+        )
+    return found
+
+
+def refuse_vectors(vectors: Any, owner: str) -> None:
+    """Raise an error if vectors are given to an index that reads texts."""
+    if vectors is not None:
+        raise Mismatch(
+            f"{owner}: this index computes vectors from texts; omit vectors=, or use "
+            "SemanticIndex(vectorizer=None)."
+        )
