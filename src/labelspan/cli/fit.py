@@ -79,6 +79,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             help="Weight of the labels, 0 to 1 (default: 0.5; only for mlsi).", min=0, max=1
         ),
     ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Language of the texts, for word search: a code such as en or fi, auto to detect "
+            "it, or none to compare words as they are.",
+        ),
+    ] = "auto",
     text: TextFields = None,
     labels: LabelField = None,
     ids: IdField = None,
@@ -119,8 +127,11 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit papers.jsonl --scheduler tcp://host:8786
     """
     with plain_errors(), ExitStack() as stack:
+        from ..index.analysis import check_language  # noqa: PLC0415
+
         start = time.perf_counter()
         _check_out(out, force=force)
+        language = check_language("--language", language)
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
             corpus,
@@ -142,7 +153,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         estimator = _estimator(found, method, dimensions, alpha, beta)
         from ..index import SemanticIndex  # noqa: PLC0415
 
-        index = SemanticIndex(estimator=estimator)
+        index = SemanticIndex(estimator=estimator, language=language)
         with progress_bar("learning") as report:
             steps, on_pass = _with_passes(report)
             index.fit(
@@ -163,12 +174,18 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "labels": len(index.labels),
             "dimensions": index.n_dimensions,
             "method": method.value,
+            "language": index.language_,
             "reading": None if found.reading is None else asdict(found.reading),
             "seconds": round(time.perf_counter() - start, 2),
         }
     if as_json:
         typer.echo(json.dumps(answer, indent=2))
         return
+    if language == "auto":
+        from ..index.analysis import language_name  # noqa: PLC0415
+
+        compared = language_name(index.language_ or "none")
+        typer.echo(f"  words compared as in: {compared} (detected; --language)", err=True)
     typer.echo(
         f"{answer['items']:,} items with {_counted(answer['labels'], 'label')}, in "
         f"{_counted(answer['dimensions'], 'dimension')} by {method.value.upper()}: "

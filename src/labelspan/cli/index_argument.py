@@ -45,13 +45,13 @@ def check_index(path: Path) -> None:
         )
 
 
-def open_index(path: Path, *, write: bool = False) -> SemanticIndex:
-    """Open an index, which must exist."""
+def open_index(path: Path, *, write: bool = False, lazy: bool = False) -> SemanticIndex:
+    """Open an index, which must exist; ``lazy`` without what searches for a text do not need."""
     # Before the import: an error does not wait for scikit-learn.
     check_index(path)
     from ..index import SemanticIndex  # noqa: PLC0415
 
-    return SemanticIndex.load(path, write=write)
+    return SemanticIndex.load(path, write=write, lazy=lazy)
 
 
 def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -63,7 +63,7 @@ def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
         check_index(path)
         from ..index import SemanticIndex  # noqa: PLC0415
 
-        with SemanticIndex.load(path, verify=False) as index:
+        with SemanticIndex.load(path, verify=False, lazy=True) as index:
             names = list(index.labels)
     except (LabelspanError, OSError):
         return []

@@ -1,4 +1,4 @@
-"""``labelspan search``: the items nearest to words, items and labels."""
+"""``labelspan search``: items by words, by similar items and by labels."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ __all__ = ["hit_table", "search"]
 
 _FILTERS = "Filters"
 _SHORT = 20
+# As in SemanticIndex.search; a test compares them.
+_BALANCE = 0.4
 
 
 def search(  # noqa: PLR0917 - typer reads options from parameters
@@ -29,7 +31,9 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         list[str] | None,
         typer.Argument(
             metavar="WORDS",
-            help="Words to search for; - reads one query per line from standard input.",
+            help="What to search for: words, an id or a title; '\"two words\"' for a phrase, "
+            "'chess -online' to exclude a word, 'comput*' for a beginning. - reads one query per "
+            "line from standard input.",
         ),
     ] = None,
     index: IndexOption = DEFAULT,
@@ -72,6 +76,12 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             metavar="KEY=VALUE", help="Only items with this metadata.", rich_help_panel=_FILTERS
         ),
     ] = None,
+    balance: Annotated[
+        float,
+        typer.Option(
+            help="Weight of the space: 0 compares only words, 1 only meaning.", min=0, max=1
+        ),
+    ] = _BALANCE,
     approximate: Annotated[
         bool | None,
         typer.Option(
@@ -85,13 +95,18 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find items by meaning: the nearest to words, items, labels, or any combination.
+    """Find items by words and meaning, by similar items, by labels, or any combination.
+
+    An item whose id or title is the query comes first. Quote a query with special signs for the
+    shell.
 
     With several queries on standard input, --json prints one object per line.
 
     For example:
 
       labelspan search edit photos
+
+      labelspan search '"web browser" -java comput*'
 
       labelspan search --like gimp --without interface::commandline
 
@@ -101,8 +116,9 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     """
     with plain_errors():
         metadata = _metadata(where)
-        with open_index(index) as opened:
+        with open_index(index, lazy=True) as opened:
             from ..index import Filter  # noqa: PLC0415
+            from ..index.ranking import weak  # noqa: PLC0415
 
             wanted = Filter(
                 labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata
@@ -112,16 +128,24 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
-            answers = opened.search(together, number, wanted, **asked, approximate=approximate)
+            answers = opened.search(
+                together, number, wanted, **asked, approximate=approximate, balance=balance
+            )
             for text, found in zip(queries, answers if several else [answers], strict=True):
                 reasons = None
                 if explain:
-                    reasons = [opened.explain(text, hit.id, 5, **asked) for hit in found]
+                    reasons = [
+                        opened.explain(text, hit.id, 5, **asked, balance=balance) for hit in found
+                    ]
                 if as_json:
-                    answer = {**_as_json(text, found, reasons), "search": opened.search_by_}
+                    answer = {
+                        **_as_json(text, found, reasons),
+                        "search": opened.search_by_,
+                        "note": weak(found),
+                    }
                     typer.echo(json.dumps(answer, indent=None if several else 2))
                 else:
-                    _print(text if several else None, found, opened.labels, reasons)
+                    _print(text if several else None, found, opened.labels, reasons, weak(found))
 
 
 def _queries(words: list[str] | None) -> list[str | None]:
@@ -158,6 +182,10 @@ def _as_json(
         {
             "id": hit.id,
             "score": round(hit.score, 6),
+            "from_words": round(hit.from_words, 6),
+            "from_space": round(hit.from_space, 6),
+            "exact": hit.exact,
+            "weak": hit.weak,
             "labels": None if hit.labels is None else list(hit.labels),
             "text": hit.text,
             "metadata": hit.metadata,
@@ -166,6 +194,8 @@ def _as_json(
     ]
     for hit, reason in zip(hits, reasons or (), strict=False):
         hit["why"] = {
+            "matches": {w.word: w.share for w in reason.matches},
+            "cosine": reason.cosine,
             "words": [{"word": w.word, "share": w.share, "shared": w.shared} for w in reason.words],
             "labels": {share.label: share.probability for share in reason.labels},
             "axes": {str(share.axis.number): share.share for share in reason.axes},
@@ -178,6 +208,7 @@ def _print(
     found: Sequence[Hit],
     counts: Mapping[str, int],
     reasons: Sequence[Explanation] | None,
+    note: str,
 ) -> None:
     console = Console()
     if text is not None:
@@ -187,6 +218,8 @@ def _print(
             "Nothing found: no word of the query is known, or the filters are too strict."
         )
         return
+    if note:
+        console.print(Text(note, style="italic"))
     console.print(hit_table(found, counts, reasons))
 
 
@@ -222,9 +255,19 @@ def _beginning(hit: Hit) -> str:
 
 
 def _why(reason: Explanation) -> str:
-    words = [f"{word.word}{'' if word.shared else '*'} {word.share:.2f}" for word in reason.words]
+    parts = []
+    if reason.exact:
+        parts.append(f"its {reason.exact} is the query")
+    if reason.matches:
+        words = ", ".join(f"{one.word} {one.share:.2f}" for one in reason.matches)
+        parts.append(f"words {reason.from_words:.2f}: {words}")
+    near = [f"{word.word}{'' if word.shared else '*'} {word.share:.2f}" for word in reason.words]
+    if reason.from_space > 0:
+        parts.append(
+            f"space {reason.from_space:.2f} (cosine {reason.cosine:.2f}"
+            + (f": {', '.join(near)})" if near else ")")
+        )
     labels = [f"{share.label} {share.probability:.0%}" for share in reason.labels[:3]]
-    parts = [f"words: {', '.join(words)}"] if words else []
     parts += [f"labels expected: {', '.join(labels)}"] if labels else []
     star = " (* not in its text)" if any(not word.shared for word in reason.words) else ""
     return "; ".join(parts) + star

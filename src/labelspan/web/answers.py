@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from ..index import AxisShare, Hit, Item, Tag
 from ..index.inputs import label_name
+from ..index.query_syntax import parse_query
+from ..index.ranking import weak
 from .http_errors import Refused
 from .points import RegionData
 from .schema import Count, Unit
@@ -56,7 +58,13 @@ class HitData(TypedDict):
     """An item in a list."""
 
     id: str
-    score: Annotated[Unit, "cosine similarity"]
+    score: Annotated[Unit, "share of the largest possible score"]
+    from_words: Annotated[Unit, "part of it from words of the query"]
+    from_space: Annotated[Unit, "part of it from closeness in the space"]
+    exact: Annotated[
+        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
+    ]
+    weak: Annotated[bool, "whether it has less than a third of the words"]
     snippet: str
     labels: Annotated[list[str] | None, "null if they are not known"]
     predicted: Annotated[list[TagData], "the most probable labels"]
@@ -84,6 +92,10 @@ def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[HitData]:
         {
             "id": hit.id,
             "score": _round(hit.score),
+            "from_words": _round(hit.from_words),
+            "from_space": _round(hit.from_space),
+            "exact": hit.exact,
+            "weak": hit.weak,
             "snippet": hit.snippet,
             "labels": None if hit.labels is None else list(hit.labels),
             "predicted": _tags(tags),
@@ -169,46 +181,62 @@ class SearchData(TypedDict):
     q: AskedText
     label: AskedTexts
     without: AskedTexts
+    balance: AskedCount
     k: AskedCount
-    hits: Annotated[list[HitData], "items, the most similar first"]
+    note: Annotated[str, "a sentence if there are only weak matches"]
+    hits: Annotated[list[HitData], "items, the best first"]
     facets: Annotated[list[CountedData], "the most frequent labels of these items"]
 
 
 def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     """Find items for a text, among those with some labels and without others."""
     q, k, wanted, unwanted = asked["q"], asked["k"], asked["label"], asked["without"]
+    balance = asked["balance"] / 100
+    parsed = parse_query(q)
+    if parsed.excludes and not parsed.text.strip():
+        raise Refused(400, "q: it only says what to leave out; add a word to search for.")
     for name in (*wanted, *unwanted):
         _find_label(snapshot, name)
     hits: list[Hit] = []
     if q.strip() and not wanted and not unwanted:
-        hits = snapshot.search(q, k)
+        hits = snapshot.search(q, k, balance)
     elif q.strip() or wanted:
         allowed = {"labels": wanted, "without": unwanted}
         # Without a text, the labels are both the query and the filter.
         near = () if q.strip() else wanted
-        hits = snapshot.index.search(q if q.strip() else None, k, allowed, labels=near)
+        text = q if q.strip() else None
+        hits = snapshot.index.search(text, k, allowed, labels=near, balance=balance)
     among = Counter(name for hit in hits for name in hit.labels or ())
     facets = [(name, count) for name, count in among.most_common() if name not in wanted]
     return {
         "q": q,
         "label": list(wanted),
         "without": list(unwanted),
+        "balance": asked["balance"],
         "k": k,
+        "note": weak(hits),
         "hits": _hits(snapshot, hits),
         "facets": _counted(facets[:_FACETS]),
     }
 
 
-class WordData(TypedDict):
-    """A word of the query."""
+class MatchData(TypedDict):
+    """A word of the query that the text of the item has."""
 
     word: str
     share: Annotated[float, "what it adds to the score"]
+
+
+class WordData(TypedDict):
+    """A word of the query in the space."""
+
+    word: str
+    share: Annotated[float, "what it adds to the cosine"]
     shared: Annotated[bool, "whether the item has it too"]
 
 
 class AxisShareData(TypedDict):
-    """What one axis adds to the score."""
+    """What one axis adds to the cosine."""
 
     axis: Count
     share: float
@@ -230,10 +258,18 @@ class WhyData(TypedDict):
     q: AskedText
     label: AskedTexts
     id: AskedText
+    balance: AskedCount
     title: Annotated[str, "first line of the item"]
-    score: Annotated[float, "cosine similarity of query and item"]
-    words: Annotated[list[WordData], "words of the query"]
-    axes: Annotated[list[AxisShareData], "the axes that add most to the score"]
+    score: Annotated[float, "as in the search"]
+    from_words: Annotated[float, "part of it from words of the query"]
+    from_space: Annotated[float, "part of it from closeness in the space"]
+    exact: Annotated[
+        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
+    ]
+    matches: Annotated[list[MatchData], "words of the query in the item"]
+    cosine: Annotated[float, "cosine similarity of query and item"]
+    words: Annotated[list[WordData], "words of the query, and what they add to the cosine"]
+    axes: Annotated[list[AxisShareData], "the axes that add most to the cosine"]
     labels: Annotated[list[ExpectedData], "labels of the item"]
 
 
@@ -245,13 +281,21 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
     if not q.strip() and not near:
         raise Refused(400, "q: it is empty; give the text that was searched for.")
     text = q if q.strip() else None
-    explained = snapshot.index.explain(text, found.id, labels=() if text else near)
+    explained = snapshot.index.explain(
+        text, found.id, labels=() if text else near, balance=asked["balance"] / 100
+    )
     return {
         "q": q,
         "label": list(near),
         "id": found.id,
+        "balance": asked["balance"],
         "title": found.title,
         "score": _round(explained.score),
+        "from_words": _round(explained.from_words),
+        "from_space": _round(explained.from_space),
+        "exact": explained.exact,
+        "matches": [{"word": one.word, "share": _round(one.share)} for one in explained.matches],
+        "cosine": _round(explained.cosine),
         "words": [
             {"word": one.word, "share": _round(one.share), "shared": one.shared}
             for one in explained.words

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from ..index.ranking import BALANCE
 from . import answers
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
@@ -52,6 +53,13 @@ def _count(what: str) -> Parameter:
     return Parameter("k", "whole", f"Maximum number of {what}.", 10, 100, 1)
 
 
+_BALANCE = Parameter(
+    "balance",
+    "whole",
+    "Weight of the space in percent: 0 compares only words, 100 only meaning.",
+    round(100 * BALANCE),
+    100,
+)
 _PAGE = Parameter("page", "whole", "Number of the page, from 1.", 1, 100_000, 1)
 
 PAGES = (
@@ -60,12 +68,13 @@ PAGES = (
         "search",
         "/search",
         "Search",
-        "The items nearest in meaning to a text.",
+        "The items that match a text by words and meaning.",
         answers.search,
         (
             _text("q", "The text to search for.", largest=LONGEST_QUERY),
             Parameter("label", "texts", "Only items with this label; may be repeated.", ()),
             Parameter("without", "texts", "Only items without this label; may be repeated.", ()),
+            _BALANCE,
             _count("items"),
         ),
     ),
@@ -79,6 +88,7 @@ PAGES = (
             _text("id", "The item.", None),
             _text("q", "The text that was searched for.", largest=LONGEST_QUERY),
             Parameter("label", "texts", "The labels searched for, if there was no text.", ()),
+            _BALANCE,
         ),
     ),
     Page(

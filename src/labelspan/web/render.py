@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from .. import __version__
+from ..index.ranking import BALANCE
 from .http_errors import Refused, refusal
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
@@ -156,6 +157,7 @@ def templates() -> Environment:
         "version": __version__,
         "longest_name": LONGEST_NAME,
         "longest_query": LONGEST_QUERY,
+        "usual_balance": round(100 * BALANCE),
         "longest_text": LONGEST_TEXT,
     }
     environment.filters |= {

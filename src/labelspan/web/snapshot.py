@@ -56,14 +56,19 @@ class Snapshot:
                 self._cache.popitem(last=False)
         return made
 
-    def search(self, text: str, k: int) -> list[Hit]:
+    def search(self, text: str, k: int, balance: float) -> list[Hit]:
         """Search all items for a text, in one batch with searches of other threads."""
-        return self._searches.ask((text, k))
+        return self._searches.ask((text, k, balance))
 
-    def _search_all(self, asked: list[tuple[str, int]]) -> list[list[Hit]]:
-        most = max(k for _, k in asked)
-        found: list[list[Hit]] = self.index.search([text for text, _ in asked], most)
-        return [hits[:k] for hits, (_, k) in zip(found, asked, strict=True)]
+    def _search_all(self, asked: list[tuple[str, int, float]]) -> list[list[Hit]]:
+        found: list[list[Hit]] = [[] for _ in asked]
+        for balance in {own for _, _, own in asked}:
+            places = [n for n, one in enumerate(asked) if one[2] == balance]
+            most = max(asked[n][1] for n in places)
+            together = self.index.search([asked[n][0] for n in places], most, balance=balance)
+            for n, hits in zip(places, together, strict=True):
+                found[n] = hits[: asked[n][1]]
+        return found
 
     def draw_map(self) -> None:
         """Lay out the items; if that fails, only the map is missing."""

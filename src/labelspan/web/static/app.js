@@ -12,6 +12,18 @@
     box.select();
   });
 
+  // The balance is shown while it is moved, and used when it is let go.
+  const balance = document.querySelector("#balance");
+  if (balance) {
+    const shown = balance.closest("form").querySelector("output");
+    balance.addEventListener("input", () => {
+      shown.textContent = `${balance.value}%`;
+    });
+    balance.addEventListener("change", () => {
+      if (balance.form.q.value.trim()) balance.form.requestSubmit();
+    });
+  }
+
   // "Why?" opens below its item, with the content of the page behind the link.
   const open = async (link) => {
     const hit = link.closest(".hit");
