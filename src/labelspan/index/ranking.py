@@ -211,9 +211,10 @@ def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
     """Compute the standard deviation of the cosines of a query with all items."""
     mean, second = moments
     wide = query.astype(np.float64)
-    spread = float(wide @ second @ wide) - float(wide @ mean) ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(wide @ second @ wide) - float(wide @ mean) ** 2
     # Where all items lie in one point, the space tells nothing apart; the cosine is used as is.
-    return math.sqrt(spread) if spread > 1e-12 else 1.0
+    return math.sqrt(spread) if 1e-12 < spread < math.inf else 1.0
 
 
 def _candidates(

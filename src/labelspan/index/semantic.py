@@ -118,7 +118,7 @@ class SemanticIndex:
     >>> labels = [["game"], ["game", "net"], ["image"], ["image"]]
     >>> index = SemanticIndex().fit(texts, labels, ["a", "b", "c", "d"])
     >>> [hit.id for hit in index.search("chess")]
-    ['b', 'a']
+    ['a', 'b']
     >>> index.add(["a game of checkers"], ids=["e"]).search(items="e", k=1)[0].labels
     ('game',)
     """

@@ -118,8 +118,9 @@ class UnitVectors:
     def products(self, queries: Array) -> Array:
         """Compute the products of queries with all rows, in float32; removed rows included."""
         out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
-        for first, block in self._blocks(_SCORES_AT_ONCE):
-            np.matmul(queries, block.T, out=out[:, first : first + len(block)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for first, block in self._blocks(_SCORES_AT_ONCE):
+                np.matmul(queries, block.T, out=out[:, first : first + len(block)])
         return out
 
     def cosines(self, query: Array, rows: Array) -> Array:
@@ -143,10 +144,12 @@ class UnitVectors:
         kept = np.flatnonzero(self.alive)
         rows = self.rows(kept[:: max(1, -(-len(kept) // _SAMPLE))])
         count = max(1, len(rows))
-        return (
-            rows.sum(axis=0, dtype=np.float64) / count,
-            np.asarray(rows.T @ rows, dtype=np.float64) / count,
-        )
+        # A damaged file that is read without checks may hold any number.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (
+                rows.sum(axis=0, dtype=np.float64) / count,
+                np.asarray(rows.T @ rows, dtype=np.float64) / count,
+            )
 
     def rank(self, query: Array, rows: Array, k: int) -> Ranked:
         """Rank some rows by cosines in float64; keep the best ``k``."""

@@ -65,7 +65,7 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
     ...     with TestClient(make_app(Served(folder)), base_url="http://localhost") as client:
     ...         answer = client.get("/search.json", params={"q": "chess"}).json()
     >>> [hit["labels"] for hit in answer["hits"]]
-    [['game', 'net'], ['game']]
+    [['game'], ['game', 'net']]
     """
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="answer")
 
