@@ -63,13 +63,30 @@ def test_search_by_item_label_and_filters(saved):
 
 def test_search_explains(saved):
     shown = run("search", "-i", saved, "music", "-n", 2, "--explain")
-    assert "words: music" in shown.stdout
+    assert re.search(r"words 0\.\d\d: music 0\.\d\d; space 0\.\d\d \(cosine", shown.stdout)
     assert "labels expected: " in shown.stdout
     answer = json.loads(run("search", "-i", saved, "music", "-n", 2, "--explain", "--json").stdout)
     why = answer["hits"][0]["why"]
     assert why["words"][0]["word"] == "music"
+    assert sum(why["matches"].values()) == pytest.approx(answer["hits"][0]["from_words"], abs=1e-5)
     assert why["axes"]
     assert set(why["labels"]) == set(answer["hits"][0]["labels"])
+
+
+def test_search_balances_words_and_space(saved):
+    index = SemanticIndex.load(saved)
+    for balance in (0, 0.4, 1):
+        shown = run("search", "-i", saved, "music board", "--balance", balance, "--json").stdout
+        expected = index.search("music board", balance=balance)
+        assert [hit["id"] for hit in json.loads(shown)["hits"]] == [hit.id for hit in expected]
+    usual = json.loads(run("search", "-i", saved, "music board", "--json").stdout)["hits"]
+    assert [hit["score"] for hit in usual] == pytest.approx(
+        [hit.score for hit in index.search("music board")], abs=1e-5
+    )
+    poor = run("search", "-i", saved, "music zyzzyva frobnicate plugh xyzzy").stdout
+    assert "Only weak matches" in " ".join(poor.split())
+    refused = run("search", "-i", saved, "--", "-music")
+    assert "add a word to search for" in refused.stderr
 
 
 def test_many_queries_from_standard_input(saved):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Hit, SemanticIndex
 from ..index.ann import installed
+from ..index.ranking import BALANCE
 from .batching import Batcher
 from .points import MapPoints, draw
 
@@ -56,7 +57,7 @@ class Snapshot:
                 self._cache.popitem(last=False)
         return made
 
-    def search(self, text: str, k: int, balance: float) -> list[Hit]:
+    def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
         """Search all items for a text, in one batch with searches of other threads."""
         return self._searches.ask((text, k, balance))
 
