@@ -391,8 +391,10 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
         parts = {name: None if make is None else Deferred(make) for name, make in makers.items()}
         return IndexModel(**parts, text_map=text_map)
     model = IndexModel(**{name: None if make is None else make() for name, make in makers.items()})
-    if mapped and TextMap.fits(model.vectorizer, model.estimator):
-        model.text_map = TextMap.of(model.vectorizer, model.estimator)
+    if mapped:
+        from .learn import text_map_of  # noqa: PLC0415 - with scikit-learn
+
+        model.text_map = text_map_of(model.vectorizer, model.estimator)
     return model
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "default_vectorizer",
     "learn",
     "learn_words",
+    "text_map_of",
 ]
 
 # Called with the number of steps done and their total.
@@ -111,9 +112,7 @@ def learn(
     space = _fitted(estimator, learned_from, targets if names else None)
     found = space_vectors(space, features)
     step()
-    text_map = None
-    if TextMap.fits(fitted, space):
-        text_map = TextMap.of(fitted, space)
+    text_map = text_map_of(fitted, space)
     if not names:
         return IndexModel(fitted, space, None, text_map), found
 
@@ -129,6 +128,27 @@ def learn(
 
     tagger = fit_tagger(names, found[rows], targets[rows], parts, outside)
     return IndexModel(fitted, space, tagger, text_map), found
+
+
+def text_map_of(vectorizer: Any, estimator: Any) -> TextMap | None:
+    """Make a map that does the same as the two; None unless they are of the usual kind."""
+    free = ("min_df", "max_df", "max_features")
+    usual = default_vectorizer(1).set_params(
+        **{name: getattr(vectorizer, name, None) for name in free}
+    )
+    if (
+        type(vectorizer) is not WordVectorizer
+        or vectorizer.get_params() != usual.get_params()
+        or getattr(estimator, "components_", None) is None
+        or vars(estimator).get("_kernel_map") is not None
+    ):
+        return None
+    return TextMap(
+        vectorizer.get_feature_names_out().tolist(),
+        vectorizer.idf_,
+        estimator.components_,
+        estimator.mean_ if estimator.center else None,
+    )
 
 
 class StepCounter:

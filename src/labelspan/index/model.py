@@ -143,32 +143,6 @@ class TextMap:
         self.components = components
         self._mean = mean
 
-    @classmethod
-    def fits(cls, vectorizer: Any, estimator: Any) -> bool:
-        """Tell whether the two can be replaced by such a map."""
-        from .learn import WordVectorizer, default_vectorizer  # noqa: PLC0415 - with scikit-learn
-
-        free = ("min_df", "max_df", "max_features")
-        usual = default_vectorizer(1).set_params(
-            **{name: getattr(vectorizer, name, None) for name in free}
-        )
-        return (
-            type(vectorizer) is WordVectorizer
-            and vectorizer.get_params() == usual.get_params()
-            and getattr(estimator, "components_", None) is not None
-            and vars(estimator).get("_kernel_map") is None
-        )
-
-    @classmethod
-    def of(cls, vectorizer: Any, estimator: Any) -> TextMap:
-        """Make the map of a fitted vectorizer and estimator that it :meth:`fits`."""
-        return cls(
-            vectorizer.get_feature_names_out().tolist(),
-            vectorizer.idf_,
-            estimator.components_,
-            estimator.mean_ if estimator.center else None,
-        )
-
     def vectors(self, texts: Sequence[str]) -> Array:
         """Map texts to unit vectors; texts without any known word to zeros."""
         out = np.zeros((len(texts), self.components.shape[0]))
