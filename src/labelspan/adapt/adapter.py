@@ -224,7 +224,8 @@ class Adapter(BaseEmbedding):
         y : vector of classes, or 0/1 array or sparse matrix of shape (n, k)
             Labels.
         classes : sequence or None, default=None
-            With a vector of classes, all classes, in the first call.
+            With a vector of classes, all classes; with an indicator, names of its columns. Needed
+            in the first call only.
 
         Returns
         -------
@@ -290,7 +291,9 @@ class Adapter(BaseEmbedding):
         for part in _parts(n, table.shape[1]):
             block = table.iloc[part] if hasattr(table, "iloc") else table[part]
             labels = read_labels(block, part.size, "Adapter", part=True)
-            names = stream.names if stream is not None else labels.names
+            names = labels.names if classes is None else np.asarray(classes)
+            if stream is not None:
+                names = stream.names
             labels = in_columns(labels, names, "indicator", "Adapter")
             known = known or bool(labels.labelled.any())
             yield _rows(X, part), labels

@@ -170,7 +170,7 @@ def in_columns(labels: Labels, names: Array, kind: Kind, owner: str) -> Labels:
             f"{owner}: labels must have {names.size} columns, but have {labels.values.shape[1]}."
         )
     else:
-        labels = labels.in_columns(names, owner)
+        labels = replace(labels.in_columns(names, owner), names=names)
     if labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
             f"{owner} takes rows whose labels are all known or all unknown, but some rows have "

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .adapt import adapt
 from .data import data
 from .demo import demo
 from .evaluate import evaluate
@@ -35,6 +36,7 @@ app.command()(search)
 app.command()(tag)
 app.command()(add)
 app.command()(evaluate)
+app.command()(adapt)
 app.command("map")(corpus_map)
 app.command()(serve)
 app.command()(axes)

@@ -10,19 +10,23 @@ from .corpora import CorpusReading, TaggedTexts, read_corpus
 from .dataset import DataSet
 from .debtags import Debtags, load_debtags
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
+from .label_files import RowLabels, read_label_file
 from .npz import read_npz, write_npz
 from .obtain import data_home
 from .readers import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
 from .registry import load
 from .reuters21578 import load_reuters21578
+from .vector_files import VectorFile, open_vectors
 
 __all__ = [
     "Card",
     "CorpusReading",
     "DataSet",
     "Debtags",
+    "RowLabels",
     "Tagged",
     "TaggedTexts",
+    "VectorFile",
     "card",
     "data_home",
     "load",
@@ -31,10 +35,12 @@ __all__ = [
     "make_tagged_corpus",
     "make_tagged_vectors",
     "names",
+    "open_vectors",
     "read_arff",
     "read_corpus",
     "read_csv",
     "read_jsonl",
+    "read_label_file",
     "read_libsvm",
     "read_npz",
     "read_parquet",

@@ -33,7 +33,7 @@ from .._files import read_bytes, write_whole
 from ..errors import InvalidFile, InvalidInput
 from .dataset import TEST, TRAIN, DataSet
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["read_arrays", "read_npz", "write_npz"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -132,6 +132,19 @@ def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     write_whole(Path(path), write)
+
+
+def read_arrays(path: Path) -> Arrays:
+    """Return the arrays of an ``.npz`` file by name, or that of an ``.npy`` file as ``""``."""
+    content = read_bytes(path)
+    if path.suffix.lower() != ".npy":
+        return _arrays(path, content)
+    try:
+        return {"": np.load(io.BytesIO(content), allow_pickle=False)}
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidFile(
+            f"{path} is damaged or not an array of numbers: {error}; get it again."
+        ) from error
 
 
 def _arrays(path: Path, content: bytes) -> Arrays:

@@ -1,0 +1,267 @@
+"""Write a fitted map for other programs; loading it needs nothing of labelspan.
+
+============================ =====================================================================
+``.npz``                     numpy: ``z = x @ components.T + bias``
+``.faiss``                   faiss ``LinearTransform``: ``faiss.read_VectorTransform(path)``
+``.onnx``                    ONNX, input ``vectors``, output ``adapted``
+a folder                     a ``Dense`` module of sentence-transformers
+============================ =====================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from .._files import write_whole
+from .._typing import Array
+from ..errors import InvalidInput, InvalidParameter
+from ..operators.array_backend import host
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+__all__ = ["FORMATS", "export_map", "linear_parts", "to_faiss", "write_search_index"]
+
+FORMATS = ("npz", "faiss", "onnx", "sentence-transformers")
+_SUFFIXES = {".npz": "npz", ".faiss": "faiss", ".onnx": "onnx", "": "sentence-transformers"}
+_MAGIC = "labelspan adapter"
+
+
+def linear_parts(adapter: Adapter) -> tuple[Array, Array]:
+    """Return the weights (m, d) and the bias (m,) of a fitted adapter, in float32."""
+    fitted = adapter._fitted()
+    weights, mean = host(fitted.components_), host(fitted.mean_)
+    return weights.astype(np.float32), (-weights @ mean).astype(np.float32)
+
+
+def export_map(
+    adapter: Adapter, path: str | os.PathLike[str], *, format: str | None = None
+) -> Path:
+    """Write the map of a fitted adapter to a file or folder.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        Fitted.
+    path : path
+        The file to write, or the folder for sentence-transformers.
+    format : {"npz", "faiss", "onnx", "sentence-transformers"} or None, default=None
+        None goes by the suffix; a path without one is a folder for sentence-transformers.
+
+    Returns
+    -------
+    path : Path
+        What was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from labelspan import Adapter
+    >>> from labelspan.adapt import export_map
+    >>> X, y = load_digits(return_X_y=True)
+    >>> adapter = Adapter(8, compare=False).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stored = np.load(export_map(adapter, f"{folder}/digits.npz"))
+    ...     Z = X @ stored["components"].T + stored["bias"]
+    >>> np.allclose(Z, adapter.transform(X), atol=1e-4)
+    True
+    """
+    path = Path(path)
+    format = _SUFFIXES.get(path.suffix.lower()) if format is None else format
+    if format not in FORMATS:
+        raise InvalidParameter(
+            f"export_map: format must be one of {', '.join(FORMATS)}, or follow from a suffix, but "
+            f"{str(path)!r} was given."
+        )
+    writers = {
+        "npz": _write_npz,
+        "faiss": _write_faiss,
+        "onnx": _write_onnx,
+        "sentence-transformers": _write_dense_module,
+    }
+    writers[format](adapter, path)
+    return path
+
+
+def _write_npz(adapter: Adapter, path: Path) -> None:
+    fitted = adapter._fitted()
+    weights, bias = linear_parts(adapter)
+    arrays = {
+        "components": weights,
+        "bias": bias,
+        "mean": host(fitted.mean_).astype(np.float32),
+        "label_directions": host(fitted.label_directions_).astype(np.float32),
+        "label_means": host(fitted.label_means_).astype(np.float32),
+        "label_names": np.asarray([str(name) for name in fitted.classes_], dtype=np.str_),
+        "report": np.array(json.dumps(fitted.report_.to_dict())),
+        "about": np.array(f"{_MAGIC}: z = x @ components.T + bias"),
+    }
+
+    def write(file: BinaryIO) -> None:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    write_whole(path, write)
+
+
+def to_faiss(adapter: Adapter) -> Any:
+    """Return the map as a ``faiss.LinearTransform``, for ``IndexPreTransform`` and the like.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        Fitted.
+
+    Returns
+    -------
+    faiss.LinearTransform
+
+    Examples
+    --------
+    >>> from labelspan.adapt import to_faiss
+    >>> index = faiss.IndexPreTransform(to_faiss(adapter), faiss.IndexFlatIP(64))  # doctest: +SKIP
+    """
+    faiss = _package("faiss", "faiss-cpu")
+    weights, bias = linear_parts(adapter)
+    transform = faiss.LinearTransform(weights.shape[1], weights.shape[0], True)
+    faiss.copy_array_to_vector(weights.ravel(), transform.A)
+    faiss.copy_array_to_vector(bias, transform.b)
+    transform.is_trained = True
+    transform.set_is_orthonormal()
+    return transform
+
+
+def _write_faiss(adapter: Adapter, path: Path) -> None:
+    faiss = _package("faiss", "faiss-cpu")
+    writer = faiss.VectorIOWriter()
+    faiss.write_VectorTransform(to_faiss(adapter), writer)
+    data = bytes(faiss.vector_to_array(writer.data))
+    write_whole(path, lambda file: _write(file, data))
+
+
+def _write_onnx(adapter: Adapter, path: Path) -> None:
+    onnx = _package("onnx", "onnx")
+    weights, bias = linear_parts(adapter)
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    size, columns = weights.shape
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["vectors", "weights"], ["turned"]),
+            helper.make_node("Add", ["turned", "bias"], ["adapted"]),
+        ],
+        "adapter",
+        [helper.make_tensor_value_info("vectors", floats, ["rows", columns])],
+        [helper.make_tensor_value_info("adapted", floats, ["rows", size])],
+        [
+            onnx.numpy_helper.from_array(np.ascontiguousarray(weights.T), "weights"),
+            onnx.numpy_helper.from_array(bias, "bias"),
+        ],
+    )
+    # An old version on purpose: runtimes of many years can read it.
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, producer_name="labelspan", opset_imports=opset, ir_version=8)
+    onnx.checker.check_model(model)
+    write_whole(path, lambda file: _write(file, model.SerializeToString()))
+
+
+def _write_dense_module(adapter: Adapter, path: Path) -> None:
+    weights, bias = linear_parts(adapter)
+    config = {
+        "in_features": weights.shape[1],
+        "out_features": weights.shape[0],
+        "bias": True,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }
+    tensors = {"linear.weight": weights, "linear.bias": bias}
+    write_whole(path / "model.safetensors", lambda file: _write(file, _safetensors(tensors)))
+    text = json.dumps(config, indent=2).encode()
+    write_whole(path / "config.json", lambda file: _write(file, text))
+
+
+def _safetensors(tensors: dict[str, Array]) -> bytes:
+    header: dict[str, Any] = {}
+    start = 0
+    for name, values in tensors.items():
+        end = start + values.nbytes
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": [start, end]}
+        start = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    body = b"".join(np.ascontiguousarray(values, "<f4").tobytes() for values in tensors.values())
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def write_search_index(
+    adapter: Adapter,
+    vectors: Any,
+    path: str | os.PathLike[str],
+    *,
+    labels: Any = None,
+    keys: Any = None,
+    dtype: str = "f16",
+) -> Path:
+    """Write adapted vectors as an approximate search index of usearch.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        Fitted.
+    vectors : array of shape (n, d)
+        Vectors of the items, as the model gave them.
+    path : path
+        The file to write: ``usearch.index.Index.restore(path)`` opens it.
+    labels : array of shape (n, k) or None, default=None
+        Known labels of the items, which place them better.
+    keys : array of int of shape (n,) or None, default=None
+        Numbers of the items; None counts from 0.
+    dtype : {"f32", "f16", "i8"}, default="f16"
+        Precision that vectors are kept in.
+
+    Returns
+    -------
+    path : Path
+
+    Examples
+    --------
+    >>> from labelspan.adapt import write_search_index
+    >>> write_search_index(adapter, X, "items.usearch", labels=Y)  # doctest: +SKIP
+    """
+    usearch = _package("usearch.index", "usearch")
+    path = Path(path)
+    if dtype not in ("f32", "f16", "i8"):
+        raise InvalidParameter(
+            f"write_search_index: dtype must be f32, f16 or i8, but {dtype!r} was given."
+        )
+    places = host(adapter.transform(vectors, labels=labels)).astype(np.float32)
+    numbers = np.arange(places.shape[0]) if keys is None else np.asarray(keys)
+    if numbers.shape != (places.shape[0],) or numbers.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"write_search_index: keys must be {places.shape[0]} whole numbers, one per vector."
+        )
+    index = usearch.Index(ndim=places.shape[1], metric="cos", dtype=dtype)
+    index.add(numbers.astype(np.uint64), places)
+    content = bytes(index.save())
+    write_whole(path, lambda file: _write(file, content))
+    return path
+
+
+def _write(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+
+
+def _package(name: str, distribution: str) -> Any:
+    from importlib import import_module  # noqa: PLC0415
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InvalidInput(
+            f"This format needs {distribution}, which is not installed; pip install {distribution}."
+        ) from error

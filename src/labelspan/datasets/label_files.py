@@ -1,0 +1,250 @@
+"""Labels in files, one row per vector: arrays, sparse arrays, tables, JSON and plain lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from .._files import read_bytes
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput
+from .corpus_files import decode
+from .corpus_labels import keep_labels, label_reader
+from .corpus_names import LABELS
+from .corpus_rows import CorpusRows, read_rows
+from .npz import read_arrays
+
+__all__ = ["RowLabels", "read_label_file"]
+
+
+@dataclass(frozen=True)
+class RowLabels:
+    r"""Labels of rows, held sparse.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Name of each column.
+    values : sparse array of int8 of shape (n, k)
+        1 where a row has a label.
+    unknown : array of bool of shape (n,)
+        The rows whose labels are not known.
+
+    See Also
+    --------
+    read_label_file : Read them from a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.datasets import read_label_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "tags.txt").write_text("game;board\n\ngame\n")
+    ...     labels = read_label_file(f"{folder}/tags.txt")
+    >>> labels.names
+    ('board', 'game')
+    >>> labels.block(0, 3)
+    array([[ 1,  1],
+           [-1, -1],
+           [ 0,  1]], dtype=int8)
+    """
+
+    names: tuple[str, ...]
+    values: Any
+    unknown: Array
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def block(self, start: int, stop: int) -> Array:
+        """Return some rows as an array of 0 and 1; -1 in rows whose labels are unknown.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first row, and the row after the last.
+        """
+        block = self.values[start:stop].toarray()
+        block[self.unknown[start:stop]] = -1
+        return np.asarray(block)
+
+
+def read_label_file(
+    path: str | os.PathLike[str],
+    *,
+    field: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    empty: Literal["unknown", "none"] = "unknown",
+    min_count: int = 1,
+) -> RowLabels:
+    """Read the labels of vectors from a file, one row per vector in the same order.
+
+    Parameters
+    ----------
+    path : path
+        ``.npy``: an array of 0 and 1 with one column per label (-1: unknown), or a vector of
+        classes. ``.npz``: a sparse array that scipy saved, or a data set of labelspan. ``.txt``:
+        the labels of a row on a line. Others (jsonl, json, csv, tsv, parquet): a table with a
+        field of labels.
+    field : str or None, default=None
+        The field of the labels; None takes the only one, or one that is called like labels.
+    separator : str or None, default=None
+        Separator of labels in a string; None guesses it.
+    encoding : str or None, default=None
+        Encoding of text; None is UTF-8, or what a byte order mark says.
+    empty : {"unknown", "none"}, default="unknown"
+        What rows without labels mean: labels that are unknown, or known to be none.
+    min_count : int, default=1
+        Leave out labels of fewer rows.
+
+    Returns
+    -------
+    RowLabels
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from labelspan.datasets import read_label_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/classes.npy", np.array(["cat", "dog", "cat"]))
+    ...     read_label_file(f"{folder}/classes.npy").names
+    ('cat', 'dog')
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind in (".npy", ".npz"):
+        found = _from_arrays(path)
+    elif kind == ".txt":
+        text, _ = decode(read_bytes(path), str(path), encoding)
+        lines = text.splitlines()
+        found = _from_values(lines, "the line", separator, lambda row: f"{path}, line {row + 1}")
+    else:
+        rows = read_rows(path, None, encoding=encoding)
+        key = _field(rows, field)
+        values = [item.get(key) for item in rows.items]
+        found = _from_values(values, key, separator, rows.where)
+    if min_count > 1:
+        counts = np.asarray(found.values.sum(axis=0)).ravel()
+        kept = np.flatnonzero(counts >= min_count)
+        found = RowLabels(
+            tuple(found.names[one] for one in kept), found.values[:, kept], found.unknown
+        )
+    if not found.names:
+        raise InvalidFile(f"{path} holds no labels; give another file or field.")
+    if empty == "none" and kind not in (".npy", ".npz"):
+        return RowLabels(found.names, found.values, np.zeros(len(found), dtype=bool))
+    return found
+
+
+def _from_values(values: Sequence[Any], key: str, separator: str | None, where: Any) -> RowLabels:
+    read, _ = label_reader(values, key, separator, where)
+    lists, _ = keep_labels([read(number) or None for number in range(len(values))], 1, None)
+    names = sorted({name for own in lists for name in own or ()})
+    place = {name: column for column, name in enumerate(names)}
+    columns = [place[name] for own in lists for name in own or ()]
+    ends = np.cumsum([0, *(len(own or ()) for own in lists)])
+    entries = np.ones(len(columns), dtype=np.int8), np.array(columns, dtype=np.int64), ends
+    table = sparse.csr_array(entries, shape=(len(lists), len(names)))
+    return RowLabels(tuple(names), table, np.array([own is None for own in lists], dtype=bool))
+
+
+def _field(rows: CorpusRows, field: str | None) -> str:
+    there = rows.fields()
+    if field is not None:
+        if field in there:
+            return field
+        raise InvalidInput(
+            f"{rows.name} has no field {field!r}; its fields are {', '.join(map(repr, there))}."
+        )
+    if len(there) == 1:
+        return there[0]
+    known = [name for name in LABELS if name in there]
+    if known:
+        return known[0]
+    raise InvalidInput(
+        f"{rows.name}: none of its fields is called like labels; give the name of one of "
+        f"{', '.join(map(repr, there)) or 'none'}."
+    )
+
+
+def _from_arrays(path: Path) -> RowLabels:
+    arrays = read_arrays(path)
+    names: Array | None = None
+    for key in ("label_names", "class_names"):
+        if key in arrays:
+            names = np.asarray(arrays[key]).astype(str)
+    if {"indices", "indptr", "data", "shape"} <= arrays.keys():
+        table = _csr(path, arrays, "")
+    elif {"Y_indices", "Y_indptr", "Y_data", "Y_shape"} <= arrays.keys():
+        table = _csr(path, arrays, "Y_")
+    else:
+        known = [key for key in ("", "Y", "y") if key in arrays]
+        if not known and len(arrays) != 1:
+            raise InvalidInput(
+                f"{path} must hold one array of labels, or one called Y or y, but has "
+                f"{', '.join(map(repr, arrays)) or 'none'}."
+            )
+        array = arrays[known[0]] if known else next(iter(arrays.values()))
+        if array.ndim == 1:
+            return _from_classes(path, array, names)
+        if array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise InvalidFile(
+                f"{path}: labels must be a vector, or 0 and 1 with one column per label, but have "
+                f"shape {array.shape} and type {array.dtype}."
+            )
+        unknown: Array = np.all((array == -1) | np.isnan(array.astype(np.float64)), axis=1)
+        table = sparse.csr_array(np.where(unknown[:, None], 0, array))
+        return _checked(path, table, names, unknown)
+    return _checked(path, table, names, np.zeros(table.shape[0], dtype=bool))
+
+
+def _csr(path: Path, arrays: dict[str, Array], prefix: str) -> Any:
+    kind = np.asarray(arrays.get("format", np.array("csr"))).astype(str)
+    if prefix == "" and str(kind) != "csr":
+        raise InvalidFile(f"{path}: save the sparse array in CSR format (labels.tocsr()).")
+    try:
+        shape = tuple(int(side) for side in arrays[f"{prefix}shape"])
+        parts = tuple(arrays[f"{prefix}{part}"] for part in ("data", "indices", "indptr"))
+        table = sparse.csr_array(parts, shape=shape)
+        table.check_format(full_check=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
+    table.sum_duplicates()
+    return table
+
+
+def _checked(path: Path, table: Any, names: Array | None, unknown: Array) -> RowLabels:
+    if not np.isin(table.data, (0, 1)).all():
+        raise InvalidFile(
+            f"{path}: labels must be 0 and 1, with -1 in whole rows that are unknown."
+        )
+    if names is None:
+        names = np.arange(table.shape[1]).astype(str)
+    if names.size != table.shape[1]:
+        raise InvalidFile(f"{path}: there are {names.size} names for {table.shape[1]} labels.")
+    return RowLabels(tuple(names.tolist()), table.astype(np.int8), unknown)
+
+
+def _from_classes(path: Path, vector: Array, names: Array | None) -> RowLabels:
+    if vector.dtype.kind not in "biuUSf" or (vector.dtype.kind == "f" and (vector % 1 > 0).any()):
+        raise InvalidFile(f"{path}: a vector of classes holds whole numbers or strings.")
+    if vector.dtype.kind == "f":
+        vector = np.where(np.isfinite(vector), vector, -1).astype(np.int64)
+    unknown = vector == -1 if vector.dtype.kind in "iu" else np.zeros(vector.size, dtype=bool)
+    found, codes = np.unique(vector[~unknown], return_inverse=True)
+    rows = np.flatnonzero(~unknown)
+    entries = np.ones(rows.size, np.int8), (rows, codes)
+    table = sparse.csr_array(entries, shape=(vector.size, found.size))
+    shown = found.astype(str)
+    if names is not None and found.dtype.kind in "iu" and found.size and found[-1] < names.size:
+        shown = names[found]
+    return RowLabels(tuple(shown.tolist()), table, unknown)

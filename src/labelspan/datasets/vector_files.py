@@ -1,0 +1,302 @@
+"""Vectors in files: numpy arrays, safetensors and columns of parquet tables, read in batches.
+
+Files are memory-mapped or streamed, so that they may be larger than the memory. Nothing is ever
+unpickled. A file of safetensors is a length, a header in JSON and plain numbers: it is read here,
+without its package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput, MissingData
+from .npz import read_arrays
+
+__all__ = ["VectorFile", "open_vectors"]
+
+_ROWS = 16_384
+# A header of safetensors is at most this long, by the rule of the format.
+_HEADER = 100_000_000
+_TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "I8": "i1", "U8": "u1"}
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """Vectors of a file, read in batches.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    name : str
+        Name of the array or column inside the file.
+    shape : tuple of int
+        Number of vectors, number of dimensions.
+    read_rows : callable
+        Takes a number of rows, and yields batches of at most that many as they are stored.
+
+    See Also
+    --------
+    open_vectors : Open a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from labelspan.datasets import open_vectors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/vectors.npy", np.ones((5, 3), np.float16))
+    ...     vectors = open_vectors(f"{folder}/vectors.npy")
+    ...     vectors.shape, [batch.shape for batch in vectors.batches(2)]
+    ((5, 3), [(2, 3), (2, 3), (1, 3)])
+    """
+
+    path: str
+    name: str
+    shape: tuple[int, int]
+    read_rows: Callable[[int], Iterator[Array]] = field(repr=False)
+
+    def batches(self, rows: int = _ROWS) -> Iterator[Array]:
+        """Yield the vectors in order, at most ``rows`` at a time, as float32 or float64.
+
+        Parameters
+        ----------
+        rows : int, default=16384
+            Maximum number of rows of a batch.
+
+        Yields
+        ------
+        batch : array of shape (b, d)
+            Numbers that are not finite raise :class:`~labelspan.errors.InvalidFile`.
+        """
+        start = 0
+        for batch in self.read_rows(rows):
+            block = np.asarray(batch, dtype=np.float64 if batch.dtype == np.float64 else np.float32)
+            if not np.isfinite(block).all():
+                row = start + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+                raise InvalidFile(
+                    f"{self.path}: vector {row + 1} holds NaN or infinity; leave it out, with its "
+                    "labels."
+                )
+            start += block.shape[0]
+            yield block
+
+    def read(self) -> Array:
+        """Return all vectors as one array."""
+        return np.concatenate(list(self.batches()))
+
+
+def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> VectorFile:
+    """Open a file of vectors: .npy, .npz, .safetensors or .parquet.
+
+    Parameters
+    ----------
+    path : path
+        The file. An .npy file and a safetensors file are memory-mapped, a parquet file is
+        streamed (needs pyarrow: ``pip install 'labelspan[io]'``).
+    name : str or None, default=None
+        Name of the array, tensor or list column; None takes the only one that holds vectors.
+
+    Returns
+    -------
+    VectorFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from labelspan.datasets import open_vectors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/both.npz", left=np.eye(2), right=np.ones((4, 3)))
+    ...     open_vectors(f"{folder}/both.npz", name="right").read().shape
+    (4, 3)
+    """
+    path = Path(path)
+    if not path.exists():
+        raise MissingData(f"There is no file {str(path)!r}; correct the path.")
+    if not path.is_file():
+        raise InvalidFile(f"{path} is not a file of vectors; give .npy, .npz or the like.")
+    openers = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
+    openers |= {".parquet": _parquet, ".pq": _parquet}
+    opener = openers.get(path.suffix.lower())
+    if opener is None:
+        raise InvalidInput(
+            f"{path}: vectors are read from .npy, .npz, .safetensors and .parquet files; convert "
+            "it to one of them."
+        )
+    try:
+        return opener(path, name)
+    except (OSError, EOFError) as error:
+        raise InvalidFile(f"{path} cannot be read: {error}; get it again.") from error
+
+
+def _sliced(path: Path, name: str, array: Any, convert: Callable[[Array], Array]) -> VectorFile:
+    def read(rows: int) -> Iterator[Array]:
+        for start in range(0, array.shape[0], max(1, rows)):
+            yield convert(array[start : start + max(1, rows)])
+
+    shape = int(array.shape[0]), int(array.shape[1])
+    return VectorFile(str(path), name, _checked(path, shape), read)
+
+
+def _checked(path: Path, shape: tuple[int, int]) -> tuple[int, int]:
+    if 0 in shape:
+        raise InvalidFile(f"{path} holds no vectors: its shape is {shape}.")
+    return shape
+
+
+def _is_vectors(array: Any) -> bool:
+    return array.ndim == 2 and array.dtype.kind in "fiu"
+
+
+def _npy(path: Path, name: str | None) -> VectorFile:
+    if name is not None:
+        raise InvalidInput(f"{path} holds one array without a name; leave the name out.")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise InvalidFile(
+            f"{path} is damaged or not an array of numbers: {error}; get it again."
+        ) from error
+    if isinstance(array, np.ndarray) and _is_vectors(array):
+        return _sliced(path, "", array, np.asarray)
+    found = f"shape {array.shape} and type {array.dtype}" if hasattr(array, "shape") else "no array"
+    raise InvalidFile(f"{path} must hold one vector per row, but has {found}.")
+
+
+def _npz(path: Path, name: str | None) -> VectorFile:
+    arrays = read_arrays(path)
+    able = [key for key, array in arrays.items() if _is_vectors(array)]
+    chosen = _named(path, name, able, list(arrays))
+    return _sliced(path, chosen, arrays[chosen], np.asarray)
+
+
+def _named(path: Path, name: str | None, able: list[str], there: list[str]) -> str:
+    """Return the array to read: the one that was named, or the only one that holds vectors."""
+    if name is not None and name in able:
+        return name
+    if name is not None and name in there:
+        raise InvalidFile(f"{path}: {name!r} does not hold one vector of numbers per row.")
+    listed = ", ".join(map(repr, able)) or "none"
+    if name is not None:
+        raise InvalidInput(f"{path} has no {name!r}; what holds vectors in it is: {listed}.")
+    if len(able) != 1:
+        raise InvalidInput(
+            f"{path}: exactly one array or column must hold vectors, but these do: {listed}; "
+            "give the name of one."
+        )
+    return able[0]
+
+
+def _safetensors(path: Path, name: str | None) -> VectorFile:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else _HEADER + 1
+        if length > min(_HEADER, size - 8):
+            raise InvalidFile(f"{path} is damaged or not a safetensors file; get it again.")
+        try:
+            header = json.loads(file.read(length))
+            tensors = {key: one for key, one in header.items() if key != "__metadata__"}
+            able = [
+                key
+                for key, one in tensors.items()
+                if len(one["shape"]) == 2 and one["dtype"] in _TYPES
+            ]
+            chosen = _named(path, name, able, list(tensors))
+            kind = tensors[chosen]["dtype"]
+            rows, columns = (int(side) for side in tensors[chosen]["shape"])
+            begin, end = (int(place) for place in tensors[chosen]["data_offsets"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidFile(
+                f"{path}: the header of this safetensors file is damaged; get it again."
+            ) from error
+    dtype = np.dtype(_TYPES[kind])
+    shape = _checked(path, (rows, columns))
+    if min(rows, columns, begin) < 0 or end - begin != rows * columns * dtype.itemsize:
+        raise InvalidFile(f"{path}: the header of this safetensors file is damaged; get it again.")
+    if 8 + length + end > size:
+        raise InvalidFile(f"{path} is cut off before the end of {chosen!r}; get it again.")
+    array = np.memmap(path, dtype, "r", offset=8 + length + begin, shape=shape)
+    return _sliced(path, chosen, array, _widened if kind == "BF16" else np.asarray)
+
+
+def _widened(block: Array) -> Array:
+    """Return bfloat16, which numpy does not know, as float32: its upper two bytes."""
+    return (block.astype(np.uint32) << 16).view(np.float32)
+
+
+def _parquet(path: Path, name: str | None) -> VectorFile:
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+        ) from error
+    try:
+        table = parquet.ParquetFile(path, memory_map=True)
+        schema = table.schema_arrow
+        rows = table.metadata.num_rows
+        able = [field.name for field in schema if _is_list_of_numbers(arrow, field.type)]
+        chosen = _named(path, name, able, schema.names)
+        first = next(table.iter_batches(1, columns=[chosen]), None)
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidFile(
+            f"{path} is damaged or not a parquet file ({error}); get it again."
+        ) from error
+    if first is None:
+        raise InvalidFile(f"{path} holds no vectors: it has no rows.")
+    width = _lists(path, chosen, first.column(0), None, 0).shape[1]
+
+    def read(batch_rows: int) -> Iterator[Array]:
+        start = 0
+        try:
+            for batch in table.iter_batches(max(1, batch_rows), columns=[chosen]):
+                if batch.num_rows:
+                    yield _lists(path, chosen, batch.column(0), width, start)
+                start += batch.num_rows
+        except (arrow.ArrowException, OSError) as error:
+            raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
+
+    return VectorFile(str(path), chosen, _checked(path, (rows, width)), read)
+
+
+def _is_list_of_numbers(arrow: Any, kind: Any) -> bool:
+    types = arrow.types
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_list) and bool(
+        types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
+    )
+
+
+def _lists(path: Path, name: str, column: Any, width: int | None, start: int) -> Array:
+    """Return a column of lists of equal length as an array."""
+    if column.null_count:
+        row = next(i for i, value in enumerate(column.is_valid().to_pylist()) if not value)
+        raise InvalidFile(f"{path}, row {start + row + 1}: {name!r} is empty; leave the row out.")
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    count = len(column)
+    width = values.size // count if width is None else width
+    sizes = np.array([len(one) for one in column]) if values.size != width * count else None
+    if sizes is None and not str(column.type).startswith("fixed"):
+        offsets = column.offsets.to_numpy()
+        sizes = np.diff(offsets)
+    if sizes is not None and (sizes != width).any():
+        row = int(np.flatnonzero(sizes != width)[0])
+        raise InvalidFile(
+            f"{path}, row {start + row + 1}: {name!r} has {sizes[row]} numbers, and the first row "
+            f"has {width}; all vectors must have the same length."
+        )
+    return np.asarray(values.reshape(count, width))
