@@ -10,6 +10,7 @@
      +-- MissingData (FileNotFoundError)  a data set or an index was not found
      +-- Locked                           another writer has the index open
      +-- TooManyFiles (OSError)           the process cannot open another file
+     +-- NotEnoughMemory (MemoryError)    a fit that would need more memory than there is
      +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
@@ -37,6 +38,7 @@ __all__ = [
     "Mismatch",
     "MissingData",
     "NotConverged",
+    "NotEnoughMemory",
     "NotStreaming",
     "TooManyFiles",
     "UncertainPenalty",
@@ -81,6 +83,10 @@ class Locked(LabelspanError):
 
 class TooManyFiles(LabelspanError, OSError):
     """The process, or the system, has too many files open."""
+
+
+class NotEnoughMemory(LabelspanError, MemoryError):
+    """A fit would need more memory than is available; raised before it starts."""
 
 
 class LostWorkers(LabelspanError, RuntimeError):

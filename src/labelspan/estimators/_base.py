@@ -147,7 +147,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _takes_operators: ClassVar[bool] = True
     _needs_labels: ClassVar[bool] = False
 
-    n_components: int | None
+    n_components: Any
     center: bool
     # Estimators without these parameters are linear.
     kernel: Any = "linear"
@@ -265,7 +265,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         owner = type(self).__name__
         if most == 0:
             raise InvalidInput(f"{owner}: there is no direction to find, because {reason}.")
-        if self.n_components is None:
+        if self.n_components is None or isinstance(self.n_components, str):
             return min(default, most)
         if self.n_components > most:
             raise InvalidParameter(

@@ -32,6 +32,7 @@ from ..solvers.penalties import L1, L2
 from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
 from ._ends import Ends, ends
+from ._many_labels import fit_factor
 from ._options import ALPHA, SCALE, SHARED, accept, choose_penalty, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
 
@@ -49,7 +50,7 @@ class Prepared:
     rows: Operator
     means: Array
     labels: Labels
-    factor: Array
+    factor: Any
 
 
 class LabelledEmbedding(BaseEmbedding):
@@ -119,8 +120,8 @@ class LabelledEmbedding(BaseEmbedding):
 
     # --- what a method with a label factor adds ---------------------------------------
 
-    def _make_factor(self, labels: Labels) -> Array:
-        """Return H, from the labels of labelled rows."""
+    def _make_factor(self, labels: Labels) -> Any:
+        """Return H, from the labels of labelled rows; an operator where they are sparse."""
         raise NotImplementedError(type(self).__name__)
 
     def _stream_block(self, labels: Labels) -> Array:
@@ -134,10 +135,16 @@ class LabelledEmbedding(BaseEmbedding):
     # --- labels -----------------------------------------------------------------------
 
     def _read_labels(
-        self, y: Any, n_rows: int, *, part: bool = False, targets: bool = False
+        self,
+        y: Any,
+        n_rows: int,
+        *,
+        part: bool = False,
+        targets: bool = False,
+        keep_sparse: bool = False,
     ) -> Labels:
         owner = type(self).__name__
-        labels = read_labels(y, n_rows, owner, part=part, targets=targets)
+        labels = read_labels(y, n_rows, owner, part=part, targets=targets, keep_sparse=keep_sparse)
         if labels.kind not in self._takes:
             raise InvalidLabels(
                 f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
@@ -231,7 +238,10 @@ class LabelledEmbedding(BaseEmbedding):
         """
         self._check_params()
         self._check_penalty()
-        ready = self._prepare(X, y)
+        ready = self._prepare(X, y, keep_sparse=graph is None and self._keeps_sparse)
+        if ready.labels.many:
+            fit_factor(self, ready, self.alpha)
+            return self
         rows, factor = ready.rows, ready.factor  # X, H
         edges = _graph_rows(type(self).__name__, ready.features.operator, graph, mu)
         if edges is not None:
@@ -267,10 +277,15 @@ class LabelledEmbedding(BaseEmbedding):
         values = solution.eigenvalues
         return np.sqrt(np.where(values > 0, values, 1.0)) if self.scale else np.ones(values.size)
 
-    def _prepare(self, X: Any, y: Any) -> Prepared:
+    @property
+    def _keeps_sparse(self) -> bool:
+        """Whether many labels may stay sparse."""
+        return self._linear and self.penalty == "l2" and self.solver == "auto"
+
+    def _prepare(self, X: Any, y: Any, *, keep_sparse: bool = False) -> Prepared:
         """Read X and y, keep the labelled rows, centre them and make H."""
         features = self._read_features(X)
-        labels = self._read_labels(y, features.operator.shape[0])
+        labels = self._read_labels(y, features.operator.shape[0], keep_sparse=keep_sparse)
         rows, labels = labelled_rows(features.operator, labels)
         if labels.kind == "classes" and labels.names.size < 2:
             raise InvalidLabels(

@@ -25,10 +25,12 @@ __all__ = [
     "FUNCTION",
     "LABEL_KERNELS",
     "OPTIONS",
+    "RANK",
     "SCALE",
     "SHARED",
     "accept",
     "choose_penalty",
+    "dimensions_for",
     "seed_of",
     "solve",
 ]
@@ -96,6 +98,8 @@ FUNCTION = _Function()
 ALPHA = Either((Real(0.0), OneOf(("auto",))))
 SCALE = Either((OneOf(("eigenvalue",)), Null()))
 OPTIONS = Either((_Dictionary(), Null()))
+
+RANK = Either((Integer(1), Null(), OneOf(("auto",))))
 
 SHARED: Mapping[str, Constraint] = {
     "n_components": Either((Integer(1), Null())),
@@ -168,7 +172,7 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
             f"{owner}: X says nothing about y, because every eigenvalue is zero; "
             "check that X varies between rows."
         )
-    if model.n_components is not None and found < count:
+    if isinstance(model.n_components, numbers.Integral) and found < count:
         raise InvalidParameter(
             f"{owner}: n_components={count} was given, but only {found} directions have an "
             f"eigenvalue above zero; use n_components={found} or None."
@@ -205,6 +209,14 @@ def _pick_solver(model: Any, problem: Problem) -> Solver:
     if "seed" in known:
         chosen["seed"] = seed_of(model)
     return kind(**chosen)
+
+
+def dimensions_for(labels: int, rows: int) -> int:
+    """Return the number of dimensions of a space for many uses: a third of the labels.
+
+    At least 100 and at most 500; beyond 100 at most a quarter of the rows.
+    """
+    return int(np.clip(labels // 3, 100, max(100, min(500, rows // 4))))
 
 
 def seed_of(model: Any) -> int:

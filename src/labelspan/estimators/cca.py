@@ -11,6 +11,7 @@ from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Labels, cca_factor, read_labels
 from ..labels.label_factor import whitening
+from ..operators.memory import refuse_too_large
 from ..solvers import Solver
 from ._base import Features, learned
 from ._labelled import LabelledEmbedding
@@ -147,7 +148,15 @@ class CCA(LabelledEmbedding):
             random_state=random_state,
         )
 
-    def _make_factor(self, labels: Labels) -> Array:
+    def _make_factor(self, labels: Labels) -> Any:
+        if labels.many:
+            k = labels.values.shape[1]
+            refuse_too_large(
+                "CCA",
+                40.0 * k**2,
+                f"whitening {k} labels",
+                "use OPLS, which does not whiten them, or keep fewer labels",
+            )
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _stream_map(self, sums: Array, square: Array) -> Array:

@@ -159,7 +159,7 @@ class HSL(LabelledEmbedding):
         self.laplacian = laplacian
         self.edge_weight = edge_weight
 
-    def _make_factor(self, labels: Labels) -> Array:
+    def _make_factor(self, labels: Labels) -> Any:
         return hsl_factor(
             labels,
             laplacian=cast(HypergraphLaplacian, self.laplacian),

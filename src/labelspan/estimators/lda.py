@@ -140,7 +140,7 @@ class LDA(LabelledEmbedding):
             random_state=random_state,
         )
 
-    def _make_factor(self, labels: Labels) -> Array:
+    def _make_factor(self, labels: Labels) -> Any:
         return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2
 
     def _stream_block(self, labels: Labels) -> Array:

@@ -23,15 +23,18 @@ from ..solvers.penalties import L2
 from ..solvers.small_dense import psd_solve
 from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
 from ._labelled import LabelledEmbedding
+from ._many_labels import fit_stack
 from ._options import (
     ALPHA,
     FUNCTION,
     LABEL_KERNELS,
     OPTIONS,
+    RANK,
     SCALE,
     SHARED,
     accept,
     choose_penalty,
+    dimensions_for,
     solve,
 )
 from ._partial_fit import Stream, why_no_stream
@@ -63,8 +66,9 @@ class MLSI(LabelledEmbedding):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        None keeps 100, or the rank where that is less.
+    n_components : int, "auto" or None, default=None
+        None keeps 100, or the rank where that is less. "auto" goes by the labels and rows: a
+        third of the labels, at least 100 and at most 500 or a quarter of the rows.
     beta : float, default=0.5
         Weight of the labels, from 0 to 1.
     alpha : float or "auto", default="auto"
@@ -154,6 +158,7 @@ class MLSI(LabelledEmbedding):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **SHARED,
+        "n_components": RANK,
         "beta": Real(0.0, 1.0),
         "alpha": ALPHA,
         "form": OneOf(("ridge", "inverse", "direct")),
@@ -165,7 +170,7 @@ class MLSI(LabelledEmbedding):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         beta: float = 0.5,
         alpha: float | str = "auto",
@@ -241,6 +246,9 @@ class MLSI(LabelledEmbedding):
         features = self._read_features(X)
         labels = self._labels_in_place(y, features.operator)
         operator, means = self._center(features.operator, features.kernel_map)  # X
+        if labels.many:
+            fit_stack(self, features, (operator, means), labels, self.alpha)
+            return self
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         alpha, curve = self._penalty(operator, informed, labels)
@@ -308,7 +316,12 @@ class MLSI(LabelledEmbedding):
             found = indicator_in_place(y, X, type(self).__name__)
             if found is not None:
                 return found
-        return self._read_labels(y, X.shape[0])
+        return self._read_labels(y, X.shape[0], keep_sparse=self._keeps_sparse)
+
+    @property
+    def _keeps_sparse(self) -> bool:
+        simple = self._linear and self.label_kernel == "linear" and self.solver == "auto"
+        return simple and self.form == "ridge" and 0 < self.beta < 1
 
     def _label_features(self, labels: Labels) -> Array:
         """Return the coordinates of the labels under their kernel; zeros for unlabelled rows."""
@@ -337,7 +350,8 @@ class MLSI(LabelledEmbedding):
         most, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
         if self.beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
-        return self._count(most, reason, default=100)
+        wanted = dimensions_for(rank, rows) if self.n_components == "auto" else 100
+        return self._count(most, reason, default=wanted)
 
     def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
         """Return ``V'Y``; from the solver where it has it, else by one more product."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._typing import Array
@@ -24,7 +26,9 @@ class OPLS(LabelledEmbedding):
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps every direction that the labels have: k, or k - 1 for classes.
+        None keeps every direction that the labels have: k, or k - 1 for classes. With sparse
+        labels of more than 16 million entries it keeps a third of the labels, at least 100 and
+        at most 500.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -92,7 +96,7 @@ class OPLS(LabelledEmbedding):
     (20, 2)
     """
 
-    def _make_factor(self, labels: Labels) -> Array:
+    def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y
 
     def _stream_map(self, sums: Array, square: Array) -> Array:

@@ -16,6 +16,7 @@ from ..labels.factor import square_rank
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import host
 from ..operators.label_columns import label_cross, seen_by
+from ..operators.memory import refuse_too_large
 from ..solvers import Solution, Statistics
 from ..solvers.partial_least_squares import (
     CrossDirections,
@@ -26,7 +27,8 @@ from ..solvers.partial_least_squares import (
 )
 from ._base import Features, all_or_nothing, learned, refuse_overflow
 from ._labelled import LabelledEmbedding, labelled_rows
-from ._options import SHARED, accept, seed_of
+from ._many_labels import label_operator
+from ._options import SHARED, accept, dimensions_for, seed_of
 from ._partial_fit import Stream
 
 __all__ = ["PLSDA", "PLSSVD"]
@@ -41,7 +43,7 @@ class _Sides:
     means: Array
     x_scale: Array
     names: Array
-    values: Array
+    values: Any
     label_means: Array
     y_scale: Array
 
@@ -65,6 +67,8 @@ class PLSSVD(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction of X'Y: at most the smaller number of features or labels.
+        With sparse labels of more than 16 million entries it keeps a third of the labels, at
+        least 100 and at most 500.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     standardize : bool, default=False
@@ -167,7 +171,9 @@ class PLSSVD(LabelledEmbedding):
         self._check_params()
         sides = _read(self, X, y)
         rows, labels = sides.rows, sides.values  # X, Y
-        count = _count_directions(self, rows.shape, labels.shape[1])
+        k = labels.shape[1]
+        wanted = dimensions_for(k, rows.shape[0]) if isinstance(labels, Operator) else k
+        count = _count_directions(self, rows.shape, k, wanted)
         most = 100 if self.max_iter is None else self.max_iter
         found = cross_directions(rows, labels, count, max_iter=most, seed=seed_of(self))  # U, V
         image = rows.matmat(rows.place(found.left))  # X U
@@ -238,7 +244,8 @@ class PLSSVD(LabelledEmbedding):
     @refuse_overflow
     def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
         sides, gram, cross = _of_statistics(self, stream, statistics)
-        count = _count_directions(self, (statistics.n, gram.shape[0]), cross.shape[1])
+        k = cross.shape[1]
+        count = _count_directions(self, (statistics.n, gram.shape[0]), k, k)
         found = svd_directions(cross, count)
         square = found.left.T @ gram @ found.left
         self._finish(sides, found, square, found.left.T @ cross, count)
@@ -369,8 +376,18 @@ class PLSDA(LabelledEmbedding):
         self._check_params()
         sides = _read(self, X, y)
         rows = sides.rows
+        d, k = rows.shape[1], sides.values.shape[1]
+        refuse_too_large(
+            "PLSDA",
+            16.0 * d * k,
+            f"X'Y with {d} features and {k} labels",
+            "use PLSSVD, which does not form it, or keep fewer labels",
+        )
         cross = label_cross(rows, sides.values)  # X'Y
-        rank = square_rank(sides.values.T @ sides.values)
+        if isinstance(sides.values, Operator):
+            rank = dimensions_for(sides.values.shape[1], rows.shape[0])
+        else:
+            rank = square_rank(sides.values.T @ sides.values)
         count = _count_components(self, rows.shape, rank)
 
         def square(block: Array) -> Array:
@@ -426,20 +443,25 @@ def _importance(found: PLSComponents) -> Array:
 def _read(model: Any, X: Any, y: Any) -> _Sides:
     """Read X and y, keep the labelled rows, and centre and scale both."""
     features = model._read_features(X)
-    labels: Labels = model._read_labels(y, features.operator.shape[0])
+    labels: Labels = model._read_labels(y, features.operator.shape[0], keep_sparse=True)
     rows, labels = labelled_rows(features.operator, labels)
     if labels.kind == "classes" and labels.names.size < 2:
         raise InvalidLabels(
             f"{type(model).__name__}: y has one class, {labels.names[0]}; at least two are needed."
         )
     rows, means = model._center(rows)
-    values, label_means = model._label_values(labels)
+    values: Any
+    if labels.many:
+        values, label_means = label_operator(labels, rows.dtype, center=model.center)
+    else:
+        values, label_means = model._label_values(labels)
     x_scale, y_scale = np.ones(rows.shape[1]), np.ones(values.shape[1])
     if model.standardize:
         x_scale = _deviations(rows.column_squares(), means, rows.shape[0])
-        y_scale = _deviations(np.square(values).sum(axis=0), label_means, rows.shape[0])
+        squares = values.column_squares() if labels.many else np.square(values).sum(axis=0)
+        y_scale = _deviations(squares, label_means, rows.shape[0])
         rows = Scaled(rows, columns=1.0 / x_scale)
-        values = values / y_scale
+        values = Scaled(values, columns=1.0 / y_scale) if labels.many else values / y_scale
     return _Sides(features, rows, means, x_scale, labels.names, values, label_means, y_scale)
 
 
@@ -473,7 +495,7 @@ def _deviations(squares: Array, means: Array, rows: int) -> Array:
     return np.where(deviations > rounding, deviations, 1.0)
 
 
-def _count_directions(model: Any, shape: tuple[int, int], labels: int) -> int:
+def _count_directions(model: Any, shape: tuple[int, int], labels: int, wanted: int) -> int:
     rows, columns = shape
     limits = [
         (columns, f"X has {columns} feature(s)"),
@@ -481,7 +503,7 @@ def _count_directions(model: Any, shape: tuple[int, int], labels: int) -> int:
         (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
     most, reason = min(limits, key=lambda pair: pair[0])
-    return int(model._count(most, reason, default=most))
+    return int(model._count(most, reason, default=wanted))
 
 
 def _count_components(model: Any, shape: tuple[int, int], rank: int) -> int:

@@ -9,12 +9,14 @@ without any label a row of zeros before centring.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
+from ..operators import Operator, Product, as_operator
 from .factor import RANK_TOLERANCE
 from .reading import Labels
 
@@ -32,7 +34,7 @@ __all__ = [
 HypergraphLaplacian = Literal["clique", "star", "zhou"]
 
 
-def opls_factor(labels: Labels, *, center: bool = True) -> Array:
+def opls_factor(labels: Labels, *, center: bool = True) -> Any:
     """Return the factor of OPLS, ``H = Y`` (sun2009, Eq. 4).
 
     Parameters
@@ -45,7 +47,7 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Array:
     Returns
     -------
     H : array of shape (n, s)
-        The label block of a :class:`Factor`.
+        The label block of a :class:`Factor`; an operator for sparse labels.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Array:
     return _finish(labels.values, labels, center)
 
 
-def cca_factor(labels: Labels, *, center: bool = True) -> Array:
+def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     """Return the factor of CCA: an orthonormal basis of the labels (sun2009, Eq. 3).
 
     ``H H' = Y (Y'Y)^+ Y'``. Null directions, such as the sum of one-hot columns or a
@@ -73,7 +75,7 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Array:
     Returns
     -------
     H : array of shape (n, s)
-        The label block of a :class:`Factor`.
+        The label block of a :class:`Factor`; an operator for sparse labels.
 
     Examples
     --------
@@ -85,6 +87,8 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Array:
            [0., 1.]])
     """
     block = _finish(labels.values, labels, center)
+    if isinstance(block, Operator):
+        return Product(block, as_operator(whitening(block.gram())))
     return np.asarray(block @ whitening(block.T @ block))
 
 
@@ -121,7 +125,7 @@ def whitening(square: Array) -> Array:
     return out
 
 
-def lda_factor(labels: Labels, *, center: bool = True) -> Array:
+def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     """Return the factor of LDA: one-hot labels over the square root of each class size.
 
     Parameters
@@ -134,7 +138,7 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Array:
     Returns
     -------
     H : array of shape (n, s)
-        The label block of a :class:`Factor`.
+        The label block of a :class:`Factor`; an operator for sparse labels.
 
     Examples
     --------
@@ -144,8 +148,8 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Array:
     array([[0.5, 0. ],
            [0. , 1. ]])
     """
-    sizes = labels.values.sum(axis=0)
-    return _finish(labels.values * inverse_power(sizes, 0.5), labels, center)
+    sizes = _sums(labels.values, 0)
+    return _finish(_scaled(labels.values, columns=inverse_power(sizes, 0.5)), labels, center)
 
 
 def hsl_factor(
@@ -154,7 +158,7 @@ def hsl_factor(
     laplacian: HypergraphLaplacian = "clique",
     edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
-) -> Array:
+) -> Any:
     """Return the factor of HSL, whose hyperedges are the labels (sun2009, Eq. 5).
 
     ``S = I - L`` with the normalised hypergraph Laplacian L of Zhou, or of the star or clique
@@ -174,7 +178,7 @@ def hsl_factor(
     Returns
     -------
     H : array of shape (n, s)
-        The label block of a :class:`Factor`.
+        The label block of a :class:`Factor`; an operator for sparse labels.
 
     Examples
     --------
@@ -185,30 +189,45 @@ def hsl_factor(
            [0.5 , 0.5 ],
            [0.  , 0.71]])
     """
-    incidence = labels.values
-    if (incidence < 0).any():
+    incidence: Any = labels.values
+    if (incidence.data if labels.many else incidence).min(initial=0) < 0:
         raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
     weight = edge_weights(edge_weight, incidence.shape[1])
-    size = incidence.sum(axis=0)
+    size = _sums(incidence, 0)
     if laplacian == "clique":
         degree = incidence @ (weight * size)
-        block = inverse_power(degree, 0.5)[:, None] * incidence * np.sqrt(weight)
+        block = _scaled(incidence, inverse_power(degree, 0.5), np.sqrt(weight))
     elif laplacian == "star":
-        spread = incidence * (weight * inverse_power(size, 1.0))
-        rows, columns = spread.sum(axis=1), spread.sum(axis=0)
-        block = inverse_power(rows, 0.5)[:, None] * spread * inverse_power(columns, 0.5)
+        spread = _scaled(incidence, columns=weight * inverse_power(size, 1.0))
+        rows, columns = _sums(spread, 1), _sums(spread, 0)
+        block = _scaled(spread, inverse_power(rows, 0.5), inverse_power(columns, 0.5))
     else:
         degree = incidence @ weight
-        block = (
-            inverse_power(degree, 0.5)[:, None]
-            * incidence
-            * np.sqrt(weight * inverse_power(size, 1.0))
-        )
+        edges = np.sqrt(weight * inverse_power(size, 1.0))
+        block = _scaled(incidence, inverse_power(degree, 0.5), edges)
     return _finish(block, labels, center)
 
 
-def _finish(block: Array, labels: Labels, center: bool) -> Array:
+def _sums(block: Any, axis: int) -> Array:
+    return np.asarray(block.sum(axis=axis), dtype=np.float64).ravel()
+
+
+def _scaled(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
+    """Return ``diag(rows) block diag(columns)``, sparse where the block is."""
+    if sparse.issparse(block):
+        if rows is not None:
+            block = sparse.diags_array(rows) @ block
+        return block if columns is None else sparse.csr_array(block @ sparse.diags_array(columns))
+    if rows is not None:
+        block = rows[:, None] * block
+    return block if columns is None else block * columns
+
+
+def _finish(block: Any, labels: Labels, center: bool) -> Any:
     """Centre the columns; unknown entries become zeros, which add nothing."""
+    if labels.many:
+        operator = as_operator(block)
+        return operator.centered()[0] if center else operator
     unknown = labels.unknown
     if not center:
         return block if unknown is None else np.where(unknown, 0.0, block)

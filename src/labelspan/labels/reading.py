@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels
 from ..operators import Operator
 from ..operators.array_backend import tensor_or_none
 from ..operators.convert import column_names, dense_block
+from ..operators.memory import refuse_too_large
 
 __all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
 
@@ -33,16 +35,19 @@ Kind = Literal["classes", "indicator", "targets"]
 # Floats with more values than this, and fewer rows per value, are probably a regression target.
 _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 50
+# Entries up to which a sparse indicator is made dense: 128 MiB.
+DENSE_ENTRIES = 1 << 24
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as a dense n x k block, in float64.
+    """Labels as an n x k block, in float64.
 
     Attributes
     ----------
-    values : array of shape (n, k)
-        One column per label; 0 where ``unknown`` is True.
+    values : array, or sparse array in CSR format, of shape (n, k)
+        One column per label; 0 where ``unknown`` is True. Sparse only where the caller of
+        :func:`read_labels` takes that, and the labels are many.
     unknown : array of bool of shape (n, k) or None
         Which entries are unknown; None if all are known.
     names : array of shape (k,)
@@ -69,6 +74,11 @@ class Labels:
     names: Array
     kind: Kind
     named: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Whether the values are sparse."""
+        return bool(sparse.issparse(self.values))
 
     @property
     def labelled(self) -> Array:
@@ -107,13 +117,19 @@ class Labels:
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 where none is known."""
         if self.unknown is None:
-            return np.asarray(self.values.mean(axis=0))
+            return np.asarray(self.values.mean(axis=0)).ravel()
         known = (~self.unknown).sum(axis=0)
         return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 
 
 def read_labels(
-    y: Any, n_rows: int, owner: str, *, part: bool = False, targets: bool = False
+    y: Any,
+    n_rows: int,
+    owner: str,
+    *,
+    part: bool = False,
+    targets: bool = False,
+    keep_sparse: bool = False,
 ) -> Labels:
     """Read labels of any supported type.
 
@@ -130,11 +146,14 @@ def read_labels(
         of one class.
     targets : bool, default=False
         Whether the numbers are known to be real targets.
+    keep_sparse : bool, default=False
+        Whether a sparse matrix without unknown entries and with more than 16 million entries,
+        zeros counted, stays sparse.
 
     Returns
     -------
     labels : Labels
-        The labels as a dense block, with names and unknown entries.
+        The labels as a block, with names and unknown entries.
 
     See Also
     --------
@@ -153,6 +172,11 @@ def read_labels(
             "without labels use LSI instead."
         )
     names = column_names(y)
+    if keep_sparse and not part and not targets:
+        labels = _kept_sparse(y, n_rows, owner)
+        if labels is not None:
+            return labels
+    _refuse_dense(y, owner)
     try:
         array = dense_block(y, "y")
     except InvalidInput:
@@ -164,13 +188,7 @@ def read_labels(
         raise InvalidLabels(
             f"{owner}: y must have one row for each row of X; X has {n_rows} rows, y has {found}."
         )
-    if array.dtype.kind == "c":
-        raise InvalidLabels(f"{owner}: complex data not supported in y.")
-    if array.dtype.kind == "V":
-        raise InvalidLabels(
-            f"{owner}: y is a structured array with the fields {array.dtype.names}; give an array "
-            "or a data frame with one column per label."
-        )
+    _refuse_type(array, owner)
     if array.dtype == np.float16:
         # Its largest number is 65504, and sums of larger batches overflow.
         array = array.astype(np.float32)
@@ -220,6 +238,39 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
             f"y has {y.shape[0]} rows."
         )
     return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
+
+
+def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
+    """Read a large sparse matrix as it is; None where it has to be, or can be, dense."""
+    if not sparse.issparse(y) or y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "fiub":
+        return None
+    if y.shape[0] * y.shape[1] <= DENSE_ENTRIES or y.shape[0] != n_rows:
+        return None
+    values = sparse.csr_array(y).astype(np.float64)
+    if not values.has_canonical_format:
+        values = values.copy()
+        values.sum_duplicates()
+    entries = values.data
+    _refuse_infinite(entries, owner)
+    indicator = bool(np.isin(entries, (-1.0, 0.0, 1.0)).all())
+    if np.isnan(entries).any() or (indicator and (entries == -1).any()):
+        return None
+    if not values.nnz:
+        raise InvalidLabels(f"{owner}: y has no label in any row; give some.")
+    return Labels(values, None, np.arange(values.shape[1]), "indicator" if indicator else "targets")
+
+
+def _refuse_dense(y: Any, owner: str) -> None:
+    """Raise an error where a sparse matrix would not fit into memory as an array."""
+    if sparse.issparse(y) and y.ndim == 2:
+        # The block, its unknown entries, and a centred copy.
+        refuse_too_large(
+            owner,
+            24.0 * y.shape[0] * y.shape[1],
+            f"y with {y.shape[0]} rows and {y.shape[1]} labels as a dense array",
+            "use MLSI, OPLS, HSL or PLSSVD with kernel='linear' and solver='auto', which keep "
+            "labels sparse, or keep fewer labels",
+        )
 
 
 def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels:
@@ -330,6 +381,16 @@ def _mask(unknown: Array) -> Array | None:
 
 def _all_numbers(vector: Array) -> bool:
     return all(item is None or isinstance(item, (int, float, np.number)) for item in vector)
+
+
+def _refuse_type(array: Array, owner: str) -> None:
+    if array.dtype.kind == "c":
+        raise InvalidLabels(f"{owner}: complex data not supported in y.")
+    if array.dtype.kind == "V":
+        raise InvalidLabels(
+            f"{owner}: y is a structured array with the fields {array.dtype.names}; give an array "
+            "or a data frame with one column per label."
+        )
 
 
 def _refuse_infinite(numbers: Array, owner: str) -> None:

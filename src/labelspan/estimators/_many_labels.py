@@ -1,0 +1,101 @@
+"""Fits whose labels stay sparse, because there are too many to be dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Array
+from ..labels import Labels
+from ..labels.factor import stack_weights
+from ..operators import Operator, Scaled, as_operator
+from ..operators.array_backend import like
+from ..operators.label_columns import label_square, seen_by
+from ..operators.memory import refuse_too_large
+from ..solvers import Solution
+from ..solvers.many_labels import ManyLabels, krylov_bytes
+from ._base import squared_norm
+from ._options import accept, dimensions_for, seed_of
+
+__all__ = ["fit_factor", "fit_stack", "label_operator", "refuse_large_space"]
+
+
+def label_operator(labels: Labels, dtype: Any, *, center: bool) -> tuple[Operator, Array]:
+    """Return the labels as an operator, centred where asked, and their means."""
+    values = sparse.csr_array(labels.values, dtype=dtype)
+    operator = as_operator(values)
+    if not center:
+        return operator, np.zeros(values.shape[1])
+    return operator.centered()
+
+
+def refuse_large_space(model: Any, X: Operator, labels: int, count: int) -> None:
+    """Raise an error before a fit whose Krylov space would not fit into memory."""
+    narrow = "" if X.dtype == np.float32 else "give X in float32, "
+    refuse_too_large(
+        type(model).__name__,
+        krylov_bytes(*X.shape, labels, count, X.dtype.itemsize),
+        f"a space of {count} components over {X.shape[0]} rows, {X.shape[1]} features and "
+        f"{labels} labels",
+        f"{narrow}lower n_components, or fit on fewer rows",
+    )
+
+
+def _solved(model: Any, X: Operator, factor: Operator, count: int, solver: ManyLabels) -> Solution:
+    refuse_large_space(model, X, factor.shape[1], count)
+    return accept(model, solver.solve(X, factor, count), count)
+
+
+def _solver(model: Any, alpha: float, share: float | None = None) -> ManyLabels:
+    options = {} if model.max_iter is None else {"max_iter": model.max_iter}
+    return ManyLabels(alpha, share, model.tol, seed=seed_of(model), **options)
+
+
+def fit_factor(model: Any, ready: Any, alpha: float) -> None:
+    """Fit a method with a label factor; ``ready`` has the factor as an operator."""
+    rows, factor = ready.rows, ready.factor  # X, H
+    values, label_means = label_operator(ready.labels, rows.dtype, center=model.center)  # Y
+    k = values.shape[1]
+    most = model._factor_count(rows.shape, k)
+    count = most if model.n_components is not None else min(most, dimensions_for(k, rows.shape[0]))
+    solution = _solved(model, rows, factor, count, _solver(model, alpha))
+    images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
+    scaled = getattr(model, "scale", None) is not None
+    roots = model._roots(solution) if scaled else np.ones(solution.eigenvalues.size)
+    weights = solution.weights * like(roots, solution.weights)
+    signs = model._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
+    model._publish_labels(
+        ready.features,
+        ready.labels.names,
+        (signs / roots)[:, None] * images,
+        label_means,
+        # CCA's label side needs Y'Y, whose size it has checked.
+        values.gram() if type(model).__name__ == "CCA" else None,
+    )
+
+
+def fit_stack(
+    model: Any, features: Any, centered: tuple[Operator, Array], labels: Labels, alpha: float
+) -> None:
+    """Fit MLSI with ridge regression of the labels; ``centered`` is X and its means."""
+    X, means = centered
+    values, label_means = label_operator(labels, X.dtype, center=model.center)  # Y
+    count = model._components(X.shape, values.shape[1])
+    stack = stack_weights(
+        x_square=squared_norm(model, X),
+        y_square=label_square(values),
+        beta=model.beta,
+        alpha=alpha,
+        form="ridge",
+        balance=model.balance,
+    )
+    scaled = Scaled(values, rows=np.full(values.shape[0], stack.scale))
+    solution = _solved(model, X, scaled, count, _solver(model, alpha, stack.share))
+    roots = model._roots(solution)  # sqrt(lambda)
+    weights = solution.weights * like(roots, solution.weights)  # W
+    signs = model._publish(features, weights, means, solution.eigenvalues, solution)
+    assert solution.images is not None
+    loadings = (signs / roots / stack.scale)[:, None] * solution.images
+    model._publish_labels(features, labels.names, loadings, label_means)

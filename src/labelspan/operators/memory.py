@@ -1,0 +1,81 @@
+"""How much memory there is, and a refusal of what would need more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import NotEnoughMemory
+
+__all__ = ["available_memory", "refuse_too_large"]
+
+# Bytes below which nobody asks: 256 MiB.
+_SMALL = 1 << 28
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+def available_memory() -> int | None:
+    """Return the bytes that the process may still allocate; None where the system does not say.
+
+    The smaller of what the machine has free and what the limits of a container leave.
+    """
+    found = [_of_machine(), *(_of_group(*files) for files in _GROUPS)]
+    known = [value for value in found if value is not None]
+    return max(0, min(known)) if known else None
+
+
+def refuse_too_large(owner: str, needed: float, what: str, instead: str) -> None:
+    """Raise :class:`~labelspan.errors.NotEnoughMemory` where there is not enough for ``needed``.
+
+    Parameters
+    ----------
+    owner : str
+        Named in the message.
+    needed : float
+        Estimated bytes.
+    what : str
+        What takes them.
+    instead : str
+        What the user can change.
+    """
+    if needed < _SMALL:
+        return
+    available = available_memory()
+    if available is not None and needed > available:
+        raise NotEnoughMemory(
+            f"{owner}: {what} takes about {_size(needed)} of memory, and {_size(available)} are "
+            f"available; {instead}."
+        )
+
+
+def _of_machine() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_group(limit: str, used: str) -> int | None:
+    try:
+        return int(Path(limit).read_text(encoding="ascii")) - int(
+            Path(used).read_text(encoding="ascii")
+        )
+    except (OSError, ValueError):
+        # There is no such group, or it has no limit.
+        return None
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB"

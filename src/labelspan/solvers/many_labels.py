@@ -1,0 +1,201 @@
+"""Leading directions for labels that are too many to be dense, in one Krylov space.
+
+Labels enter by products with thin blocks only: ``L V`` and ``L'U``. What a Rayleigh-Ritz step
+needs of them is the small matrix ``P'X'L L'X P``, so that no array has rows x labels, features x
+labels or labels x labels entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._typing import Array
+from ..operators import Operator
+from ..operators.array_backend import column_norms, concatenate, inner, like
+from ..operators.label_columns import seen_by
+from .accuracy import rounding
+from .krylov import SMOOTH_WIDTH, KrylovSpace, finest_tolerance, rest_of
+from .orthonormal import orthonormalize
+from .problem import Solution
+from .small_dense import leading, psd_basis
+
+__all__ = ["ManyLabels", "krylov_bytes"]
+
+# The objective that may be missing, as a fraction of the objective found.
+_TOL = 1e-2
+# Directions of labels that the space starts from, at least.
+_FEW_LABELS = 64
+# Steps of subspace iteration for the leading directions of the labels.
+_STEPS = 2
+# Blocks that a space has, about, when it is accurate enough.
+_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class ManyLabels:
+    """Find the leading directions of features and labels, both given by their products.
+
+    The space starts from the features' view of the leading directions of the labels and of some
+    random ones. It grows by powers of ``X'X``, which the regressions need, and, when these add
+    little, by what the labels along the best directions say, ``X'L L'X W``, until neither adds more
+    than ``tol`` of the objective found.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization strength.
+    share : float or None
+        None maximises ``W'X'L L'X W`` under ``W'(X'X + alpha I)W = I``. A number maximises
+        ``share X X'`` plus the agreement with labels that are regressed on X with ``alpha``, under
+        ``W'X'X W = I``.
+    tol : float or None
+        1e-2 by default.
+    max_iter : int
+        Maximum number of blocks.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers.many_labels import ManyLabels
+    >>> rng = np.random.default_rng(0)
+    >>> X, L = as_operator(rng.standard_normal((50, 8))), as_operator(np.eye(50)[:, :5])
+    >>> found = ManyLabels(alpha=1.0).solve(X, L, 2)
+    >>> found.weights.shape, found.converged
+    ((8, 2), True)
+    """
+
+    alpha: float
+    share: float | None = None
+    tol: float | None = None
+    max_iter: int = 30
+    seed: int = 0
+
+    def solve(self, X: Operator, labels: Operator, count: int) -> Solution:
+        """Return the directions; ``images`` are ``W'X'L``."""
+        tol = max(_TOL if self.tol is None else self.tol, finest_tolerance(X.dtype))
+        noise = rounding(X.dtype)
+        space = KrylovSpace(X, X.rmatmat(_start(X, labels, count, self.seed)))
+        agreement = _agreement(space, labels, np.zeros((0, 0)))
+        # What the last step added, and what has been added since the labels were last asked.
+        gains: list[float] = []
+        worth, asked, rest = np.nan, np.nan, np.inf
+        values, inside = np.zeros(0), np.zeros((0, 0))
+        whole = min(count, *X.shape)
+        while True:
+            if space.size >= whole or space.exhausted:
+                values, inside = self._ritz(space.gram, agreement, count, 64 * noise)
+                before, worth = worth, float(values.sum())
+                if not np.isnan(before):
+                    gains.append(worth - before)
+                    rest = rest_of(gains, worth, noise)
+                if len(space.basis) >= self.max_iter:
+                    break
+            grown = False
+            if rest <= tol or space.exhausted:
+                # The powers have little more to add; other directions of the labels may have.
+                if worth - asked <= tol * worth:
+                    break
+                asked, gains, rest = worth, [], np.inf
+                grown = space.add(self._seen(space, labels, inside))
+                agreement = _agreement(space, labels, agreement)
+            if not space.expand() and not grown and space.size >= whole:
+                rest = 16 * noise
+                break
+            agreement = _agreement(space, labels, agreement)
+        weights = space.combine(inside)
+        images = seen_by(space.combine_image(inside), labels)
+        found = Solution(
+            weights,
+            values,
+            "randomized",
+            exact=False,
+            converged=bool(rest <= tol),
+            n_iter=len(space.basis),
+            residual=float(rest),
+            images=images,
+        )
+        return replace(found, status=_status(found))
+
+    def _seen(self, space: KrylovSpace, labels: Operator, inside: Array) -> Array:
+        """Return ``X'L L'X W``, of unit columns."""
+        block = space.X.rmatmat(labels.matmat(labels.rmatmat(space.combine_image(inside))))
+        lengths = column_norms(block)
+        alive = np.flatnonzero(lengths > 0)
+        return block[:, alive] / like(lengths[alive], block)
+
+    def _ritz(
+        self, gram: Array, agreement: Array, count: int, tolerance: float
+    ) -> tuple[Array, Array]:
+        squares, vectors = psd_basis(gram, tolerance)
+        if self.share is None:
+            roots = vectors / np.sqrt(squares + self.alpha)
+            inner_matrix = roots.T @ agreement @ roots
+        else:
+            roots = vectors / np.sqrt(squares)
+            slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
+            inner_matrix = slopes.T @ agreement @ slopes
+            inner_matrix[np.diag_indices_from(inner_matrix)] += self.share * squares
+        values, axes = leading(inner_matrix, count)
+        keep = values > tolerance * max(values[0], 0.0)
+        return values[keep], roots @ axes[:, keep]
+
+
+def _status(found: Solution) -> str:
+    if not found.converged:
+        return f"The Krylov space stopped after {found.n_iter} blocks; raise max_iter or tol."
+    return (
+        f"Many labels, {found.n_iter} blocks: the objective still to come is estimated at "
+        f"{found.residual:.1e} of the objective found."
+    )
+
+
+def krylov_bytes(rows: int, columns: int, labels: int, count: int, width: int) -> int:
+    """Estimate the memory of the space: its basis and image, and some blocks of label products.
+
+    Parameters
+    ----------
+    rows, columns, labels : int
+        Sizes of X and of the labels.
+    count : int
+        Number of directions.
+    width : int
+        Bytes of a number.
+    """
+    block = max(count, _FEW_LABELS) + max(SMOOTH_WIDTH, count // 10)
+    space = _BLOCKS * block * (rows + columns)
+    # The newest block with its products, and the directions with theirs.
+    return width * (space + 3 * block * (rows + labels) + 2 * count * (columns + labels))
+
+
+def _start(X: Operator, labels: Operator, count: int, seed: int) -> Array:
+    """Return the leading directions of the labels and a few random ones, of unit length."""
+    rng = np.random.default_rng(seed)
+    few = min(max(count, _FEW_LABELS), labels.shape[1])
+    axes = labels.random_block(labels.shape[1], few, rng)
+    for _ in range(_STEPS):
+        axes, _ = orthonormalize(labels.rmatmat(labels.matmat(axes)))
+    extra = max(SMOOTH_WIDTH, count // 10)
+    block = concatenate(
+        [X.place(labels.matmat(axes)), X.random_block(X.shape[0], extra, rng)], axis=1
+    )
+    lengths = column_norms(block)
+    alive = np.flatnonzero(lengths > 0)
+    return block[:, alive] / like(lengths[alive], block)
+
+
+def _agreement(space: KrylovSpace, labels: Operator, known: Array) -> Array:
+    """Return ``P'X'L L'X P``, from what it was for the first blocks."""
+    while known.shape[0] < space.size:
+        done, number = 0, 0
+        while done < known.shape[0]:
+            done += space.image[number].shape[1]
+            number += 1
+        newest = labels.matmat(labels.rmatmat(space.image[number]))
+        columns = np.concatenate([inner(part, newest) for part in space.image[: number + 1]])
+        side, corner = columns[:done], columns[done:]
+        known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
+    return known
