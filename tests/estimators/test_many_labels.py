@@ -38,16 +38,16 @@ def sparse_labels(monkeypatch):
 
 
 MODELS = [
-    MLSI(8, alpha=0.5, tol=1e-7),
-    MLSI(8, alpha=0.5, tol=1e-7, beta=0.8, center=True, scale=None),
-    MLSI(8, alpha=0.5, tol=1e-7, balance=False),
-    OPLS(6, alpha=0.5, tol=1e-7),
-    OPLS(6, alpha=0.5, tol=1e-7, center=False),
-    HSL(6, alpha=0.5, tol=1e-7),
-    HSL(6, alpha=0.5, tol=1e-7, laplacian="star"),
-    HSL(6, alpha=0.5, tol=1e-7, laplacian="zhou"),
-    CCA(6, alpha=0.5, tol=1e-7),
-    LDA(6, alpha=0.5, tol=1e-7),
+    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40),
+    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, beta=0.8, center=True, scale=None),
+    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, balance=False),
+    OPLS(6, alpha=0.5, tol=1e-7, max_iter=40),
+    OPLS(6, alpha=0.5, tol=1e-7, max_iter=40, center=False),
+    HSL(6, alpha=0.5, tol=1e-7, max_iter=40),
+    HSL(6, alpha=0.5, tol=1e-7, max_iter=40, laplacian="star"),
+    HSL(6, alpha=0.5, tol=1e-7, max_iter=40, laplacian="zhou"),
+    CCA(6, alpha=0.5, tol=1e-7, max_iter=40),
+    LDA(6, alpha=0.5, tol=1e-7, max_iter=40),
     PLSSVD(6),
     PLSSVD(6, standardize=True),
     PLSDA(6),
@@ -140,7 +140,7 @@ def test_the_krylov_space_is_as_good_as_it_says():
         operators = as_operator(X).centered()[0], as_operator(Y).centered()[0]
         exact = OPLS(20, alpha=0.1).fit(X, Y).eigenvalues_.sum()
         for tol in (1e-1, 1e-2, 1e-4):
-            found = ManyLabels(alpha=0.1, tol=tol).solve(*operators, 20)
+            found = ManyLabels(alpha=0.1, tol=tol, max_iter=40).solve(*operators, 20)
             assert found.converged
             assert -1e-9 < 1 - found.eigenvalues.sum() / exact < tol
             W = found.weights
@@ -187,4 +187,4 @@ def test_available_memory_and_limits(tmp_path, monkeypatch):
     assert memory.available_memory() == 600
     (tmp_path / "max").write_text("max")
     assert memory.available_memory() == memory._of_machine()
-    assert krylov_bytes(10**6, 10**5, 10**5, 100, 4) < 5 * 2**30
+    assert krylov_bytes(10**6, 10**5, 10**5, 100, 4) < 6 * 2**30

@@ -71,7 +71,7 @@ class ManyLabels:
     alpha: float
     share: float | None = None
     tol: float | None = None
-    max_iter: int = 30
+    max_iter: int = 12
     seed: int = 0
 
     def solve(self, X: Operator, labels: Operator, count: int) -> Solution:
