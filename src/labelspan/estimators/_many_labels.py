@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Array
 from ..labels import Labels
 from ..labels.factor import stack_weights
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import like
-from ..operators.label_columns import label_square, seen_by
+from ..operators.label_columns import canonical_csr, label_square, seen_by
 from ..operators.memory import refuse_too_large
 from ..solvers import Solution
 from ..solvers.many_labels import ManyLabels, krylov_bytes
@@ -24,7 +23,7 @@ __all__ = ["fit_factor", "fit_stack", "label_operator", "refuse_large_space"]
 
 def label_operator(labels: Labels, dtype: Any, *, center: bool) -> tuple[Operator, Array]:
     """Return the labels as an operator, centred where asked, and their means."""
-    values = sparse.csr_array(labels.values, dtype=dtype)
+    values = canonical_csr(labels.values, dtype)
     operator = as_operator(values)
     if not center:
         return operator, np.zeros(values.shape[1])

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, as_operator
+from ..operators.label_columns import scaled_block
 from .factor import RANK_TOLERANCE
 from .reading import Labels
 
@@ -149,7 +149,7 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
            [0. , 1. ]])
     """
     sizes = _sums(labels.values, 0)
-    return _finish(_scaled(labels.values, columns=inverse_power(sizes, 0.5)), labels, center)
+    return _finish(scaled_block(labels.values, columns=inverse_power(sizes, 0.5)), labels, center)
 
 
 def hsl_factor(
@@ -196,31 +196,20 @@ def hsl_factor(
     size = _sums(incidence, 0)
     if laplacian == "clique":
         degree = incidence @ (weight * size)
-        block = _scaled(incidence, inverse_power(degree, 0.5), np.sqrt(weight))
+        block = scaled_block(incidence, inverse_power(degree, 0.5), np.sqrt(weight))
     elif laplacian == "star":
-        spread = _scaled(incidence, columns=weight * inverse_power(size, 1.0))
+        spread = scaled_block(incidence, columns=weight * inverse_power(size, 1.0))
         rows, columns = _sums(spread, 1), _sums(spread, 0)
-        block = _scaled(spread, inverse_power(rows, 0.5), inverse_power(columns, 0.5))
+        block = scaled_block(spread, inverse_power(rows, 0.5), inverse_power(columns, 0.5))
     else:
         degree = incidence @ weight
         edges = np.sqrt(weight * inverse_power(size, 1.0))
-        block = _scaled(incidence, inverse_power(degree, 0.5), edges)
+        block = scaled_block(incidence, inverse_power(degree, 0.5), edges)
     return _finish(block, labels, center)
 
 
 def _sums(block: Any, axis: int) -> Array:
     return np.asarray(block.sum(axis=axis), dtype=np.float64).ravel()
-
-
-def _scaled(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
-    """Return ``diag(rows) block diag(columns)``, sparse where the block is."""
-    if sparse.issparse(block):
-        if rows is not None:
-            block = sparse.diags_array(rows) @ block
-        return block if columns is None else sparse.csr_array(block @ sparse.diags_array(columns))
-    if rows is not None:
-        block = rows[:, None] * block
-    return block if columns is None else block * columns
 
 
 def _finish(block: Any, labels: Labels, center: bool) -> Any:

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels
 from ..operators import Operator
 from ..operators.array_backend import tensor_or_none
 from ..operators.convert import column_names, dense_block
+from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
 
 __all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
@@ -78,7 +78,7 @@ class Labels:
     @property
     def many(self) -> bool:
         """Whether the values are sparse."""
-        return bool(sparse.issparse(self.values))
+        return is_sparse(self.values)
 
     @property
     def labelled(self) -> Array:
@@ -242,14 +242,11 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
 
 def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
     """Read a large sparse matrix as it is; None where it has to be, or can be, dense."""
-    if not sparse.issparse(y) or y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "fiub":
+    if not sparse_table(y) or y.shape[1] < 2:
         return None
     if y.shape[0] * y.shape[1] <= DENSE_ENTRIES or y.shape[0] != n_rows:
         return None
-    values = sparse.csr_array(y).astype(np.float64)
-    if not values.has_canonical_format:
-        values = values.copy()
-        values.sum_duplicates()
+    values = canonical_csr(y)
     entries = values.data
     _refuse_infinite(entries, owner)
     indicator = bool(np.isin(entries, (-1.0, 0.0, 1.0)).all())
@@ -262,7 +259,7 @@ def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
 
 def _refuse_dense(y: Any, owner: str) -> None:
     """Raise an error where a sparse matrix would not fit into memory as an array."""
-    if sparse.issparse(y) and y.ndim == 2:
+    if sparse_table(y):
         # The block, its unknown entries, and a centred copy.
         refuse_too_large(
             owner,

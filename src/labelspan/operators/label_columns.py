@@ -6,15 +6,56 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
 from .array_backend import host, inner, like, sum_of_squares
 from .operator import Operator
 
-__all__ = ["image_of", "label_blocks", "label_cross", "label_square", "seen_by"]
+__all__ = [
+    "canonical_csr",
+    "image_of",
+    "is_sparse",
+    "label_blocks",
+    "label_cross",
+    "label_square",
+    "scaled_block",
+    "seen_by",
+    "sparse_table",
+]
 
 # Numbers in a block of label columns that is dense for a moment: 64 MiB.
 _ENTRIES = 1 << 23
+
+
+def is_sparse(values: Any) -> bool:
+    """Return whether values are a sparse matrix or array of scipy."""
+    return bool(sparse.issparse(values))
+
+
+def sparse_table(values: Any) -> bool:
+    """Return whether values are sparse numbers with rows and columns."""
+    return is_sparse(values) and values.ndim == 2 and values.dtype.kind in "fiub"
+
+
+def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
+    """Return sparse values as a CSR array with one entry per place; the argument stays as it is."""
+    out = sparse.csr_array(values).astype(dtype)
+    if not out.has_canonical_format:
+        out = out.copy()
+        out.sum_duplicates()
+    return out
+
+
+def scaled_block(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
+    """Return ``diag(rows) block diag(columns)``, sparse where the block is."""
+    if is_sparse(block):
+        if rows is not None:
+            block = sparse.diags_array(rows) @ block
+        return block if columns is None else sparse.csr_array(block @ sparse.diags_array(columns))
+    if rows is not None:
+        block = rows[:, None] * block
+    return block if columns is None else block * columns
 
 
 def image_of(labels: Any, small: Array) -> Array:
