@@ -170,7 +170,7 @@ class Adapter(BaseEmbedding):
         compare: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.n_components = n_components  # type: ignore[assignment]
+        self.n_components = n_components
         self.alpha = alpha
         self.balance = balance
         self.new_labels = new_labels
