@@ -10,6 +10,7 @@ from labelspan import CCA, DLE, HSL, LDA, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels, NotEnoughMemory
 from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels, reading
 from labelspan.operators import as_operator, memory
+from labelspan.solvers.leave_one_out import held_out
 from labelspan.solvers.many_labels import ManyLabels, krylov_bytes
 
 
@@ -119,6 +120,15 @@ def test_rows_and_float32(sparse_labels):
     np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-3)
 
 
+def test_alpha_is_chosen_on_held_out_rows(sparse_labels):
+    X, Y = problem()
+    for model in (OPLS(5), MLSI(5)):
+        fitted = model.fit(X, sparse.csr_array(Y))
+        expected = held_out(as_operator(X), Y, intercept=model.center).alpha
+        np.testing.assert_allclose(fitted.alpha_, expected, rtol=1e-3)
+        assert fitted.alpha_curve_.alpha == fitted.alpha_
+
+
 def test_the_number_of_components(sparse_labels):
     X, Y = problem(rows=700, labels=360)
     assert OPLS(alpha=1.0).fit(X, sparse.csr_array(Y)).n_components_ == 60
@@ -186,5 +196,6 @@ def test_available_memory_and_limits(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_GROUPS", ((str(tmp_path / "max"), str(tmp_path / "current")),))
     assert memory.available_memory() == 600
     (tmp_path / "max").write_text("max")
-    assert memory.available_memory() == memory._of_machine()
+    monkeypatch.setattr(memory, "_of_machine", lambda: 5000)
+    assert memory.available_memory() == 5000
     assert krylov_bytes(10**6, 10**5, 10**5, 100, 4) < 6 * 2**30

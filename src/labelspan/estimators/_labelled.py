@@ -240,7 +240,7 @@ class LabelledEmbedding(BaseEmbedding):
         self._check_penalty()
         ready = self._prepare(X, y, keep_sparse=graph is None and self._keeps_sparse)
         if ready.labels.many:
-            fit_factor(self, ready, self.alpha)
+            fit_factor(self, ready)
             return self
         rows, factor = ready.rows, ready.factor  # X, H
         edges = _graph_rows(type(self).__name__, ready.features.operator, graph, mu)

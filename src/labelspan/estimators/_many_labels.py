@@ -13,7 +13,8 @@ from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import like
 from ..operators.label_columns import canonical_csr, label_square, seen_by
 from ..operators.memory import refuse_too_large
-from ..solvers import Solution
+from ..solvers import AlphaCurve, Solution
+from ..solvers.leave_one_out import held_out
 from ..solvers.many_labels import ManyLabels, krylov_bytes
 from ._base import squared_norm
 from ._options import accept, dimensions_for, seed_of
@@ -52,17 +53,25 @@ def _solver(model: Any, alpha: float, share: float | None = None) -> ManyLabels:
     return ManyLabels(alpha, share, model.tol, seed=seed_of(model), **options)
 
 
-def fit_factor(model: Any, ready: Any, alpha: float) -> None:
+def _penalty(model: Any, X: Operator, labels: Labels) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, and the curve that it was chosen from where it is "auto"."""
+    if model.alpha != "auto":
+        return float(model.alpha), None
+    curve = held_out(X, labels.values, intercept=model.center)
+    return curve.alpha, curve
+
+
+def fit_factor(model: Any, ready: Any) -> None:
     """Fit a method with a label factor; ``ready`` has the factor as an operator."""
     rows, factor = ready.rows, ready.factor  # X, H
     values, label_means = label_operator(ready.labels, rows.dtype, center=model.center)  # Y
     k = values.shape[1]
     most = model._factor_count(rows.shape, k)
     count = most if model.n_components is not None else min(most, dimensions_for(k, rows.shape[0]))
+    alpha, curve = _penalty(model, rows, ready.labels)
     solution = _solved(model, rows, factor, count, _solver(model, alpha))
     images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
-    scaled = getattr(model, "scale", None) is not None
-    roots = model._roots(solution) if scaled else np.ones(solution.eigenvalues.size)
+    roots = model._roots(solution)
     weights = solution.weights * like(roots, solution.weights)
     signs = model._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
     model._publish_labels(
@@ -73,15 +82,15 @@ def fit_factor(model: Any, ready: Any, alpha: float) -> None:
         # CCA's label side needs Y'Y, whose size it has checked.
         values.gram() if type(model).__name__ == "CCA" else None,
     )
+    model.alpha_, model.alpha_curve_ = alpha, curve
 
 
-def fit_stack(
-    model: Any, features: Any, centered: tuple[Operator, Array], labels: Labels, alpha: float
-) -> None:
+def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], labels: Labels) -> None:
     """Fit MLSI with ridge regression of the labels; ``centered`` is X and its means."""
     X, means = centered
     values, label_means = label_operator(labels, X.dtype, center=model.center)  # Y
     count = model._components(X.shape, values.shape[1])
+    alpha, curve = _penalty(model, X, labels)
     stack = stack_weights(
         x_square=squared_norm(model, X),
         y_square=label_square(values),
@@ -98,3 +107,4 @@ def fit_stack(
     assert solution.images is not None
     loadings = (signs / roots / stack.scale)[:, None] * solution.images
     model._publish_labels(features, labels.names, loadings, label_means)
+    model.alpha_, model.alpha_curve_ = alpha, curve

@@ -247,7 +247,7 @@ class MLSI(LabelledEmbedding):
         labels = self._labels_in_place(y, features.operator)
         operator, means = self._center(features.operator, features.kernel_map)  # X
         if labels.many:
-            fit_stack(self, features, (operator, means), labels, self.alpha)
+            fit_stack(self, features, (operator, means), labels)
             return self
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
