@@ -206,6 +206,11 @@ def check_operator(operator: Operator, *, seed: int = 0) -> None:
     seed : int, default=0
         Seed of the random blocks that it is multiplied by.
 
+    See Also
+    --------
+    parametrize_with_multilabel_checks : The same for estimators.
+    labelspan.operators.Operator : The base class of operators.
+
     Examples
     --------
     >>> import numpy as np
@@ -270,6 +275,10 @@ def parametrize_with_multilabel_checks(estimators: Sequence[Any]) -> Any:
     -------
     decorator
         For a test that takes ``estimator`` and ``check``.
+
+    See Also
+    --------
+    check_operator : The same for operators.
 
     Examples
     --------

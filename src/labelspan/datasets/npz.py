@@ -57,6 +57,11 @@ def read_npz(
     DataSet
         The data. Floats keep their precision; integers in X become float64.
 
+    See Also
+    --------
+    write_npz : Write such a file.
+    load : Load a data set by its name.
+
     Examples
     --------
     >>> import tempfile
@@ -91,6 +96,10 @@ def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
         The data; texts and ids cannot be stored in this format.
     path : path
         The file to write; an existing one is replaced.
+
+    See Also
+    --------
+    read_npz : Read such a file.
 
     Examples
     --------

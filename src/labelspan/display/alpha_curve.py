@@ -53,6 +53,7 @@ class AlphaDisplay:
         Returns
         -------
         AlphaDisplay
+            The display itself.
         """
         curve = getattr(estimator, "alpha_curve_", None)
         if curve is None:
@@ -73,6 +74,7 @@ class AlphaDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         ax = make_axes(ax, (6, 4))
         curve = self.curve

@@ -37,6 +37,10 @@ class CorpusMap:
     regions : sequence of Region
         Names for places of the map.
 
+    See Also
+    --------
+    CorpusMapDisplay : A picture of it.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,6 +70,7 @@ class CorpusMap:
         Returns
         -------
         CorpusMap
+            The map.
         """
         ids = index.ids
         points = layout(index.vectors(ids), random_state=random_state)
@@ -118,6 +123,11 @@ class CorpusMapDisplay:
     names_ : list of str
         The regions whose names are shown.
 
+    See Also
+    --------
+    CorpusMap : The places, names and colours that are drawn.
+    LabelMapDisplay : The same for labels.
+
     Examples
     --------
     >>> from labelspan import MLSI, SemanticIndex
@@ -148,6 +158,7 @@ class CorpusMapDisplay:
         Returns
         -------
         CorpusMapDisplay
+            The display itself.
         """
         return cls(CorpusMap.from_index(index, random_state=random_state)).plot(**plot)
 

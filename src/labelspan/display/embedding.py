@@ -39,15 +39,22 @@ class EmbeddingDisplay:
     Parameters
     ----------
     points : array of shape (n, 2)
+        Places of the rows.
     y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
         Classes, or a 0/1 indicator; -1 or NaN mean unknown.
     names : sequence or None, default=None
         Names of the labels; None takes the columns of a data frame, or what y holds.
     axis_names : pair of str, default=("component 0", "component 1")
+        Names of the two axes.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
+
+    See Also
+    --------
+    LabelMapDisplay : Labels instead of rows.
+    CorpusMapDisplay : A whole corpus, with named regions.
 
     Examples
     --------
@@ -88,9 +95,12 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator with ``transform``
+        estimator : fitted estimator
+            One with ``transform``.
         X : array or sparse matrix of shape (n, d)
-        y : as in the class, default=None
+            The rows to draw.
+        y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
+            Classes, or a 0/1 indicator; -1 or NaN mean unknown.
         components : pair of int, "pca" or None, default=None
             Two components, counted from 0, or the two principal axes of the space over these
             rows. None takes the principal axes of a space with more than two components,
@@ -104,6 +114,7 @@ class EmbeddingDisplay:
         Returns
         -------
         EmbeddingDisplay
+            The display itself.
         """
         owner = cls.__name__
         check_fitted(owner, estimator)
@@ -133,6 +144,7 @@ class EmbeddingDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
+            Axes to draw into; None makes new ones.
         labels : name, sequence of names or None, default=None
             The labels that have a colour. None takes all, or the ten most frequent where
             there are more; of labels in an indicator the rarest is first.
@@ -147,6 +159,7 @@ class EmbeddingDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         owner = type(self).__name__
         points = read_points(owner, self.points)

@@ -51,6 +51,10 @@ class LabelMapDisplay:
     texts_ : dict of int to matplotlib's annotations
         The names that were drawn, by the number of the label.
 
+    See Also
+    --------
+    EmbeddingDisplay : Rows instead of labels.
+
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -91,6 +95,7 @@ class LabelMapDisplay:
         Parameters
         ----------
         estimator : fitted estimator that learned from labels
+            The estimator to draw.
         y : labels as in ``fit`` or None, default=None
             To count the rows of each label; needed for ``place="means"``.
         components : pair of int, "pca" or None, default=(0, 1)
@@ -108,6 +113,7 @@ class LabelMapDisplay:
         Returns
         -------
         LabelMapDisplay
+            The display itself.
         """
         owner = cls.__name__
         check_fitted(owner, estimator)
@@ -143,6 +149,7 @@ class LabelMapDisplay:
         Returns
         -------
         LabelMapDisplay
+            The display itself.
         """
         owner = cls.__name__
         labels = read_labels(Y, rows_of(Y), owner)
@@ -177,6 +184,7 @@ class LabelMapDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         owner = type(self).__name__
         points = read_points(owner, self.points)

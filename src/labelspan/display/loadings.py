@@ -37,6 +37,11 @@ class LoadingsDisplay:
         One per panel.
     ax_, figure_ : the first of them, and the figure
 
+    See Also
+    --------
+    SpectrumDisplay : How much each axis explains.
+    LoadingsPathDisplay : Loadings as the penalty grows.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -73,6 +78,7 @@ class LoadingsDisplay:
         Parameters
         ----------
         estimator : fitted estimator
+            The estimator to draw.
         component : int, default=0
             The axis, counted from 0.
         n : int, default=10
@@ -88,6 +94,7 @@ class LoadingsDisplay:
         Returns
         -------
         LoadingsDisplay
+            The display itself.
         """
         owner = cls.__name__
         check_fitted(owner, estimator)
@@ -126,6 +133,7 @@ class LoadingsDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         both = {"features": self.features, "labels": self.labels}
         panels = {title: ends for title, ends in both.items() if ends is not None}

@@ -28,6 +28,11 @@ class LoadingsPathDisplay:
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
 
+    See Also
+    --------
+    labelspan.loadings_path : Compute the path.
+    LoadingsDisplay : Loadings of one fit.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -57,6 +62,7 @@ class LoadingsPathDisplay:
         Returns
         -------
         LoadingsPathDisplay
+            The display itself.
         """
         return cls(path.targets[target], path.names).plot(**plot)
 
@@ -82,6 +88,7 @@ class LoadingsPathDisplay:
         Returns
         -------
         LoadingsPathDisplay
+            The display itself.
         """
         return cls.from_path(loadings_path(X, y, estimator), target, **plot)
 
@@ -98,6 +105,7 @@ class LoadingsPathDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         ax = make_axes(ax, (7, 4.2))
         weights, alphas = self.path.weights, self.path.alphas

@@ -28,6 +28,7 @@ class SpectrumDisplay:
     Parameters
     ----------
     eigenvalues : array of shape (m,)
+        Eigenvalues of the components.
     total : float or None, default=None
         The sum over all possible components: for LSI the sum of X's squares, for
         a balanced MLSI 1, for CCA and LDA the number of directions that the labels span.
@@ -36,6 +37,10 @@ class SpectrumDisplay:
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
     share_ax_ : the axes of the share, or None
+
+    See Also
+    --------
+    LoadingsDisplay : What the axes say.
 
     Examples
     --------
@@ -60,13 +65,16 @@ class SpectrumDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-        total : as in the class, default=None
+            The estimator to draw.
+        total : float or None, default=None
+            The sum over all possible components, as in the class.
         **plot
             Passed to :meth:`plot`.
 
         Returns
         -------
         SpectrumDisplay
+            The display itself.
         """
         check_fitted(cls.__name__, estimator)
         values = getattr(estimator, "eigenvalues_", None)
@@ -83,10 +91,12 @@ class SpectrumDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
+            Axes to draw into; None makes new ones.
 
         Returns
         -------
         self
+            The display itself.
         """
         from matplotlib.ticker import MaxNLocator, PercentFormatter  # noqa: PLC0415
 

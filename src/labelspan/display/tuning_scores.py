@@ -24,6 +24,10 @@ class TuningDisplay:
     ----------
     ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
 
+    See Also
+    --------
+    labelspan.tune : Compute the scores.
+
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -51,6 +55,7 @@ class TuningDisplay:
         Returns
         -------
         TuningDisplay
+            The display itself.
         """
         return cls(tuning).plot(**plot)
 
@@ -65,6 +70,7 @@ class TuningDisplay:
         Returns
         -------
         self
+            The display itself.
         """
         ax = make_axes(ax, (7, 4.2))
         best = self.tuning.best_params

@@ -31,7 +31,7 @@ _ROUNDINGS = 64
 
 
 class DLE(LabelledEmbedding):
-    """Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
+    r"""Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
 
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
     ``A = X'(D - W)X`` sums over all rows, so that those without labels count too; the
@@ -92,6 +92,23 @@ class DLE(LabelledEmbedding):
         Number of features.
     feature_names_in_ : array of shape (d,)
         Names of the features, where X is a data frame.
+
+    See Also
+    --------
+    DLEClassifier : Predicts labels by the nearest labelled row in the space.
+    LPP : The graph without the labels.
+    LDA : The labels without the graph.
+
+    Notes
+    -----
+    With the Laplacian :math:`L = D - W` of the graph and :math:`A = X^\top L X`, the columns of U
+    are the leading eigenvectors of
+
+    .. math:: A^{-1/2} S_w^{-1/2} S_b S_w^{-1/2} A^{-1/2} u = \lambda u .
+
+    References
+    ----------
+    .. [1] Wang, H., Huang, H., & Ding, C. (2010). Discriminant Laplacian embedding. AAAI.
 
     Examples
     --------
@@ -155,7 +172,8 @@ class DLE(LabelledEmbedding):
 
         Returns
         -------
-        self
+        DLE
+            The fitted estimator.
         """
         embed(self, X, y, graph)
         return self

@@ -24,6 +24,11 @@ class LabelGraph(Operator):
     middle : array of shape (k, k)
         C.
 
+    See Also
+    --------
+    label_graph : Make one from labels.
+    combine : Add graphs.
+
     Examples
     --------
     >>> import numpy as np

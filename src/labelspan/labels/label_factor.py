@@ -49,6 +49,16 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Any:
     H : array of shape (n, s)
         The label block of a :class:`Factor`; an operator for sparse labels.
 
+    See Also
+    --------
+    cca_factor : Every label counts alike.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
     Examples
     --------
     >>> from labelspan.labels import opls_factor, read_labels
@@ -76,6 +86,17 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     -------
     H : array of shape (n, s)
         The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    opls_factor : Labels count by their size.
+    lda_factor : The case of classes.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
 
     Examples
     --------
@@ -140,6 +161,17 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     H : array of shape (n, s)
         The label block of a :class:`Factor`; an operator for sparse labels.
 
+    See Also
+    --------
+    cca_factor : The same for multi-label data.
+    class_scatter : The scatters themselves.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
     Examples
     --------
     >>> from labelspan.labels import lda_factor, read_labels
@@ -179,6 +211,16 @@ def hsl_factor(
     -------
     H : array of shape (n, s)
         The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    lda_factor : The case of classes, for star and Zhou's Laplacian.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
 
     Examples
     --------
@@ -238,11 +280,18 @@ def inverse_power(values: Array, power: float) -> Array:
     Parameters
     ----------
     values : array
+        Values of at least 0.
     power : float
+        The exponent.
 
     Returns
     -------
-    array, of the same shape
+    array
+        Of the same shape.
+
+    See Also
+    --------
+    cca_factor : Uses it for dependent labels.
 
     Examples
     --------

@@ -22,6 +22,10 @@ class Scatter:
         B.
     within, total : arrays of shape (d, d)
 
+    See Also
+    --------
+    class_scatter : Compute it.
+
     Examples
     --------
     >>> import numpy as np
@@ -48,12 +52,22 @@ def class_scatter(X: Operator, Y: Array) -> Scatter:
     Parameters
     ----------
     X : Operator
+        The rows.
     Y : array of shape (n, k)
         A 0/1 indicator.
 
     Returns
     -------
     Scatter
+        The scatters between and within classes, and the means.
+
+    See Also
+    --------
+    lda_factor : The label factor of linear discriminant analysis.
+
+    References
+    ----------
+    .. [1] Wang, H., Huang, H., & Ding, C. (2010). Discriminant Laplacian embedding. AAAI.
 
     Examples
     --------

@@ -131,6 +131,11 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     F1Scores
         Macro and micro F1, and the F1 of each label.
 
+    See Also
+    --------
+    threshold_by_share : Thresholds that give each label its share of rows.
+    mean_auc : Quality of scores without thresholds.
+
     Notes
     -----
     From true positives, false positives and false negatives, of one label or of all together,
@@ -208,6 +213,11 @@ def mean_auc(Y: Any, scores: Any) -> LabelMean:
     LabelMean
         The mean, the value of each label, and the number of labels left out.
 
+    See Also
+    --------
+    average_precision : Mean average precision of the labels.
+    f1_scores : Quality of decisions.
+
     Examples
     --------
     >>> from labelspan.metrics import mean_auc
@@ -244,6 +254,11 @@ def average_precision(Y: Any, scores: Any) -> LabelMean:
     -------
     LabelMean
         The mean, the value of each label, and the number of labels left out.
+
+    See Also
+    --------
+    mean_auc : Area under the ROC curve, averaged over labels.
+    retrieval_at_k : Quality of the nearest rows.
 
     Examples
     --------
@@ -293,6 +308,10 @@ def threshold_by_share(scores: Any, share: Any) -> Array:
     -------
     array of shape (k,)
         Labels are predicted by ``scores > threshold``.
+
+    See Also
+    --------
+    f1_scores : F1 of the decisions.
 
     Examples
     --------

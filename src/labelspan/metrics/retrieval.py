@@ -83,10 +83,14 @@ def retrieval_at_k(
 
     Parameters
     ----------
-    query_vectors, item_vectors : arrays or sparse matrices of shape (n, d) and (N, d)
-        The vectors to compare.
-    query_labels, item_labels : arrays or sparse matrices of shape (n, q) and (N, q)
-        The labels, 0 and 1.
+    query_vectors : array or sparse matrix of shape (n, d)
+        The vectors of the queries.
+    query_labels : array or sparse matrix of shape (n, q)
+        Their labels, 0 and 1.
+    item_vectors : array or sparse matrix of shape (N, d)
+        The vectors of the items.
+    item_labels : array or sparse matrix of shape (N, q)
+        Their labels, 0 and 1.
     k : int, default=10
         The number of nearest items to evaluate.
     metric : {"cosine", "dot", "euclidean"}, default="cosine"

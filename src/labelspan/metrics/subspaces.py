@@ -31,6 +31,10 @@ def principal_angles(A: Any, B: Any) -> Array:
     array of shape (min(rank A, rank B),)
         The angles in radians, largest first.
 
+    See Also
+    --------
+    labelspan.solvers.eigen_residual : How well weights solve the eigenproblem.
+
     References
     ----------
     A. Bjorck, G. H. Golub. Numerical methods for computing angles between linear subspaces.

@@ -29,6 +29,10 @@ def r_squared(Y: Any, scores: Any) -> float:
     float
         At most 1; 0 if all columns of Y are constant.
 
+    See Also
+    --------
+    mean_auc : For labels instead of real targets.
+
     Notes
     -----
     With the mean :math:`\bar Y` of each column,

@@ -26,6 +26,10 @@ class Scaled(Composite):
     columns : array of shape (d,) or None, default=None
         One factor per column.
 
+    See Also
+    --------
+    Product : Product of operators.
+
     Examples
     --------
     >>> import numpy as np
@@ -69,6 +73,10 @@ class HStack(Composite):
     ----------
     parts : sequence of Operator
         At least one; all with the same number of rows.
+
+    See Also
+    --------
+    VStack : Rows instead of columns.
 
     Examples
     --------
@@ -118,6 +126,10 @@ class VStack(Composite):
     parts : sequence of Operator
         At least one; all with the same number of columns.
 
+    See Also
+    --------
+    HStack : Columns instead of rows.
+
     Examples
     --------
     >>> import numpy as np
@@ -162,6 +174,10 @@ class Product(Composite):
     right : Operator
         X, of shape (n, d).
 
+    See Also
+    --------
+    Sum : Sum of operators.
+
     Examples
     --------
     >>> import numpy as np
@@ -194,6 +210,10 @@ class Sum(Composite):
         All of the same shape.
     weights : sequence of float
         One number per part.
+
+    See Also
+    --------
+    Product : Product of operators.
 
     Examples
     --------

@@ -33,6 +33,10 @@ class Dense(Operator):
     offset : array of shape (d,) or None, default=None
         Subtracted from every row.
 
+    See Also
+    --------
+    Sparse : The same for sparse data.
+
     Examples
     --------
     >>> import numpy as np

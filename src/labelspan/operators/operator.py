@@ -290,6 +290,11 @@ class Centered(Composite):
     offset : array of shape (d,)
         Subtracted from every row.
 
+    See Also
+    --------
+    Sum : Sum of operators.
+    as_operator : Wrap data of any kind.
+
     Examples
     --------
     >>> import numpy as np
@@ -383,6 +388,10 @@ class RowSubset(Composite):
         The operator whose rows are selected.
     index : array of int
         Row numbers; repeated numbers repeat the row.
+
+    See Also
+    --------
+    VStack : Rows of several operators.
 
     Examples
     --------

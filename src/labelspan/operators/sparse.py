@@ -53,6 +53,10 @@ class Sparse(Operator):
         transposed copy of the data and uses many cores better. "auto" takes it where it is
         installed and the data has at least 8 million nonzeros.
 
+    See Also
+    --------
+    Dense : The same for arrays.
+
     Examples
     --------
     >>> import numpy as np

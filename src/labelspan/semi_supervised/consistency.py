@@ -68,6 +68,16 @@ class LocalGlobalConsistency(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    HarmonicFunction : Propagation that keeps known labels.
+    sklearn.semi_supervised.LabelSpreading : The same iteration in scikit-learn.
+
+    References
+    ----------
+    .. [1] Zhou, D., Bousquet, O., Lal, T. N., Weston, J., & Schoelkopf, B. (2003). Learning
+           with local and global consistency. NIPS.
+
     Examples
     --------
     >>> import numpy as np

@@ -76,6 +76,15 @@ class MCGF(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MLGF : Without the correlation of labels.
+
+    References
+    ----------
+    .. [1] Wang, H., Huang, H., & Ding, C. (2009). Image annotation using multi-label
+           correlated Green's function. ICCV.
+
     Examples
     --------
     >>> import numpy as np
@@ -172,6 +181,17 @@ class MLGF(GraphClassifier):
         Number of iterations of conjugate gradients, over all solves.
     n_features_in_ : int
         Number of features.
+
+    See Also
+    --------
+    SMSE : A graph over the labels as well.
+    MCGF : Labels coupled by their correlation.
+
+    References
+    ----------
+    .. [1] Zha, Z.-J., Mei, T., Wang, J., Wang, Z., & Hua, X.-S. (2009). Graph-based
+           semi-supervised learning with multiple labels. Journal of Visual Communication and Image
+           Representation.
 
     Examples
     --------

@@ -34,13 +34,35 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     Parameters
     ----------
-    n_components, alpha, affinity, n_neighbors, gamma, label_weight, projection
-        As in :class:`DLE`.
+    n_components : int or None, default=None
+        None keeps every direction: at most one less than there are labels.
+    alpha : float, default=0.0
+        Regularization strength, added to the diagonal of S_w.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        The graph where none is given to ``fit``.
+    n_neighbors : int, default=10
+        For "nearest_neighbors".
+    gamma : float or None, default=None
+        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
+        of the median squared distance.
+    label_weight : "auto" or float, default="auto"
+        Weight of the similarity of labels, relative to the graph.
+    projection : {"printed", "whitened", "smooth"}, default="printed"
+        Which of three maps is used; see :class:`DLE`.
 
     Attributes
     ----------
     components_, eigenvalues_, mean_, classes_, label_loadings_, label_means_
         As in :class:`DLE`, and its others.
+
+    See Also
+    --------
+    DLE : The space by itself.
+    labelspan.semi_supervised.HarmonicFunction : Only the graph and the labels.
+
+    References
+    ----------
+    .. [1] Wang, H., Huang, H., & Ding, C. (2010). Discriminant Laplacian embedding. AAAI.
 
     Examples
     --------
@@ -85,7 +107,22 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
-        """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space."""
+        """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : array or sparse matrix of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between all rows, in place of those that ``affinity`` would make.
+
+        Returns
+        -------
+        DLEClassifier
+            The fitted classifier.
+        """
         self._keep(X, y, graph)
         return self
 
@@ -95,10 +132,12 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The rows to classify.
 
         Returns
         -------
-        y : array of shape (n,) or (n, k)
+        array of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator.
         """
         # transform may hand back a data frame where set_output asked for one.
         return self._nearest(np.asarray(self.transform(X)))
@@ -108,12 +147,17 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
         Parameters
         ----------
-        X, y, graph
-            As in :meth:`DLE.fit`.
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : array or sparse matrix of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between all rows, in place of those that ``affinity`` would make.
 
         Returns
         -------
-        y : array of shape (n,) or (n, k)
+        array of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator, of all rows.
         """
         labels, latent = self._keep(X, y, graph)
         found = self._nearest(latent)

@@ -97,6 +97,16 @@ class HarmonicFunction(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    LocalGlobalConsistency : Propagation that may change known labels.
+    labelspan.DLEClassifier : Uses the features as well.
+
+    References
+    ----------
+    .. [1] Zhu, X., Ghahramani, Z., & Lafferty, J. (2003). Semi-supervised learning using
+           Gaussian fields and harmonic functions. ICML.
+
     Examples
     --------
     >>> import numpy as np

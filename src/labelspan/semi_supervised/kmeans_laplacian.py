@@ -86,6 +86,15 @@ class KMeansLaplacian(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    SpectralGraphTransducer : A balanced cut of the graph.
+
+    References
+    ----------
+    .. [1] Wang, F., Ding, C., & Li, T. (2009). Integrated KL (K-means - Laplacian)
+           clustering. SDM.
+
     Examples
     --------
     >>> import numpy as np

@@ -47,7 +47,7 @@ class MLLS(ScoreClassifier):
     Parameters
     ----------
     n_components : int or None, default=None
-        r, the number of shared dimensions. None is half the rank of X'Y, rounded up.
+        The number of shared dimensions, r. None is half the rank of X'Y, rounded up.
     alpha : float, default=1.0
         Regularization strength outside the subspace, in units of the mean square of the
         features.
@@ -69,6 +69,15 @@ class MLLS(ScoreClassifier):
         its share of the labelled rows of ``fit``.
     n_features_in_ : int
         Number of features.
+
+    See Also
+    --------
+    labelspan.OPLS : A subspace shared by all labels, without labels' own parts.
+
+    References
+    ----------
+    .. [1] Ji, S., Tang, L., Yu, S., & Ye, J. (2008). Extracting shared subspace for multi-label
+           classification. KDD.
 
     Examples
     --------

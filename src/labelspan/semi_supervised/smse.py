@@ -77,6 +77,15 @@ class SMSE(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MLGF : Without the graph over the labels.
+
+    References
+    ----------
+    .. [1] Chen, G., Song, Y., Wang, F., & Zhang, C. (2008). Semi-supervised multi-label
+           learning by solving a Sylvester equation. SDM.
+
     Examples
     --------
     >>> import numpy as np

@@ -88,6 +88,14 @@ class SpectralGraphTransducer(GraphClassifier):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    KMeansLaplacian : Clusters of the graph and the features.
+
+    References
+    ----------
+    .. [1] Joachims, T. (2003). Transductive learning via spectral graph partitioning. ICML.
+
     Examples
     --------
     >>> import numpy as np

@@ -37,6 +37,10 @@ class SolverChoice(NamedTuple):
         One of ``SOLVERS``.
     reason : str
 
+    See Also
+    --------
+    choose_solver : Make the choice.
+
     Examples
     --------
     >>> from labelspan.solvers import SolverChoice
@@ -56,10 +60,16 @@ def choose_solver(problem: Problem) -> SolverChoice:
     Parameters
     ----------
     problem : Problem
+        The problem to solve.
 
     Returns
     -------
     SolverChoice
+        The name of the solver, and the reason.
+
+    See Also
+    --------
+    labelspan.choose_solver : The same for an estimator and data.
 
     Examples
     --------

@@ -28,6 +28,11 @@ class Eigen:
     d > n, otherwise d x d and one block of rows. Only with many columns and few rows, above a
     million entries, ``X X'`` is used first, as long as it keeps the digits.
 
+    See Also
+    --------
+    Gram : One pass over the rows, for few columns.
+    TwoStage : For thin label factors.
+
     Examples
     --------
     >>> import numpy as np

@@ -30,6 +30,11 @@ class Gram:
     instead (as :class:`Eigen` does), at about three times the cost. The check at the end takes
     up to six products with four columns.
 
+    See Also
+    --------
+    Eigen : The dense reference.
+    Statistics : The sums that it needs.
+
     Examples
     --------
     >>> import numpy as np
@@ -100,6 +105,10 @@ def solve_statistics(
     Returns
     -------
     Solution
+
+    See Also
+    --------
+    Statistics : The sums of the rows.
 
     Examples
     --------

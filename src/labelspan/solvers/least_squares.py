@@ -55,6 +55,17 @@ class LeastSquares:
         more features than rows, the paper's way finds the smallest weights *and bias*, and
         its weights hold a part that the centred rows do not see.
 
+    See Also
+    --------
+    TwoStage : Exact also with a penalty.
+    L1 : Sparse loadings.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
     Examples
     --------
     >>> import numpy as np

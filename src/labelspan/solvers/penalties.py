@@ -14,6 +14,11 @@ class L2:
     Parameters
     ----------
     alpha : float, default=0.0
+        Regularization strength, in squared units of the features.
+
+    See Also
+    --------
+    L1 : Sparse loadings.
 
     Examples
     --------
@@ -33,6 +38,11 @@ class L1:
     Parameters
     ----------
     alpha : float
+        Regularization strength.
+
+    See Also
+    --------
+    L2 : Ridge.
 
     Examples
     --------

@@ -40,10 +40,18 @@ class Problem:
     Parameters
     ----------
     X : Operator
+        The features.
     factor : Factor
+        What the space should keep of features and labels.
     n_components : int
+        Number of directions.
     penalty : L2 or L1
         No penalty by default.
+
+    See Also
+    --------
+    Solution : What a solver returns.
+    choose_solver : Which solver fits.
 
     Examples
     --------
@@ -103,6 +111,11 @@ class Solution:
     statistics : mapping
         Further numbers, by name.
 
+    See Also
+    --------
+    Problem : What a solver is given.
+    eigen_residual : Check it.
+
     Examples
     --------
     >>> import numpy as np
@@ -132,6 +145,11 @@ class Solution:
 @runtime_checkable
 class Solver(Protocol):
     """A stateless value: configuration in its fields, a problem in, a solution out.
+
+    See Also
+    --------
+    Problem : What it is given.
+    Solution : What it returns.
 
     Examples
     --------
@@ -167,7 +185,13 @@ def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
     Parameters
     ----------
     solver : Solver
+        The solver to ask.
     problem : Problem
+        The problem that it is to solve.
+
+    See Also
+    --------
+    choose_solver : Choose one that fits.
 
     Examples
     --------
@@ -196,11 +220,18 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     Parameters
     ----------
     problem : Problem
+        The eigenproblem.
     solution : Solution
+        What a solver returned for it.
 
     Returns
     -------
     float
+        Close to the rounding of the data for an exact solution.
+
+    See Also
+    --------
+    labelspan.metrics.principal_angles : Compare subspaces.
 
     Examples
     --------

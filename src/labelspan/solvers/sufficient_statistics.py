@@ -26,6 +26,10 @@ class Statistics:
     x_mean, b_mean : arrays of shape (d,) and (s,)
     xx, xb, bb : arrays of shape (d, d), (d, s) and (s, s)
 
+    See Also
+    --------
+    solve_statistics : Solve from them.
+
     Examples
     --------
     >>> import numpy as np

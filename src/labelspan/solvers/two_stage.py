@@ -40,6 +40,16 @@ class TwoStage:
     seed : int
         For the start of the SVD.
 
+    See Also
+    --------
+    LeastSquares : The formulation of sun2009.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
     Examples
     --------
     >>> import numpy as np

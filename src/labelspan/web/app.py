@@ -52,6 +52,10 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
     Guard
         The ASGI application.
 
+    See Also
+    --------
+    serve : Run it.
+
     Examples
     --------
     >>> import tempfile

@@ -52,6 +52,10 @@ def serve(
     started : callable or None, default=None
         Called with the address of the explorer and the index before the first request.
 
+    See Also
+    --------
+    make_app : The application, for a server of your own.
+
     Examples
     --------
     >>> from labelspan.web import serve

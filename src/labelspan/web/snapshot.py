@@ -99,6 +99,10 @@ class Served:
     folder : path
         The folder of a saved index.
 
+    See Also
+    --------
+    make_app : The application that answers from it.
+
     Examples
     --------
     >>> from labelspan.web import Served

@@ -31,6 +31,7 @@ def read_arff(
     Parameters
     ----------
     path : path
+        The file; ``.gz`` is unpacked.
     labels : path, int, sequence of str or None, default=None
         Which attributes are labels: MULAN's XML file, the number of them (the first ones,
         or the last ones if it is negative, as MEKA has it), or their names. None takes the
@@ -42,6 +43,11 @@ def read_arff(
         X and Y in compressed rows if the file is sparse, otherwise plain arrays. A feature
         with listed values gets those numbers, or their places in the list where they are
         not all numbers. ``?`` becomes NaN in X and -1 (not known) in Y.
+
+    See Also
+    --------
+    read_libsvm : Another format of multi-label data.
+    read_npz : The format of the data sets here.
 
     Examples
     --------

@@ -35,6 +35,7 @@ def read_libsvm(
     Parameters
     ----------
     path : path
+        The file; ``.gz`` is unpacked.
     n_features : int or None, default=None
         The number of features; None takes it from the file.
     zero_based : bool or "auto", default="auto"
@@ -44,6 +45,11 @@ def read_libsvm(
     -------
     DataSet
         X and Y in compressed rows; ``label_names`` are the labels' numbers, in order.
+
+    See Also
+    --------
+    read_arff : Another format of multi-label data.
+    read_npz : The format of the data sets here.
 
     Examples
     --------

@@ -42,6 +42,10 @@ class RowBlocks(Operator):
     index : array of int or None, default=None
         Numbers of the selected rows; None selects all.
 
+    See Also
+    --------
+    row_blocks : Make one from the rows of a cluster.
+
     Examples
     --------
     >>> from labelspan.operators.cluster import row_blocks  # doctest: +SKIP
