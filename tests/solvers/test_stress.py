@@ -12,7 +12,7 @@ from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
 from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage
-from labelspan.solvers.krylov import truncated_svd
+from labelspan.solvers.krylov import inspect, truncated_svd
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
@@ -183,6 +183,70 @@ def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, seed
             missing = 1 - found.eigenvalues.sum() / exact
             assert found.converged, (name, tol)
             assert missing <= max(found.residual, tol), (name, tol, missing, found.status)
+
+
+def many_copies(copies, rng):
+    """A matrix whose largest eigenvalue has that many copies, and its squared singular values."""
+    rows, columns = 500, 400
+    roots = 0.3 * np.arange(1, columns + 1) ** -0.5
+    roots[:copies] = 1.0
+    left = np.linalg.qr(rng.standard_normal((rows, columns)))[0]
+    right = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
+    return left * roots @ right.T, np.sort(roots**2)[::-1]
+
+
+@pytest.mark.parametrize("copies", [40, 60, 90, 150])
+def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
+    X, exact = many_copies(copies, np.random.default_rng(0))
+    model = LSI(100, solver="randomized").fit(X)
+    assert model.eigenvalues_.sum() > 0.99 * exact[:100].sum()
+    assert "fresh products with X show" in model.status_
+    Y = X[:, :4]
+    factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(0.01))
+    problem = Problem(as_operator(X), factor, 100)
+    found = Randomized().solve(problem)
+    assert found.eigenvalues.sum() > 0.99 * Eigen().solve(problem).eigenvalues.sum()
+
+
+def test_copies_that_there_is_no_time_for_are_warned_about():
+    X, _ = many_copies(90, np.random.default_rng(0))
+    with pytest.warns(NotConverged, match="fresh products .* raise max_iter or tol"):
+        LSI(100, solver="randomized", max_iter=7).fit(X)
+
+
+def inspected(X, values, vectors, rng):
+    return inspect(
+        lambda block: X.T @ (X @ block),
+        vectors.__matmul__,
+        lambda block: block - vectors @ (vectors.T @ block),
+        values,
+        rng.standard_normal((X.shape[1], 2)),
+    )
+
+
+def test_an_inspection_finds_what_is_wrong():
+    rng = np.random.default_rng(0)
+    X, _ = many_copies(50, rng)
+    _, roots, right = np.linalg.svd(X)
+    values, vectors = roots[:60] ** 2, right[:60].T
+    exact = inspected(X, values, vectors, rng)
+    assert exact.missing < 1e-12
+    # Not orthonormal.
+    tilted = vectors * (1 + 1e-3 * rng.standard_normal(vectors.shape))
+    assert inspected(X, values, tilted, rng).off > 1e-5
+    # Eigenvalues that the directions do not attain.
+    assert inspected(X, 1.01 * values, vectors, rng).off > 5e-3
+    # Directions that are turned out of the space lack what the residual shows.
+    turned = np.linalg.qr(vectors + 0.01 * rng.standard_normal(vectors.shape))[0]
+    _, lengths, axes = np.linalg.svd(X @ turned, full_matrices=False)
+    found = inspected(X, lengths**2, turned @ axes.T, rng)
+    missing = 1 - (lengths**2).sum() / values.sum()
+    assert missing < found.inside < 20 * missing
+    # Leading directions that were left out, twenty of fifty copies.
+    kept = np.r_[20:80]
+    found = inspected(X, roots[kept] ** 2, right[kept].T, rng)
+    missing = 1 - (roots[kept] ** 2).sum() / values.sum()
+    assert 0.5 * missing < found.outside / (1 + found.outside) < 2 * missing
 
 
 def test_a_tolerance_below_float32_is_raised_with_a_warning():

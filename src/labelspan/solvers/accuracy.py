@@ -23,6 +23,7 @@ __all__ = [
     "check_equation",
     "check_regression",
     "column_lengths",
+    "combinations",
     "rank_tolerance",
     "rounding",
     "sentence",
@@ -106,7 +107,7 @@ def check_regression(
     weights, by their penalty), small where that factorisation has any digits left. Every
     target takes part, in random combinations: two products with at most 4 columns.
     """
-    mixing = _combinations(targets.shape[1])
+    mixing = combinations(targets.shape[1])
     wanted, found = host(targets) @ mixing, host(slopes) @ mixing
     right = X.cross(np.hstack([wanted, host(X.matmat(found))]))
     width = mixing.shape[1]
@@ -128,7 +129,7 @@ def check_directions(
     coordinates times the lengths of the columns; a product with at most 8 columns and one
     with at most 4.
     """
-    mixing = _combinations(values.size)
+    mixing = combinations(values.size)
     width = mixing.shape[1]
     directions, roots = host(weights), np.sqrt(values)[:, None]
     images = host(X.matmat(directions @ np.hstack([mixing, mixing / roots])))
@@ -160,7 +161,7 @@ def check_equation(
     For labels that enter as they are next to the features. Random combinations of the
     directions, in scaled coordinates: four products with at most 8 columns.
     """
-    mixing = _combinations(values.size)
+    mixing = combinations(values.size)
     width = mixing.shape[1]
     # What is a millionth of the largest is known to as many digits fewer.
     floored = np.maximum(values, 1e-6 * values[0])[:, None]
@@ -187,8 +188,9 @@ def unsure(off: float, residual: float) -> str:
     )
 
 
-def _combinations(columns: int) -> Array:
-    if columns <= _COMBINATIONS:
+def combinations(columns: int, most: int = _COMBINATIONS) -> Array:
+    """Return the coefficients of up to ``most`` random combinations of columns."""
+    if columns <= most:
         return np.eye(columns)
     rng = np.random.default_rng(_CHECK_SEED)
-    return np.asarray(rng.standard_normal((columns, _COMBINATIONS)) / np.sqrt(columns))
+    return np.asarray(rng.standard_normal((columns, most)) / np.sqrt(columns))

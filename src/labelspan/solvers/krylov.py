@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +10,29 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import add_product, column_norms, inner, times, width_of
-from .accuracy import rounding
+from ..operators.array_backend import (
+    add_product,
+    column_norms,
+    concatenate,
+    inner,
+    times,
+    width_of,
+)
+from .accuracy import combinations, rounding
 from .orthonormal import orthonormalize, remove
 from .small_dense import leading, leading_values
 
 __all__ = [
     "MANY_COPIES",
+    "OUTSIDE",
     "PROBE",
     "SAFETY",
     "SMOOTH_WIDTH",
+    "Inspection",
     "KrylovSpace",
     "TruncatedSVD",
     "finest_tolerance",
+    "inspect",
     "rest_of",
     "truncated_svd",
 ]
@@ -45,6 +55,12 @@ _NULL = 64.0
 _DRIFT = 500.0
 # Roundings that a sum of eigenvalues adds up to.
 _ROUNDINGS = 16
+# Random directions outside an answer that an inspection looks at, and the steps it takes with them.
+OUTSIDE, _STEPS = 2, 2
+# What is outside an answer is taken to be this many times what the random directions show,
+_DOUBT = 1.5
+# and what is missing inside to be this many times what one step along the residual adds.
+_STEPS_TO_COME = 4.0
 
 
 class KrylovSpace:
@@ -185,14 +201,111 @@ def finest_tolerance(dtype: Any) -> float:
 
 
 @dataclass(frozen=True)
+class Inspection:
+    """What fresh products show of leading eigenvectors.
+
+    ``off`` is how far the vectors are from orthonormal, and their Rayleigh quotients below the
+    eigenvalues, relative to these. ``inside`` is the share of the objective that steps along the
+    eigen-residual would add, ``outside`` what random directions find elsewhere.
+    """
+
+    off: float
+    inside: float
+    outside: float
+
+    @property
+    def missing(self) -> float:
+        """The share of the objective that is not there, as far as this shows."""
+        return max(self.off, self.inside, self.outside)
+
+
+def inspect(
+    apply: Callable[[Array], Array],
+    along: Callable[[Array], Array],
+    project: Callable[[Array], Array],
+    values: Array,
+    start: Array,
+) -> Inspection:
+    """Check ``M V = V diag(values)`` and ``V'V = I`` by products that found nothing of them.
+
+    ``apply`` multiplies by the symmetric positive semi-definite M, ``along`` returns ``V c`` and
+    ``project`` takes off what lies along V, in place; ``start`` is a block of random directions.
+
+    The residual R of random combinations gives ``sum |r_i|^2 / values_i``, which a step along it
+    adds at least. The random directions, freed of V, start a block Krylov space of two steps,
+    whose Ritz values and weights are a quadrature of the spectrum outside V: the number and
+    size of eigenvalues above the smallest one in the answer. This is how copies of an eigenvalue
+    are found that no power of M can reach. Costs a product with M of 4 columns and one of 2.
+    """
+    eps = rounding(width_of(start))
+    mixing = combinations(values.size, OUTSIDE)
+    width, floor = mixing.shape[1], 64 * eps * values[0]
+    roots = np.sqrt(np.maximum(values, floor))[:, None]
+    vectors = along(np.hstack([mixing, mixing / roots, values[:, None] * mixing / roots]))
+    plain, scaled, expected = (vectors[:, at : at + width] for at in (0, width, 2 * width))
+    block = orthonormalize(project(start))[0]
+    images = apply(concatenate([scaled, block], axis=1))
+    gap = images[:, :width] - expected
+    # Each of the combinations has a share of the directions.
+    added = float(np.square(column_norms(gap)).sum()) * values.size / width
+    inside = _STEPS_TO_COME * added / float(values.sum())
+    noise = 64 * eps * np.sqrt(values[0] / max(values[-1], floor))
+    square = mixing.T @ mixing
+    claimed = float((mixing * values[:, None] * mixing / roots).sum())
+    off = max(
+        float(np.linalg.norm(inner(plain, plain) - square) / np.linalg.norm(square)),
+        # Quotients may be larger than what was claimed, where steps are still to come.
+        1 - float(np.trace(inner(plain, images[:, :width]))) / claimed,
+    )
+    outside = _outside(apply, project, values, block, images[:, width:])
+    return Inspection(off if off > noise else 0.0, inside, outside)
+
+
+def _outside(
+    apply: Callable[[Array], Array],
+    project: Callable[[Array], Array],
+    values: Array,
+    block: Array,
+    image: Array,
+) -> float:
+    """Estimate what eigenvalues outside an answer would add to it, relative to its sum."""
+    width = block.shape[1]
+    if not width:
+        return 0.0
+    basis, images = [block], [image]
+    for _ in range(_STEPS - 1):
+        block = orthonormalize(remove(project(1 * images[-1]), basis))[0]
+        if not block.shape[1]:
+            break
+        basis.append(block)
+        images.append(apply(block))
+    square = inner(concatenate(basis, axis=1), concatenate(images, axis=1))
+    nodes, vectors = leading(square, square.shape[0])
+    room = max(0, basis[0].shape[0] - values.size)
+    copies = room * np.square(vectors[:width]).sum(axis=0) / width
+    # What is larger than the smallest eigenvalue of the answer takes the place of that one.
+    larger = nodes > values[-1] + 64 * rounding(width_of(image)) * values[0]
+    sizes = np.concatenate([values, nodes[larger]])
+    counts = np.concatenate([np.ones(values.size), copies[larger]])
+    order = np.argsort(-sizes, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]])
+    kept = np.clip(values.size - before, 0.0, counts[order])
+    return float(_DOUBT * max(0.0, (sizes[order] * kept).sum() / values.sum() - 1))
+
+
+@dataclass(frozen=True)
 class TruncatedSVD:
-    """Leading singular values squared, right singular vectors, and what may be missing."""
+    """Leading singular values squared, right singular vectors, and what may be missing.
+
+    ``seen`` is what fresh products show of them, and part of ``rest``.
+    """
 
     values: Array
     right: Array
     n_iter: int
     rest: float
     converged: bool
+    seen: Inspection
 
 
 def truncated_svd(
@@ -204,7 +317,8 @@ def truncated_svd(
     ``tol`` of the energy found, and, where blocks are narrow, a few random directions outside
     the space, which its powers may have missed, add no more than that. Blocks are about a
     third of ``count`` wide, which finds more energy per product than one wide block with few
-    powers.
+    powers. The answer is then inspected by fresh products; where these find more than ``tol``
+    outside it, the space gets another random block and grows on.
     """
     rows, columns = X.shape
     flipped = rows < columns
@@ -213,11 +327,56 @@ def truncated_svd(
     width = min(width, side.shape[1])
     start = side.rmatmat(side.random_block(side.shape[0], width, rng))
     space = KrylovSpace(side, start)
-    most = max(4 * count, count + 4 * width)
-    noise = rounding(X.dtype)
     tol = max(tol, finest_tolerance(X.dtype))
+    n_iter = 1
+    while True:
+        rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
+        values, vectors = leading(space.gram, count)
+        keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
+        # Directions that are left out as rounding are missing too.
+        rest = max(rest, _ROUNDINGS * rounding(X.dtype))
+        if keep.any():
+            rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum())
+        values, vectors = values[keep], vectors[:, keep]
+        inside = vectors / np.sqrt(values) if flipped else vectors
+        right = space.combine_image(inside) if flipped else space.combine(inside)
+        seen = _inspected(X, values, right, rng)
+        if seen.missing <= tol or seen.off > tol or n_iter >= max_iter:
+            break
+        if not space.add(side.rmatmat(side.random_block(side.shape[0], width, rng))):
+            break
+    rest = float(max(rest, seen.missing))
+    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), seen)
+
+
+def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
+    if not values.size:
+        return Inspection(0.0, 0.0, 0.0)
+    return inspect(
+        lambda block: X.rmatmat(X.matmat(block)),
+        lambda coefficients: times(right, coefficients),
+        lambda block: remove(block, [right]),
+        values,
+        X.random_block(X.shape[1], OUTSIDE, rng),
+    )
+
+
+def _grow(
+    space: KrylovSpace,
+    count: int,
+    width: int,
+    n_iter: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Expand a space until its estimate of what is missing is below ``tol``; return both."""
+    side = space.X
+    most = max(4 * count, count + 4 * width)
+    noise = rounding(side.dtype)
     gains: list[float] = []
-    energy, rest, n_iter = np.nan, np.inf, 1
+    energy, rest = np.nan, np.inf
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
         if done and width >= MANY_COPIES and np.isfinite(rest):
@@ -227,8 +386,7 @@ def truncated_svd(
                 energy = float(leading_values(space.gram, count).sum())
             if not space.add(side.random_block(side.shape[1], 2 * PROBE, rng)):
                 # The space is complete.
-                rest = 0.0
-                break
+                return 0.0, n_iter
         space.expand()
         n_iter += 1
         if space.size >= min(2 * count, side.shape[1]):
@@ -246,11 +404,4 @@ def truncated_svd(
             space.compress(count + width)
             # Gains across a restart do not fall as those inside a cycle do.
             gains, energy = [], np.nan
-    values, vectors = leading(space.gram, count)
-    keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
-    # Directions that are left out as rounding are missing too.
-    rest = max(rest, _ROUNDINGS * noise)
-    rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum()) if keep.any() else 0.0
-    values, vectors = values[keep], vectors[:, keep]
-    right = space.combine_image(vectors / np.sqrt(values)) if flipped else space.combine(vectors)
-    return TruncatedSVD(values, right, n_iter, float(rest), bool(rest <= tol))
+    return rest, n_iter

@@ -17,11 +17,14 @@ from .accuracy import rounding
 from .direct import by_basis, certified
 from .krylov import (
     MANY_COPIES,
+    OUTSIDE,
     PROBE,
     SAFETY,
     SMOOTH_WIDTH,
+    Inspection,
     KrylovSpace,
     finest_tolerance,
+    inspect,
     rest_of,
     truncated_svd,
 )
@@ -143,22 +146,37 @@ class Randomized:
         )
         weights = svd.right / like(np.sqrt(svd.values), svd.right)
         values = problem.factor.share * svd.values
-        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol)
+        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, seen=svd.seen)
 
     def _features_and_labels(
         self, problem: Problem, labels: Array, rng: np.random.Generator
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
         tol = self._tolerance(problem, _LABELS_TOL)
-        grown = grow(X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng)
-        if (grown.unfitted > tol or grown.best.cut) and small_enough(X):
-            # Directions too short for powers of X'X: the data is factorised instead.
-            found = by_basis(singular_basis(X, labels), factor, problem.metric_alpha, count)
-            return certified(problem, found, self.name, last=True)
-        space, best = grown.space, grown.best
-        weights, images = space.combine(best.inside), best.inside.T @ grown.seen
-        rest = max(grown.rest, grown.unfitted)
-        return self._solution(weights, best.values, len(space.basis), rest, tol=tol, images=images)
+        grown, size = None, 0
+        while True:
+            grown = grow(
+                X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng, since=grown
+            )
+            space, best = grown.space, grown.best
+            weights = space.combine(best.inside)
+            seen = _inspected(grown, weights, labels, factor, rng)
+            lost = grown.unfitted > tol or best.cut or seen.off > tol
+            if lost and small_enough(X):
+                # Directions too short for powers of X'X: the data is factorised instead.
+                found = by_basis(singular_basis(X, labels), factor, problem.metric_alpha, count)
+                return certified(problem, found, self.name, last=True)
+            # A space that did not grow since the last time is complete.
+            if lost or seen.missing <= tol or len(space.basis) >= self.max_iter:
+                break
+            if space.size == size:
+                break
+            size = space.size
+        images = best.inside.T @ grown.seen
+        rest = max(grown.rest, grown.unfitted, seen.missing)
+        return self._solution(
+            weights, best.values, len(space.basis), rest, tol=tol, seen=seen, images=images
+        )
 
     def _solution(
         self,
@@ -168,12 +186,26 @@ class Randomized:
         rest: float,
         *,
         tol: float,
+        seen: Inspection,
         images: Array | None = None,
     ) -> Solution:
         converged = rest <= tol
-        status = f"The objective still to come is estimated at {rest:.1e} of the objective found."
-        if not converged:
-            status = f"solver='randomized' stopped after {n_iter} blocks; raise max_iter or tol."
+        shown = f"fresh products with X show {seen.missing:.0e}"
+        status = (
+            f"The objective still to come is estimated at {rest:.1e} of the objective found; "
+            f"{shown}."
+        )
+        if seen.off > tol:
+            status = (
+                f"The directions differ from orthonormal ones by {seen.off:.0e} in fresh products "
+                "with X; scale the columns of X, or give X in float64."
+            )
+        elif not converged:
+            status = (
+                f"solver='randomized' stopped after {n_iter} blocks with {rest:.1e} of the "
+                f"objective estimated to be missing ({shown}); raise max_iter or tol, or use an "
+                "exact solver."
+            )
         return Solution(
             weights,
             values,
@@ -184,6 +216,7 @@ class Randomized:
             n_iter=n_iter,
             residual=float(rest),
             images=images,
+            statistics={"shown": float(seen.missing)},
         )
 
 
@@ -194,14 +227,18 @@ class Grown:
     ``seen`` is ``P'X'L``, which grows with the space: that costs less than X'L, and serves
     the regression and the label loadings. ``best`` are its leading directions, ``rest`` is the
     share of the objective that is estimated to be missing, and ``unfitted`` the share that the
-    labels' regression would still add, where rounding keeps it from the space.
+    labels' regression would still add, where rounding keeps it from the space. ``squares`` are
+    the squared lengths of the columns, estimated; ``step`` is what a step along the residual of
+    the regression adds, None where that was tried before the newest directions were found.
     """
 
     space: KrylovSpace
     seen: Array
     best: Ritz
     rest: float
+    squares: Array
     unfitted: float = 0.0
+    step: _Step | None = None
 
 
 def grow(
@@ -214,26 +251,26 @@ def grow(
     max_iter: int,
     rng: np.random.Generator,
     probe: bool = True,
+    since: Grown | None = None,
 ) -> Grown:
     """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
 
     With ``probe``, directions that the powers of X'X may have missed are tried before the
-    estimate is believed; that costs four to six products with 2 to 4 columns.
+    estimate is believed; that costs four to six products with 2 to 4 columns. A space that was
+    found to lack directions, ``since``, goes on from another random block.
     """
     labels = X.place(labels)
-    block, n_random = _start(X, labels, count, rng)
-    first = X.rmatmat(block)
     assert factor.regression is not None
-    # The squared lengths of the columns, estimated from the random part.
-    squares = X.shape[0] * np.square(host(first[:, -n_random:])).mean(axis=1)
-    squares += factor.regression.alpha
-    space = KrylovSpace(X, first)
-    seen = _see(space, labels, np.zeros((0, labels.shape[1])))
+    space, seen, squares = (
+        _opened(X, labels, factor, count, rng)
+        if since is None
+        else _widened(since, labels, count, rng)
+    )
     noise = rounding(X.dtype)
     best: Ritz | None = None
     gains: list[float] = []
     rest, held, unfitted, probing = np.inf, 0.0, 0.0, False
-    step, fitted = _Step(0.0, 0.0), 0.0
+    step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
     while True:
         if space.size >= min(count, *X.shape) or space.exhausted:
             newest = ritz(space.gram, seen, factor, count, 64 * noise)
@@ -262,7 +299,7 @@ def grow(
             if not space.add(missed):
                 rest = max(held, 16 * noise)
                 # A residual that rounding keeps out of the space, or one that is rounding.
-                unfitted = step.lost(0.0, best.worth)
+                unfitted, tried = step.lost(0.0, best.worth), True
                 break
             seen = _see(space, labels, seen)
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
@@ -270,21 +307,88 @@ def grow(
                 slopes = psd_solve(space.gram, seen, factor.regression.alpha, 64 * noise)
                 unfitted = step.lost(_fitted(seen, slopes) - fitted, best.worth)
                 space.drop()
-                seen = seen[: space.size]
+                seen, tried = seen[: space.size], True
                 break
         if space.expand():
             seen = _see(space, labels, seen)
-    return Grown(space, seen, best, float(rest), float(unfitted))
+    newest_step = step if tried else None
+    return Grown(space, seen, best, float(rest), squares, float(unfitted), newest_step)
+
+
+def _inspected(
+    grown: Grown, weights: Array, labels: Array, factor: Factor, rng: np.random.Generator
+) -> Inspection:
+    """Check directions and regression by fresh products with X.
+
+    The directions V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes of
+    the labels; what one step along the residual of their regression adds to these directions is
+    missing too.
+    """
+    space, best = grown.space, grown.best
+    X, slopes = space.X, best.slopes
+    if not best.values.size:
+        return Inspection(0.0, 0.0, 0.0)
+
+    def apply(block: Array) -> Array:
+        back = X.rmatmat(block)
+        inside = np.concatenate([inner(part, back) for part in space.basis])
+        fitted = space.combine(slopes @ (slopes.T @ inside))
+        return X.matmat(factor.share * back + fitted)
+
+    def project(block: Array) -> Array:
+        return block - space.combine_image(best.inside @ _along(space, best, block))
+
+    seen = inspect(
+        apply,
+        lambda coefficients: X.matmat(weights @ like(coefficients, weights)),
+        project,
+        best.values,
+        X.random_block(X.shape[0], OUTSIDE, rng),
+    )
+    step = grown.step
+    if step is None:
+        assert factor.regression is not None
+        placed = X.place(labels)
+        step = _missed(space, placed, best, factor.regression.alpha, grown.squares, rng)[1]
+    return replace(seen, inside=max(seen.inside, step.gain / best.worth))
+
+
+def _opened(
+    X: Operator, labels: Array, factor: Factor, count: int, rng: np.random.Generator
+) -> tuple[KrylovSpace, Array, Array]:
+    """Return a space of one block, ``seen``, and the squared lengths of the columns."""
+    assert factor.regression is not None
+    block, n_random = _start(X, labels, count, rng)
+    first = X.rmatmat(block)
+    # Estimated from the random part.
+    squares = X.shape[0] * np.square(host(first[:, -n_random:])).mean(axis=1)
+    space = KrylovSpace(X, first)
+    seen = _see(space, labels, np.zeros((0, labels.shape[1])))
+    return space, seen, squares + factor.regression.alpha
+
+
+def _widened(
+    since: Grown, labels: Array, count: int, rng: np.random.Generator
+) -> tuple[KrylovSpace, Array, Array]:
+    """Add a random block to a space that was found to lack directions."""
+    space, seen = since.space, since.seen
+    X = space.X
+    width = max(space.basis[0].shape[1], -(-count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
+    if space.add(X.rmatmat(X.random_block(X.shape[0], width, rng))):
+        seen = _see(space, labels, seen)
+    return space, seen, since.squares
 
 
 class _Step(NamedTuple):
     """The energy that one step along the regression's residual adds to the fitted labels.
 
-    ``total`` is estimated for all labels, ``sure`` is that of one combination.
+    ``total`` is estimated for all labels, ``sure`` is that of one combination, and ``gain`` is
+    how much more of the fitted labels lies along the directions found.
     """
 
     total: float
     sure: float
+    gain: float
 
     def lost(self, gained: float, worth: float) -> float:
         """Return the share of the objective that the space does not gain although it should."""
@@ -314,7 +418,8 @@ def _missed(  # noqa: PLR0917
     X = space.X
     mixing = rng.standard_normal((labels.shape[1], PROBE))
     slopes = space.combine(best.slopes @ mixing)
-    left = labels @ like(mixing, labels) - X.matmat(slopes)
+    fitted = X.matmat(slopes)
+    left = labels @ like(mixing, labels) - fitted
     gap = X.rmatmat(left) - alpha * slopes
     step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
     image = X.matmat(step)
@@ -322,12 +427,21 @@ def _missed(  # noqa: PLR0917
     cost = np.square(column_norms(image)) + alpha * np.square(column_norms(step))
     energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
     sure = float((energy / np.square(mixing).sum(axis=0)).max())
+    length = np.divide(np.sqrt(descent), cost, out=np.zeros_like(cost), where=cost > 0)
+    before, change = _along(space, best, fitted), _along(space, best, image) * length
+    gain = float((2 * before * change + np.square(change)).sum()) / PROBE
     block = step
     if space.basis[0].shape[1] < MANY_COPIES:
         block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
     lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
-    return block[:, alive] / like(lengths[alive], block), _Step(float(energy.mean()), sure)
+    tried = _Step(float(energy.mean()), sure, max(gain, 0.0))
+    return block[:, alive] / like(lengths[alive], block), tried
+
+
+def _along(space: KrylovSpace, best: Ritz, block: Array) -> Array:
+    """Return ``V'block`` for the directions ``V = X W`` found in a space."""
+    return best.inside.T @ np.concatenate([inner(part, block) for part in space.image])
 
 
 def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> tuple[Array, int]:
