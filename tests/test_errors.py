@@ -1,11 +1,14 @@
 """Bad input gets one clear sentence: the parameter, what came, what to do."""
 
+import contextlib
 import warnings
 
 import numpy as np
 import pytest
+from _support.stress import _rotated
 from _support.support import features, indicator, scattered
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 import labelspan
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, errors
@@ -210,3 +213,38 @@ def test_data_of_other_types_is_named(model):
     fitted = clone(model).fit(X, y)
     with pytest.raises(InvalidInput, match=r"np\.matrix is not supported"):
         fitted.transform(matrix)
+
+
+def caller_cases():
+    rng = np.random.default_rng(0)
+    condition = _rotated(60, 12, 1e14, rng)
+    crooked = np.triu(np.ones((60, 60)), 1)
+    indefinite = -np.eye(60) + 0.5
+    prices = np.round(1000 * rng.random(60)) + 500.0
+    narrow = X.astype(np.float32)
+    return {
+        "a failed check": lambda: OPLS(2, alpha=0.0).fit(condition, rng.standard_normal((60, 3))),
+        "scikit-learn in between": lambda: OPLS(2, alpha=0.0).fit_transform(
+            condition, rng.standard_normal((60, 3))
+        ),
+        "a pipeline": lambda: make_pipeline(OPLS(2, alpha=0.0)).fit(
+            condition, rng.standard_normal((60, 3))
+        ),
+        "a solver": lambda: LSI(3, solver="randomized", tol=1e-9).fit(narrow),
+        "an operator": lambda: LPP(2, alpha=1.0).fit(X, graph=crooked),
+        "a kernel": lambda: LSI(2, kernel="precomputed").fit(indefinite),
+        "labels": lambda: OPLS(2, alpha=1.0).fit(X, prices),
+        "the 1-norm": lambda: OPLS(2, penalty="l1", alpha=1e9).fit(X, Y),
+    }
+
+
+@pytest.mark.parametrize("case", caller_cases())
+def test_warnings_point_at_the_line_that_called(case):
+    call = caller_cases()[case]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with contextlib.suppress(InvalidInput):
+            call()
+    ours = [one for one in caught if issubclass(one.category, errors.LabelspanWarning)]
+    assert ours
+    assert {one.filename for one in ours} == {__file__}

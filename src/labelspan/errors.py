@@ -20,6 +20,8 @@
 Every message is one or two sentences: what is wrong, what was given, what to do.
 """
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -109,6 +111,24 @@ if TYPE_CHECKING:
 
     class NotConverged(LabelspanWarning, ConvergenceWarning):
         """An iteration stopped before it reached its tolerance."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, whatever lies between.
+
+    Frames of scikit-learn and joblib, which call estimators for the user, are passed over too.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _package(frame.f_globals) in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_BETWEEN = {"labelspan", "sklearn", "joblib"}
+
+
+def _package(scope: dict[str, Any]) -> str:
+    return str(scope.get("__name__", "")).partition(".")[0]
 
 
 def __getattr__(name: str) -> Any:

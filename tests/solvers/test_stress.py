@@ -5,14 +5,17 @@ from collections import Counter
 import numpy as np
 import pytest
 from _support import stress
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from labelspan import LDA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
-from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage
+from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage, regression
 from labelspan.solvers.krylov import inspect, truncated_svd
+from labelspan.solvers.shared_basis import shared_basis
+from labelspan.solvers.small_dense import psd_basis
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
@@ -319,3 +322,73 @@ def test_many_columns_are_solved_from_their_rows_where_digits_allow(alpha, huge,
             found = Eigen().solve(problem)
         np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-7)
         assert found.converged
+
+
+# --- one rank rule ------------------------------------------------------------------------
+
+
+def test_the_unit_of_a_column_does_not_decide_the_rank():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    X[:, 7] = X[:, 0] - X[:, 1]
+    units = 10.0 ** np.linspace(-8, 8, 8)
+    gram = X.T @ X * np.outer(units, units)
+    values, vectors = psd_basis(gram, 1e-10)
+    assert values.size == 7
+    # The short ones have as many digits as the long ones.
+    product = (vectors * values) @ vectors.T / np.outer(units, units)
+    np.testing.assert_allclose(product, X.T @ X, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", stress.SHAPES)
+@pytest.mark.parametrize(
+    "kind", ["plain", "units over 8 decades", "near-duplicate columns, 1e-06", "condition 1e8"]
+)
+def test_candidates_share_a_basis_that_keeps_short_directions(shape, kind):
+    data = dict(stress.data_sets(stress.SHAPES[shape]))[kind]
+    Y = stress.labels_of(data.X, np.random.default_rng(3))
+    basis = shared_basis(data.operator(), Y, Y, alpha=0.0, count=2, seed=0)
+    values = np.linalg.svd(basis.factor, compute_uv=False)[: stress.COUNT] ** 2
+    exact = stress.Reference(data.X).values("thin", Y, 0.0, 0.0)
+    np.testing.assert_allclose(values, exact, rtol=1e-6)
+
+
+# --- an iteration without a penalty -------------------------------------------------------
+
+
+def graded(power, rng):
+    """Sparse columns that nearly depend on each other in pairs, and targets along all of them."""
+    rows, half = 240, 30
+    lengths = np.r_[np.ones(half), np.logspace(0, -power, half)]
+    left = np.zeros((rows, 2 * half))
+    for j in range(2 * half):
+        left[4 * j : 4 * j + 4, j] = rng.choice([-0.5, 0.5], 4)
+    one, other = np.arange(half), half + np.arange(half)
+    right = np.eye(2 * half)
+    right[one, one] = right[other, other] = 0.6
+    right[one, other], right[other, one] = 0.8, -0.8
+    slopes = rng.standard_normal((2 * half, 3))
+    # X = U S V' is known, and with it the truth: X^+ T is V S^-1 U'T.
+    X = sparse.csr_array((left * lengths) @ right)
+    return X, left @ slopes, right.T @ (slopes / lengths[:, None])
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4, 5, 6, 7])
+def test_iterating_without_a_penalty_knows_its_error(power, monkeypatch):
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    X, targets, truth = graded(power, np.random.default_rng(0))
+    fit = regression.regress(as_operator(X), targets, 0.0)
+    off = np.linalg.norm(X @ (fit.slopes - truth)) / np.linalg.norm(targets)
+    assert fit.method == "block conjugate gradients"
+    assert fit.converged == (fit.error <= 1e-6)
+    if power <= 6:
+        assert fit.converged
+    # Before, a residual of 1e-8 was enough: with condition 1e5 and up, that is no digit.
+    assert off <= fit.error or not fit.converged
+
+
+def test_an_iteration_that_is_not_sure_warns(monkeypatch):
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    X, targets, _ = graded(6, np.random.default_rng(0))
+    with pytest.warns(NotConverged, match="an estimated error of .*; raise alpha, max_iter or tol"):
+        OPLS(2, alpha=0.0, solver="two-stage", max_iter=15).fit(X, targets)

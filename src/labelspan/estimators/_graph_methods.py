@@ -10,15 +10,22 @@ import numpy as np
 
 from .._params import Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NotConverged, warn_caller
 from ..graph.affinity import AFFINITIES, Affinity
-from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator, as_operator
 from ..operators.row_graph import read_graph
+from ..solvers.accuracy import rounding
 from ..solvers.problem import DIRECT_LIMIT
-from ..solvers.small_dense import psd_basis
+from ..solvers.singular_basis import complete_basis
 
-__all__ = ["GRAPH_OPTIONS", "Coordinates", "coordinates", "graph_over_rows"]
+__all__ = [
+    "GRAPH_OPTIONS",
+    "Coordinates",
+    "coordinates",
+    "graph_over_rows",
+    "warn_if_short",
+    "warn_unclear",
+]
 
 GRAPH_OPTIONS: Mapping[str, Constraint] = {
     "n_components": Either((Integer(1), Null())),
@@ -37,12 +44,23 @@ def graph_over_rows(model: Any, data: Any, graph: Any) -> Operator:
     return affinity(type(model).__name__, data).graph
 
 
+# Entries up to which data in float32 is solved in float64.
+_SMALL = 1 << 22
+# The error of directions as short as this against the rounding, above which a method warns.
+_SHORT = 1e-5
+
+
 @dataclass(frozen=True)
 class Coordinates:
-    """The rows in at most min(n, d) coordinates, and the map from those back to features."""
+    """The rows in at most min(n, d) coordinates, and the map from those back to features.
+
+    ``shortest`` is the shortest direction that was kept, relative to the longest, in columns of
+    equal length.
+    """
 
     rows: Operator
     to_features: Callable[[Array], Array]
+    shortest: float = 1.0
 
 
 def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordinates, Array]:
@@ -50,8 +68,9 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
 
     ``owner`` is named in the error for data that is too large.
     """
-    X = as_operator(data)
-    rows, columns = X.shape
+    rows, columns = data.shape
+    # In few entries float64 costs nothing, and features in small units are not lost.
+    X = as_operator(data.astype(np.float64) if rows * columns <= _SMALL else data)
     X, means = X.centered() if center else (X, np.zeros(columns))
     if min(rows, columns) > DIRECT_LIMIT:
         raise InvalidInput(
@@ -60,17 +79,27 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
         )
     if columns <= rows:
         return Coordinates(X, lambda weights: weights), means
-    # The method only uses the row space: with X = P S V', its coordinates are P S, and a
-    # direction u of theirs is V u = X' P S^-1 u among the features.
-    squares, left = psd_basis(X.cogram(), RANK_TOLERANCE)
+    # The method only uses the row space: with X = P S V', its coordinates are P S = X V, and a
+    # direction u of theirs is V u among the features.
+    basis = complete_basis(X, np.zeros((rows, 0)), 0.0)
     # Centred, n rows have n - 1 directions; far from zero, rounding shows one more.
-    squares, left = squares[: rows - center], left[:, : rows - center]
-    if squares.size == 0:
+    right = basis.right[:, : rows - center]
+    if right.shape[1] == 0:
         raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
-    lengths = np.sqrt(squares)
-    wide = X
+    return Coordinates(as_operator(X.matmat(right)), right.__matmul__, basis.shortest), means
 
-    def to_features(weights: Array) -> Array:
-        return wide.cross((left / lengths) @ weights)
 
-    return Coordinates(as_operator(left * lengths), to_features), means
+def warn_if_short(owner: str, shortest: float, dtype: Any) -> None:
+    """Warn where directions of X are so short that rounding decides about them."""
+    if rounding(dtype) > _SHORT * shortest:
+        warn_unclear(owner)
+
+
+def warn_unclear(owner: str) -> None:
+    """Warn that the rank of the data cannot be told from its rounding."""
+    warn_caller(
+        f"{owner}: the answer may be wrong, because columns of X have very different units or "
+        "depend on each other almost exactly; scale the columns, for example with "
+        "StandardScaler, raise alpha, or leave out columns that repeat others.",
+        NotConverged,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -11,7 +10,14 @@ import numpy as np
 
 from .._params import Constraint, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, UncertainPenalty
+from ..errors import (
+    InvalidInput,
+    InvalidLabels,
+    InvalidParameter,
+    Mismatch,
+    UncertainPenalty,
+    warn_caller,
+)
 from ..labels import Factor, Labels, read_labels
 from ..labels.factor import block_rank, square_rank
 from ..labels.reading import Kind
@@ -438,12 +444,11 @@ class LabelledEmbedding(BaseEmbedding):
             gram, cross, float(np.trace(square)), rows=rows, intercept=self.center
         )
         if rows - self.center <= gram.shape[0] and curve.alpha <= curve.alphas[0]:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: alpha='auto' in a stream of {rows} rows and "
                 f"{gram.shape[0]} columns chose the smallest penalty that it tries, which means "
                 "little with so few rows; give alpha a number, more rows, or use fit.",
                 UncertainPenalty,
-                stacklevel=2,
             )
         return curve.alpha, curve
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged
+from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..operators import Operator
 from ..operators.array_backend import single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
@@ -165,7 +164,7 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
     """Warn where the solver stopped early; refuse a solution with too few directions."""
     owner = type(model).__name__
     if not solution.converged:
-        warnings.warn(f"{owner}: {solution.status}", NotConverged, stacklevel=5)
+        warn_caller(f"{owner}: {solution.status}", NotConverged)
     found = solution.eigenvalues.size
     if found == 0:
         raise InvalidInput(

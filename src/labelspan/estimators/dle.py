@@ -18,9 +18,16 @@ from ..labels.factor import RANK_TOLERANCE
 from ..labels.reading import Kind
 from ..labels.scatter import class_scatter
 from ..operators import Operator, as_operator
-from ..solvers.small_dense import inverse_root
+from ..solvers.singular_basis import singular_basis
+from ..solvers.small_dense import inverse_root, units_decide
 from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overflow
-from ._graph_methods import GRAPH_OPTIONS, Coordinates, coordinates, graph_over_rows
+from ._graph_methods import (
+    GRAPH_OPTIONS,
+    Coordinates,
+    coordinates,
+    graph_over_rows,
+    warn_unclear,
+)
 from ._labelled import LabelledEmbedding
 
 __all__ = ["DLE"]
@@ -28,6 +35,8 @@ __all__ = ["DLE"]
 # S_w, A and the differences of class means are rounding below this many roundings of what they
 # are computed from.
 _ROUNDINGS = 64
+# Singular values of X, in columns of equal length, below which A has lost a direction.
+_SHORTEST = 1e-5
 
 
 class DLE(LabelledEmbedding):
@@ -220,7 +229,11 @@ def _directions(
     laplacian = Laplacian(graph)
     rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
     joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
-    smooth = inverse_root(metric_form(rows, laplacian), floor=rounding * joined)  # A^-1/2
+    smoothness = metric_form(rows, laplacian)  # A
+    smooth = inverse_root(smoothness, floor=rounding * joined)  # A^-1/2
+    unclear, short = units_decide(smoothness, rounding * joined)
+    if unclear or (short and singular_basis(rows, None).shortest < _SHORTEST):
+        warn_unclear(type(model).__name__)
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
     tight = inverse_root(scatter.within, model.alpha, rounding * summed)  # S_w^-1/2
     apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed

@@ -13,11 +13,10 @@ from ..graph import Laplacian, label_graph
 from ..graph.affinity import AFFINITIES
 from ..graph.laplacian import metric_form
 from ..labels import Labels, read_labels
-from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator, Scaled, as_operator
-from ..solvers.small_dense import psd_basis
+from ..solvers.singular_basis import complete_basis
 from ._base import BaseEmbedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
-from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows
+from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows, warn_if_short
 
 __all__ = ["LPP"]
 
@@ -134,13 +133,16 @@ class LPP(BaseEmbedding):
         rows = place.rows  # X
         laplacian = Laplacian(weights)  # L
         root = np.sqrt(laplacian.degrees)  # D^1/2
-        lengths, basis = psd_basis(Scaled(rows, rows=root).gram(), RANK_TOLERANCE)  # X'DX
-        if self.alpha > 0:
-            lengths = lengths + self.alpha
-        found = f"X has {lengths.size} independent direction(s)"
-        count = self._count(lengths.size, found, default)
-        white = basis / np.sqrt(lengths)
-        values, vectors = np.linalg.eigh(white.T @ metric_form(rows, laplacian) @ white)
+        nothing = np.zeros((rows.shape[0], 0))
+        basis = complete_basis(Scaled(rows, rows=root), nothing, self.alpha)  # X'DX
+        count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", default)
+        damped = np.sqrt(self.alpha / (basis.values[0] + self.alpha))
+        shortest = max(min(basis.shortest, place.shortest), damped)
+        warn_if_short(type(self).__name__, shortest, rows.dtype)
+        white = basis.right / np.sqrt(basis.values + self.alpha)
+        # The rows along these directions first: X'LX would have lost the digits of short ones.
+        along = as_operator(rows.matmat(white))
+        values, vectors = np.linalg.eigh(metric_form(along, laplacian))
         components = place.to_features(white @ vectors[:, :count])
         eigenvalues = np.maximum(values[:count], 0.0)
         self._publish(Features(None, data.dtype), components, means, eigenvalues)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from .._params import Boolean, Constraint, Either, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged
+from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..labels import Labels
 from ..labels.factor import Form, block_rank, square_rank, stack_weights
 from ..labels.reading import indicator_in_place
@@ -286,10 +285,9 @@ class MLSI(LabelledEmbedding):
         assert labels.unknown is not None
         found = complete_labels(X, labels.values, labels.unknown, alpha, intercept=self.center)
         if not found.converged:
-            warnings.warn(
+            warn_caller(
                 "MLSI: the regression of labels with unknown entries stopped early; raise alpha.",
                 NotConverged,
-                stacklevel=5,
             )
         means = found.values.mean(axis=0) * self.center
         return found.values - means, means

@@ -14,14 +14,13 @@ known to have none of the labels.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels
+from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
 from ..operators.array_backend import tensor_or_none
 from ..operators.convert import column_names, dense_block
@@ -346,12 +345,11 @@ def _warn_if_targets(vector: Array, owner: str) -> None:
         return
     if values[0] in (0.0, 1.0) and values[-1] - values[0] == values.size - 1:
         return
-    warnings.warn(
+    warn_caller(
         f"{owner}: y holds floats that are whole numbers, with {values.size} different values in "
         f"{vector.size} rows, and was read as {values.size} classes. If they are a quantity to "
         "predict, give (y - y.mean()) / y.std(); if they are classes, give y.astype(int).",
         AmbiguousLabels,
-        stacklevel=3,
     )
 
 

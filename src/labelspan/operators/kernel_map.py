@@ -11,7 +11,6 @@ sigmoid, the positive part is used.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from scipy.linalg import lapack
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from .._typing import Array
-from ..errors import InvalidInput, LabelspanWarning
+from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .row_data import translated
 
 __all__ = ["KERNEL_LIMIT", "Kernel", "KernelMap", "landmark_rows", "symmetric_kernel"]
@@ -141,12 +140,11 @@ def _warn_if_indefinite(gram: Array, kernel: Kernel, rows: Any) -> None:
         return
     values = np.linalg.eigvalsh(gram)
     if -values[0] > slack:
-        warnings.warn(
+        warn_caller(
             f"{_called(kernel)} is not positive semi-definite: its eigenvalues lie between "
             f"{values[0]:.3g} and {values[-1]:.3g}. Directions with negative eigenvalues are left "
             f"out; use a positive semi-definite kernel, or add {-values[0]:.3g} to the diagonal.",
             LabelspanWarning,
-            stacklevel=2,
         )
 
 

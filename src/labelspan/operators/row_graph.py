@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidInput, LabelspanWarning
+from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .dense import Dense
 from .operator import Operator
 from .sparse import Sparse
@@ -94,10 +93,9 @@ def _symmetric(graph: Any, n_rows: int) -> Any:
         raise InvalidInput("graph must hold finite weights of at least 0; shift or clip them.")
     if abs(weights - weights.T).max() <= 1e-10 * max(abs(weights).max(), 1e-300):
         return weights
-    warnings.warn(
+    warn_caller(
         "graph is not symmetric; the mean of it and its transpose is used.",
         LabelspanWarning,
-        stacklevel=4,
     )
     return (weights + weights.T) / 2
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from .._params import Constraint, Integer, Real
 from .._typing import Array
-from ..errors import LabelspanWarning, NotConverged
+from ..errors import LabelspanWarning, NotConverged, warn_caller
 from ..graph import degrees
 from ..labels import Labels
 from ..operators import Operator
@@ -40,12 +39,11 @@ class SystemSolver:
         self._iterations += found.n_iter
         if not found.converged and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_caller(
                 f"{self._owner}: conjugate gradients stopped after {found.n_iter} iterations at "
                 f"a relative residual of {found.residual:.1e}, above tol={self._tol:g}; raise "
                 "max_iter or tol.",
                 NotConverged,
-                stacklevel=2,
             )
         return found.values
 
@@ -92,10 +90,9 @@ def reached(owner: str, graph: Operator, labels: Labels) -> Array:
     found = reach(graph, labelled)
     if not found.all():
         given = "the most frequent class" if labels.kind == "classes" else "the default score"
-        warnings.warn(
+        warn_caller(
             f"{owner}: no label reaches {int((~found).sum())} of the {found.size} rows, which get "
             f"{given}; use more neighbours, or label a row in every component of the graph.",
             LabelspanWarning,
-            stacklevel=2,
         )
     return found

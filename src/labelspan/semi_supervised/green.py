@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from .._typing import Array
-from ..errors import LabelspanWarning
+from ..errors import LabelspanWarning, warn_caller
 from ..graph import LabelGraph, Laplacian, degrees
 from ..operators import Operator, Sum
 from .graph_systems import SystemSolver, reach
@@ -49,11 +47,10 @@ def connected_graph(owner: str, graph: Operator) -> Operator:
     if reach(graph, np.arange(rows) == 0).all():
         return graph
     link = _LINK * float(degrees(graph).mean()) or 1.0
-    warnings.warn(
+    warn_caller(
         f"{owner}: the graph is not connected, so weak links between all rows were added, "
         f"{_LINK:g} of the mean degree; use more neighbours for a connected graph.",
         LabelspanWarning,
-        stacklevel=2,
     )
     uniform = LabelGraph(np.ones((rows, 1)), np.array([[link / rows]]))
     return Sum([graph, uniform], [1.0, 1.0])

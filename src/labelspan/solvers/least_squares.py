@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from .._typing import Array
-from ..errors import LabelspanWarning
+from ..errors import LabelspanWarning, warn_caller
 from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
@@ -184,11 +184,10 @@ def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
     largest = 2 * float(np.abs(problem.X.cross(wanted)).max(initial=0.0))
     # Features that say nothing of the targets have no weights under any penalty.
     if largest > 0:
-        warnings.warn(
+        warn_caller(
             f"alpha={problem.penalty.alpha:g} makes every weight zero; give a value below "
             f"{largest:.3g}.",
             LabelspanWarning,
-            stacklevel=2,
         )
 
 

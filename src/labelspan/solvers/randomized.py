@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import LabelspanWarning
+from ..errors import LabelspanWarning, warn_caller
 from ..labels import Factor
 from ..operators import Operator, as_operator
-from ..operators.array_backend import column_norms, concatenate, host, inner, like
+from ..operators.array_backend import column_norms, concatenate, host, inner, like, times
 from .accuracy import rounding
 from .direct import by_basis, certified
 from .krylov import (
@@ -114,11 +113,10 @@ class Randomized:
         X = problem.X
         finest = finest_tolerance(X.dtype)
         if self.tol is not None and self.tol < finest and X.dtype != np.float64:
-            warnings.warn(
+            warn_caller(
                 f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Give "
                 "X in float64 for less.",
                 LabelspanWarning,
-                stacklevel=2,
             )
         if X.dtype != np.float64 and X.device is None and X.shape[0] * X.shape[1] <= _SMALL:
             # In few entries float64 costs nothing, and features in small units are not lost.
@@ -340,7 +338,7 @@ def _inspected(
 
     seen = inspect(
         apply,
-        lambda coefficients: X.matmat(weights @ like(coefficients, weights)),
+        lambda coefficients: X.matmat(times(weights, coefficients)),
         project,
         best.values,
         X.random_block(X.shape[0], OUTSIDE, rng),
@@ -441,7 +439,8 @@ def _missed(  # noqa: PLR0917
 
 def _along(space: KrylovSpace, best: Ritz, block: Array) -> Array:
     """Return ``V'block`` for the directions ``V = X W`` found in a space."""
-    return best.inside.T @ np.concatenate([inner(part, block) for part in space.image])
+    parts = [inner(part, block) for part in space.image]
+    return np.asarray(best.inside.T @ np.concatenate(parts))
 
 
 def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> tuple[Array, int]:

@@ -11,6 +11,7 @@ from ..labels import Factor, Regression
 from ..operators import Operator
 from .accuracy import rounding
 from .randomized import grow
+from .singular_basis import complete_basis
 from .small_dense import psd_basis, spectral, thin_spectrum
 
 __all__ = ["SharedBasis", "shared_basis"]
@@ -67,19 +68,12 @@ def shared_basis(
     Exact where the smaller side of X is short; otherwise a Krylov space that has seen the
     labels, good to about one percent of the objective.
     """
-    rows, columns = X.shape
-    tolerance = 4 * max(rows, columns) * rounding(np.dtype(np.float64))
     blocks = np.concatenate([labels, factor], axis=1)
     width = labels.shape[1]
-    if min(rows, columns) <= _EXACT_SIDE:
-        if columns <= rows:
-            values, right = psd_basis(X.gram(), tolerance)
-            seen = (right.T @ X.cross(blocks)) / np.sqrt(values)[:, None]
-        else:
-            values, left = psd_basis(X.cogram(), tolerance)
-            right = X.rmatmat(left / np.sqrt(values))
-            seen = left.T @ blocks
-        return SharedBasis(values, (right,), None, seen[:, :width], seen[:, width:])
+    if min(X.shape) <= _EXACT_SIDE:
+        basis = complete_basis(X, blocks, alpha)
+        seen = basis.coordinates
+        return SharedBasis(basis.values, (basis.right,), None, seen[:, :width], seen[:, width:])
     scale = np.linalg.norm(labels) or 1.0
     balanced = Factor(
         labels=labels, share=float(scale**2) / X.sum_of_squares(), regression=Regression(alpha)

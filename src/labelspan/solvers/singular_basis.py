@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import host
 from .accuracy import column_lengths, rank_tolerance, rounding
 from .problem import DIRECT_LIMIT
+from .small_dense import graded_svd, psd_basis
 
-__all__ = ["SingularBasis", "basis_of_products", "dual_basis", "singular_basis", "small_enough"]
+__all__ = [
+    "SingularBasis",
+    "basis_of_products",
+    "complete_basis",
+    "dual_basis",
+    "singular_basis",
+    "small_enough",
+]
 
 # Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
 _ENTRIES = 1 << 25
@@ -116,6 +123,33 @@ def dual_basis(X: Operator, block: Array | None, alpha: float, count: int) -> Si
     return SingularBasis(values, right, left.T @ labels, shortest, _alive(column_lengths(X)))
 
 
+def complete_basis(X: Operator, block: Array, alpha: float) -> SingularBasis:
+    """Return every direction of X, the cheapest way that keeps the digits; see `singular_basis`.
+
+    From the smaller Gram matrix where its condition number allows it, without a rank decision.
+    Otherwise the data is factorised; where that is too large, the rank is that of ``X X'``.
+    """
+    rows, columns = X.shape
+    if columns == X.short_side:
+        gram, cross = X.moments(block)
+        values, right = np.linalg.eigh(gram)
+        if values[0] > _DIGITS * values[-1]:
+            values, right = values[::-1], right[:, ::-1]
+            inside = (right.T @ cross) / np.sqrt(values)[:, None]
+            shortest = float(np.sqrt(values[-1] / values[0]))
+            return SingularBasis(values, right, inside, shortest, np.sqrt(np.diag(gram)))
+        return singular_basis(X, block)
+    basis = dual_basis(X, block, alpha, rows)
+    if basis is not None:
+        return basis
+    if small_enough(X):
+        return singular_basis(X, block)
+    values, left = psd_basis(X.cogram(), 4 * max(X.shape) * rounding(np.float64))
+    right = X.cross(left / np.sqrt(values))
+    shortest = float(np.sqrt(values[-1] / values[0])) if values.size else 0.0
+    return SingularBasis(values, right, left.T @ host(block), shortest, _alive(column_lengths(X)))
+
+
 def _tall(X: Operator, labels: Array, tolerance: float) -> SingularBasis:
     columns = X.shape[1]
     squares, sums = np.zeros(columns), np.zeros(columns)
@@ -160,20 +194,13 @@ def _in_units(
 ) -> SingularBasis:
     """From ``B'`` with ``X = U B`` to singular vectors in the units of the data.
 
-    Rows of B' are as long as columns of X. One-sided Jacobi finds small singular values of
-    such a matrix to as many digits as large ones.
+    Rows of B' are as long as columns of X.
     """
     shortest = float(singular[-1] / singular[0]) if singular.size else 0.0
     if not singular.size:
         empty = np.zeros((transposed.shape[0], 0))
         return SingularBasis(np.zeros(0), empty, coordinates, shortest, lengths)
-    found, right, mixing, work, _, failed = lapack.dgejsv(
-        np.asfortranarray(transposed), joba=2, jobu=0, jobv=0, jobr=0, jobt=0, jobp=1
-    )
-    roots = found * (work[0] / work[1])
-    if failed:
-        right, roots, mixing = np.linalg.svd(transposed, full_matrices=False)
-        mixing = mixing.T
+    right, roots, mixing = graded_svd(transposed)
     return SingularBasis(np.square(roots), right, mixing.T @ coordinates, shortest, lengths)
 
 

@@ -20,6 +20,7 @@ from ..operators.array_backend import single_thread
 __all__ = [
     "Ritz",
     "ScaledCholesky",
+    "graded_svd",
     "inverse_root",
     "leading",
     "leading_values",
@@ -29,6 +30,7 @@ __all__ = [
     "scaled_cholesky",
     "spectral",
     "thin_spectrum",
+    "units_decide",
 ]
 
 
@@ -63,10 +65,37 @@ def leading_values(matrix: Array, count: int) -> Array:
 
 
 def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
-    """Eigenvalues above ``tolerance`` times the largest, falling, and their vectors."""
+    """Return the eigenvalues of a positive semi-definite matrix, falling, without null ones.
+
+    Eigenvalues are null below ``tolerance`` of the largest of the matrix scaled to a unit diagonal,
+    so that the unit of a row and column does not decide; those that are kept, and their vectors,
+    are of the matrix itself.
+    """
     values, vectors = _eigh(gram)
-    keep = values > tolerance * max(values[-1], 0.0) if values[-1] > 0 else np.zeros(0, dtype=int)
-    return values[keep][::-1], vectors[:, keep][:, ::-1]
+    if not values.size or not values[-1] > 0:
+        return values[:0], vectors[:, :0]
+    if values[0] > _WELL_CONDITIONED * values[-1]:
+        return values[::-1], vectors[:, ::-1]
+    diagonal = np.diag(gram)
+    lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values, vectors = _eigh(gram / np.outer(lengths, lengths))
+    keep = values > tolerance * values[-1]
+    left, roots, _ = graded_svd(lengths[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
+    return np.square(roots), left
+
+
+def graded_svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """``matrix = left diag(roots) mixing'`` for rows of very different lengths.
+
+    One-sided Jacobi finds small singular values of such a matrix to as many digits as large ones.
+    """
+    found, left, mixing, work, _, failed = lapack.dgejsv(
+        np.asfortranarray(matrix), joba=2, jobu=0, jobv=0, jobr=0, jobt=0, jobp=1
+    )
+    if not failed:
+        return left, found * (work[0] / work[1]), mixing
+    left, roots, mixing = np.linalg.svd(matrix, full_matrices=False)
+    return left, roots, mixing.T
 
 
 def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array:
@@ -82,6 +111,23 @@ def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array
         keep = values > max(RANK_TOLERANCE * max(values[-1], 0.0), floor, 0.0)
     kept = vectors[:, keep]
     return np.asarray((kept / np.sqrt(np.maximum(values[keep], 0.0) + alpha)) @ kept.T)
+
+
+def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
+    """Tell whether `inverse_root` leaves out directions only because of their units.
+
+    That is, directions that are not null after scaling to a unit diagonal. The second answer is
+    whether some are so short then that products cannot distinguish them from null ones.
+    """
+    values, _ = _eigh(matrix)
+    if not values.size or not values[-1] > 0:
+        return False, False
+    kept = int((values > max(RANK_TOLERANCE * values[-1], floor)).sum())
+    diagonal = np.diag(matrix)
+    lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled, _ = _eigh(matrix / np.outer(lengths, lengths))
+    real = int((scaled > 64 * np.finfo(np.float64).eps * scaled.size * scaled[-1]).sum())
+    return kept < real, bool(scaled[0] <= _WELL_CONDITIONED * scaled[-1])
 
 
 @dataclass(frozen=True)

@@ -143,10 +143,11 @@ class TwoStage:
         converged: bool,
     ) -> Solution:
         status = sentence(f"Regressed by {fit.method}", residual)
-        if not converged and fit.error is None:
+        if not converged and fit.method.startswith("block"):
+            error = "" if fit.error is None else f" and an estimated error of {fit.error:.1e}"
             status = (
                 f"solver='two-stage' stopped after {fit.n_iter} iterations with a relative "
-                f"residual of {residual:.1e}; raise alpha, max_iter or tol."
+                f"residual of {residual:.1e}{error}; raise alpha, max_iter or tol."
             )
         elif not converged:
             status = unsure(max(fit.error or 0.0, residual), residual)
