@@ -229,3 +229,16 @@ def test_add_is_all_or_nothing(here, monkeypatch):
     monkeypatch.chdir(here)
     assert len(SemanticIndex.load("index.labelspan")) == 48
     assert "1 item added" in run("add", "-", input=more).stdout
+
+
+def test_the_number_of_dimensions_may_be_chosen(here):
+    formats(here)
+    for method in ("mlsi", "opls"):
+        options = ("--method", method, "--dimensions", "auto", "--force")
+        assert run("fit", "a.jsonl", *options).exit_code == 0
+    for wrong, message in (
+        (("--dimensions", "0"), "--dimensions must be a number of at least 1, or auto, but '0'"),
+        (("--dimensions", "many"), "or auto, but 'many' was given"),
+        (("--dimensions", "auto", "--method", "lsi"), "--dimensions auto needs labels"),
+    ):
+        assert message in one_sentence(run("fit", "a.jsonl", "--force", *wrong))

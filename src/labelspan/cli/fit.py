@@ -61,10 +61,13 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option(help="Method: lsi learns from texts only, the others from texts and labels."),
     ] = Method.mlsi,
     dimensions: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            help="Number of dimensions (default: 100 for mlsi and lsi, all for the others).",
-            min=1,
+            help=(
+                "Number of dimensions, or auto: by labels and items for mlsi, by the spectrum for "
+                "opls, cca and hsl (default: auto for mlsi, 100 for lsi, all for the others)."
+            ),
+            metavar="N|auto",
         ),
     ] = None,
     alpha: Annotated[
@@ -356,7 +359,7 @@ def _where_labels(found: TaggedTexts) -> str:
 def _estimator(
     found: TaggedTexts,
     method: Method,
-    dimensions: int | None,
+    dimensions: str | None,
     alpha: float | None,
     beta: float | None,
 ) -> Any:
@@ -380,11 +383,28 @@ def _estimator(
             f"{found.name}: all labelled items have the same labels, so there is nothing to learn; "
             "give another field with --labels, add --empty-is-none, or use --method lsi."
         )
+    if dimensions == "auto" and method is Method.lsi:
+        raise Mismatch("--dimensions auto needs labels; with --method lsi give a number.")
     from .. import estimators  # noqa: PLC0415
 
+    count = _dimensions(dimensions)
+    if count is None and method is Method.mlsi:
+        count = "auto"
     params: dict[str, Any] = {}
     if alpha is not None:
         params["alpha"] = alpha
     if beta is not None:
         params["beta"] = beta
-    return getattr(estimators, method.value.upper())(dimensions, **params)
+    return getattr(estimators, method.value.upper())(count, **params)
+
+
+def _dimensions(given: str | None) -> int | str | None:
+    from ..errors import InvalidParameter  # noqa: PLC0415
+
+    if given is None or given == "auto":
+        return given
+    if not given.isdecimal() or int(given) < 1:
+        raise InvalidParameter(
+            f"--dimensions must be a number of at least 1, or auto, but {given!r} was given."
+        )
+    return int(given)

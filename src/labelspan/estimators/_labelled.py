@@ -39,8 +39,9 @@ from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
 from ._ends import Ends, ends
 from ._many_labels import fit_factor
-from ._options import ALPHA, SCALE, SHARED, accept, choose_penalty, solve
+from ._options import ALPHA, RANK, SCALE, SHARED, accept, choose_penalty, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream
+from ._rank import freedom_of_gram, keep_chosen_rank, rank_of_fit
 
 __all__ = ["LabelledEmbedding", "Prepared", "has_label_factor", "labelled_rows"]
 
@@ -69,6 +70,7 @@ class LabelledEmbedding(BaseEmbedding):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **SHARED,
+        "n_components": RANK,
         "alpha": ALPHA,
         "penalty": OneOf(("l2", "l1")),
         "scale": SCALE,
@@ -91,7 +93,7 @@ class LabelledEmbedding(BaseEmbedding):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         alpha: float | str = "auto",
         penalty: str = "l2",
@@ -255,7 +257,8 @@ class LabelledEmbedding(BaseEmbedding):
             # and X'H is unchanged.
             rows = VStack([rows, edges])
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
-        count = self._factor_count(ready.rows.shape, block_rank(ready.factor))
+        rank = block_rank(ready.factor)
+        count = self._factor_count(ready.rows.shape, rank)
         values, label_means = self._label_values(ready.labels)  # Y
         alpha, curve = choose_penalty(self, ready.rows, values)
         penalty = L1(alpha) if self.penalty == "l1" else L2(alpha)
@@ -264,6 +267,7 @@ class LabelledEmbedding(BaseEmbedding):
         if solution.eigenvalues[0] <= _FAINT * h_square:
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
+        solution = rank_of_fit(self, solution, ready.rows, ready.factor, rank=rank, alpha=alpha)
         images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))  # W'X'Y
         roots = self._roots(solution)
         weights = solution.weights * like(roots, solution.weights)
@@ -413,7 +417,8 @@ class LabelledEmbedding(BaseEmbedding):
         gram, cross, square = statistics.about(center=self.center)  # X'X, X'B, B'B
         to_factor = self._stream_map(statistics.n * statistics.b_mean, square)  # T, H = B T
         hh = to_factor.T @ square @ to_factor  # H'H
-        count = self._factor_count((statistics.n, gram.shape[0]), square_rank(hh))
+        rank = square_rank(hh)
+        count = self._factor_count((statistics.n, gram.shape[0]), rank)
         seen = cross @ to_factor  # X'H
         labels = slice(-stream.names.size, None)
         alpha, curve = self._stream_penalty(
@@ -424,6 +429,15 @@ class LabelledEmbedding(BaseEmbedding):
         )
         self._refuse_rounding(seen, float(np.trace(gram)), float(np.trace(hh)))
         accept(self, solution, count)
+        if self.n_components == "auto":
+            solution = keep_chosen_rank(
+                self,
+                solution,
+                alpha=alpha,
+                total=float(np.trace(hh)),
+                shape=(statistics.n - self.center, rank),
+                freedom=freedom_of_gram(gram, alpha, statistics.n),
+            )
         features = Features(None, stream.dtype)
         means = statistics.x_mean * self.center
         roots = self._roots(solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ def fit_factor(model: Any, ready: Any) -> None:
     values, label_means = label_operator(ready.labels, rows.dtype, center=model.center)  # Y
     k = values.shape[1]
     most = model._factor_count(rows.shape, k)
-    count = most if model.n_components is not None else min(most, dimensions_for(k, rows.shape[0]))
+    asked = isinstance(model.n_components, numbers.Integral)
+    count = most if asked else min(most, dimensions_for(k, rows.shape[0]))
     alpha, curve = _penalty(model, rows, ready.labels)
     solution = _solved(model, rows, factor, count, _solver(model, alpha))
     images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y

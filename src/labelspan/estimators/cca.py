@@ -35,8 +35,10 @@ class CCA(LabelledEmbedding):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default=None
         None keeps every direction: the rank of the centred labels.
+        "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
+        would [1]_, by generalized cross-validation.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -99,6 +101,11 @@ class CCA(LabelledEmbedding):
     status_ : str
         Convergence message.
 
+    References
+    ----------
+    .. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
+       penalization. Biometrika 100(4), 2013.
+
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
@@ -113,7 +120,7 @@ class CCA(LabelledEmbedding):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         alpha: float | str = "auto",
         penalty: str = "l2",

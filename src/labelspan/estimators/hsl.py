@@ -36,8 +36,10 @@ class HSL(LabelledEmbedding):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default=None
         None keeps every direction that the factor has.
+        "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
+        would [1]_, by generalized cross-validation.
     laplacian : {"clique", "star", "zhou"}, default="clique"
         Which Laplacian of the hypergraph.
     edge_weight : sequence of k numbers or None, default=None
@@ -100,6 +102,11 @@ class HSL(LabelledEmbedding):
     status_ : str
         Convergence message.
 
+    References
+    ----------
+    .. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
+       penalization. Biometrika 100(4), 2013.
+
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -120,7 +127,7 @@ class HSL(LabelledEmbedding):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         laplacian: str = "clique",
         edge_weight: Sequence[float] | Array | None = None,

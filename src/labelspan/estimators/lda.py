@@ -32,8 +32,10 @@ class LDA(LabelledEmbedding):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default=None
         None keeps every direction: one less than there are classes.
+        "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
+        would [1]_, by generalized cross-validation.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -92,6 +94,11 @@ class LDA(LabelledEmbedding):
     status_ : str
         Convergence message.
 
+    References
+    ----------
+    .. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
+       penalization. Biometrika 100(4), 2013.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -105,7 +112,7 @@ class LDA(LabelledEmbedding):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         alpha: float | str = "auto",
         penalty: str = "l2",

@@ -25,10 +25,12 @@ class OPLS(LabelledEmbedding):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default=None
         None keeps every direction that the labels have: k, or k - 1 for classes. With sparse
         labels of more than 16 million entries it keeps a third of the labels, at least 100 and
         at most 500.
+        "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
+        would [1]_, by generalized cross-validation.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -86,6 +88,11 @@ class OPLS(LabelledEmbedding):
         Name of the solver used.
     status_ : str
         Convergence message.
+
+    References
+    ----------
+    .. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
+       penalization. Biometrika 100(4), 2013.
 
     Examples
     --------

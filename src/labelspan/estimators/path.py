@@ -147,7 +147,8 @@ def loadings_path(
             "use kernel='linear'."
         )
     ready = method._prepare(X, y)
-    wanted = targets(ready.factor)[:, : method.n_components]
+    count = method.n_components if isinstance(method.n_components, int) else None
+    wanted = targets(ready.factor)[:, :count]
     rows, columns = ready.rows.shape
     if algorithm == "lars":
         if rows * columns > _DENSE_LIMIT:

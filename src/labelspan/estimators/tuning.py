@@ -280,6 +280,10 @@ def _grid(
     ]
     grid = [dict(zip(names, values, strict=True)) for values in product(*lists)]  # type: ignore[arg-type]
     for params in grid:
+        if params["n_components"] == "auto":
+            raise Mismatch(
+                "tune: n_components='auto' is a choice of its own; give n_components as numbers."
+            )
         clone(estimator).set_params(**params)._check_params()
     return grid
 

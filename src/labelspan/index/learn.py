@@ -197,7 +197,7 @@ def _part(estimator: Any, features: Any, targets: Array) -> Any:
     """Fit the estimator on some rows, with as many dimensions as they allow."""
     asked = estimator.n_components
     part = clone(estimator)
-    if asked is not None:
+    if isinstance(asked, int):
         part.set_params(n_components=min(asked, features.shape[0] - 1, features.shape[1]))
     try:
         return part.fit(features, targets)

@@ -55,7 +55,8 @@ class SemanticIndex:
         without spaces each character counts as a word. None: ``fit``, ``add`` and ``search``
         take vectors.
     estimator : labelspan estimator or None, default=None
-        None is ``MLSI()``: 100 dimensions, ``beta=0.5``, ``alpha`` chosen from the data.
+        None is ``MLSI("auto")``: a third of the number of labels, from 100 to 500 dimensions,
+        ``beta=0.5``, ``alpha`` chosen from the data.
     folds : int, default=3
         Number of folds of the tagger: its probabilities and thresholds are calibrated on scores
         of labelled items from spaces learned without them.
@@ -222,7 +223,7 @@ class SemanticIndex:
         if not self.writable:
             raise self._read_only("fit")
         self._check_params()
-        estimator = MLSI() if self.estimator is None else self.estimator
+        estimator = MLSI("auto") if self.estimator is None else self.estimator
         self._check_cluster(estimator, client, on_pass)
         given = read_texts(texts, "fit")
         if len(given) < 2:

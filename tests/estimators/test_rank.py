@@ -1,0 +1,110 @@
+"""``n_components="auto"``: the rank of reduced-rank regression, and the rule for larger spaces."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from labelspan import CCA, HSL, LDA, MLSI, OPLS, tune
+from labelspan.errors import InvalidParameter, Mismatch
+from labelspan.estimators._options import dimensions_for
+from labelspan.operators import as_operator
+from labelspan.solvers.rank_choice import choose_rank, degrees_of_freedom
+
+
+def problem(seed, rank=3, *, rows=200, columns=20, labels=10, noise=2.0):
+    """Targets whose means have a known rank."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, columns))
+    slopes = rng.standard_normal((columns, rank)) @ rng.standard_normal((rank, labels))
+    Y = X @ slopes + noise * np.sqrt(rank) * rng.standard_normal((rows, labels))
+    return X, Y
+
+
+@pytest.mark.parametrize("rank", [1, 3, 6])
+def test_the_rank_is_found(rank):
+    for seed in range(5):
+        X, Y = problem(seed, rank)
+        assert OPLS("auto", alpha=0.0).fit(X, Y).n_components_ == rank
+
+
+def test_the_choice_is_that_of_the_formula():
+    X, Y = problem(7)
+    whole = OPLS(alpha=2.0, scale=None).fit(X, Y)
+    Z = whole.transform(X)
+    centred = Y - Y.mean(axis=0)
+    found = choose_rank(
+        whole.eigenvalues_,
+        total=np.square(centred).sum(),
+        rows=len(X) - 1,
+        labels=10,
+        freedom=degrees_of_freedom(as_operator(X - X.mean(axis=0)), 2.0),
+        kept=np.square(Z).sum(axis=0),
+    )
+    model = OPLS("auto", alpha=2.0).fit(X, Y)
+    assert model.n_components_ == found.rank == int(np.argmin(found.errors)) + 1
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_[: found.rank])
+
+
+def test_without_shrinkage_the_error_is_that_of_the_fit():
+    """The last rank keeps everything: its residual is that of ridge regression."""
+    X, Y = problem(8)
+    model = OPLS(alpha=3.0, scale=None).fit(X, Y)
+    centred = Y - Y.mean(axis=0)
+    residual = np.square(Y - model.label_scores(X)).sum()
+    found = choose_rank(
+        model.eigenvalues_,
+        total=np.square(centred).sum(),
+        rows=199,
+        labels=10,
+        freedom=19.0,
+        kept=np.square(model.transform(X)).sum(axis=0),
+    )
+    left = 199 * 10 - 10 * 19.0
+    np.testing.assert_allclose(found.errors[-1], 199 * 10 * residual / left**2)
+
+
+def test_degrees_of_freedom():
+    X = np.random.default_rng(0).standard_normal((60, 15))
+    X -= X.mean(axis=0)
+    values = np.square(np.linalg.svd(X, compute_uv=False))
+    exact = (values / (values + 20.0)).sum()
+    assert abs(degrees_of_freedom(as_operator(X), 20.0) / exact - 1) < 0.1
+    assert degrees_of_freedom(as_operator(X), 0.0) <= 15
+
+
+@pytest.mark.parametrize("kind", [OPLS, CCA, LDA, HSL], ids=lambda kind: kind.__name__)
+def test_streams_choose_as_fits_do(kind):
+    X, Y = problem(1)
+    y = Y[:, :4].argmax(axis=1) if kind in (LDA, HSL) else Y
+    params = {"laplacian": "zhou"} if kind is HSL else {}
+    model = kind("auto", alpha=0.0, **params)
+    whole = clone(model).fit(X, y)
+    stream = model.partial_fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    assert 1 <= stream.n_components_ <= whole.label_loadings_.shape[1]
+    assert abs(stream.n_components_ - whole.n_components_) <= 1
+    assert stream.transform(X).shape[1] == stream.n_components_
+
+
+def test_noise_keeps_one_direction():
+    rng = np.random.default_rng(3)
+    model = CCA("auto", alpha=0.0).fit(rng.standard_normal((300, 10)), rng.random((300, 6)))
+    assert model.n_components_ == 1
+
+
+def test_the_rule_for_larger_spaces():
+    assert dimensions_for(40, 10_000) == 100
+    assert dimensions_for(600, 10_000) == 200
+    assert dimensions_for(100_000, 10**6) == 500
+    assert dimensions_for(3000, 1000) == 250
+    X, Y = problem(2, rows=60)
+    assert MLSI("auto", alpha=1.0).fit(X, Y).n_components_ == 20
+
+
+def test_refusals():
+    X, Y = problem(4)
+    with pytest.raises(Mismatch, match="OPLS: n_components='auto' chooses from eigenvalues, which"):
+        OPLS("auto", alpha=0.1, penalty="l1").fit(X, Y)
+    with pytest.raises(Mismatch, match="tune: n_components='auto' is a choice of its own"):
+        tune(OPLS("auto"), X, Y, alpha=[1.0])
+    with pytest.raises(InvalidParameter, match="n_components must be"):
+        OPLS("most").fit(X, Y)
