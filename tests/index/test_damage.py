@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from _support.stored import edited, generation, made, replaced
 
-from labelspan import MLSI, SemanticIndex
+from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile, MissingData
 from labelspan.index.folder import read_manifest
 
@@ -226,10 +226,11 @@ def test_results_of_a_strange_name_are_not_set(folder, name):
 
 
 def test_parts_that_do_not_fit_are_refused(folder, tmp_path):
-    made(estimator=MLSI(4)).save(tmp_path / "other")
-    other = generation(tmp_path / "other") / "tagger_weights.npy"
-    part = read_manifest(tmp_path / "other")["files"]["tagger_weights.npy"]
+    texts = ["chess", "dice", "song", "tune"]
+    SemanticIndex().fit(texts, [["a"], ["b"], ["c"], ["d"]]).save(tmp_path / "other")
+    other = generation(tmp_path / "other") / "tagger_thresholds.npy"
+    part = read_manifest(tmp_path / "other")["files"]["tagger_thresholds.npy"]
     shutil.copy(other, generation(folder))
-    edited(folder, lambda content: content["files"].update({"tagger_weights.npy": part}))
+    edited(folder, lambda content: content["files"].update({"tagger_thresholds.npy": part}))
     with pytest.raises(InvalidFile, match="do not fit together"):
         SemanticIndex.load(folder)

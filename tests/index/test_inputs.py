@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from _support.topics import WORDS, corpus, fresh
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
 from labelspan.index.query import query_vectors
-from labelspan.index.tagger import calibrate
 
 
 @pytest.fixture(scope="module")
@@ -51,43 +48,6 @@ def test_probabilities_come_from_scores_of_unseen_items():
     ]
     # The space knows the tosses of its own items by heart, and nothing of any other's.
     assert np.mean(own) < 0.75
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_calibration_is_logistic_regression(seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.standard_normal((400, 5)) * [1, 0.01, 30, 1, 1] + [0, 5, 0, 0, 0]
-    chance = 1 / (1 + np.exp(-(scores * [2, 200, 0.1, 8, 1] - [1, 1000, 0, 6, 3])))
-    targets = (rng.random((400, 5)) < chance).astype(float)
-    found = calibrate(scores, targets)
-    standard = (scores - scores.mean(axis=0)) / scores.std(axis=0)
-    for j in range(5):
-        # Platt's targets are weights on both answers.
-        positive = targets[:, j].sum()
-        soft = np.where(targets[:, j] > 0, (positive + 1) / (positive + 2), 1 / (402 - positive))
-        column, answers = np.tile(standard[:, [j]], (2, 1)), np.repeat([1, 0], 400)
-        twin = LogisticRegression(C=100, tol=1e-8)
-        twin.fit(column, answers, sample_weight=np.concatenate([soft, 1 - soft]))
-        expected = twin.predict_proba(standard[:, [j]])[:, 1]
-        ours = 1 / (1 + np.exp(-(found.slope[j] * scores[:, j] + found.offset[j])))
-        np.testing.assert_allclose(ours, expected, atol=1e-3)
-        chosen = ours >= ours[:, None]
-        best = (2 * (chosen * targets[:, j]).sum(axis=1) / (chosen.sum(axis=1) + positive)).max()
-        assert f1_score(targets[:, j], ours >= found.thresholds[j]) == pytest.approx(best)
-
-
-def test_calibration_survives_what_cannot_be_learned():
-    rng = np.random.default_rng(0)
-    split = rng.random((50, 1))
-    wanted = (split > 0.5).astype(float)
-    scores = np.concatenate([split, -split, np.ones((50, 1)), split], axis=1)
-    targets = np.concatenate([wanted, wanted, wanted, np.zeros((50, 1))], axis=1)
-    found = calibrate(scores, targets)
-    assert np.isfinite([found.slope, found.offset, found.thresholds]).all()
-    # Scores that run against the label, or say nothing, leave its share.
-    assert found.slope[1] == 0
-    assert 1 / (1 + np.exp(-found.offset[1])) == pytest.approx(wanted.mean(), abs=0.02)
-    assert 1 / (1 + np.exp(-found.offset[3] - found.slope[3])) < 0.1
 
 
 def test_an_indicator_is_the_same_as_lists():

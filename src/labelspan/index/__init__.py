@@ -1,7 +1,19 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
 from .filters import Filter
-from .results import Axis, AxisShare, Explanation, Hit, Item, LabelShare, Tag, WordShare
+from .results import (
+    Axis,
+    AxisShare,
+    Explanation,
+    Hit,
+    Item,
+    LabelReport,
+    LabelShare,
+    Tag,
+    TagExplanation,
+    Vote,
+    WordShare,
+)
 from .semantic import SemanticIndex
 
 __all__ = [
@@ -11,8 +23,11 @@ __all__ = [
     "Filter",
     "Hit",
     "Item",
+    "LabelReport",
     "LabelShare",
     "SemanticIndex",
     "Tag",
+    "TagExplanation",
+    "Vote",
     "WordShare",
 ]

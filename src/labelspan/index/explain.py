@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .items import ItemStore
 from .model import IndexModel
 from .ranking import TextQuery, text_match
 from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
+
+if TYPE_CHECKING:
+    from .tagger import Tagger
 
 __all__ = ["explain", "read_axes"]
 
@@ -52,12 +55,14 @@ def explain(
     features: Any,
     asked: TextQuery | None,
     balance: float,
+    tagged: tuple[Tagger, Any] | None,
     item: Item,
     n: int,
 ) -> Explanation:
     """Explain the score of an item for a unit vector.
 
     ``features`` are those of a text, and ``asked`` is the text if words are searched for.
+    ``tagged`` are the tagger and the features that it takes of the query, if there are any.
     """
     own = store.vectors([item.id])[0].astype(np.float64)
     shares = query.astype(np.float64) * own
@@ -69,7 +74,7 @@ def explain(
     )
     cosine = float(np.clip(shares.sum(), 0.0, 1.0))
     words = () if features is None else _words(model, own, features, item, n)
-    labels = _labels(model, query, item)
+    labels = _labels(tagged, item)
     if asked is None or store.words is None:
         return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
     found = text_match(asked, store, item.id, balance)
@@ -124,12 +129,14 @@ def _entries(features: Any) -> dict[int, float]:
     return {int(column): float(value) for column, value in zip(columns, values, strict=True)}
 
 
-def _labels(model: IndexModel, query: Array, item: Item) -> tuple[LabelShare, ...]:
-    if model.tagger is None or item.labels is None:
+def _labels(tagged: tuple[Tagger, Any] | None, item: Item) -> tuple[LabelShare, ...]:
+    if tagged is None or item.labels is None:
         return ()
-    found = model.tagger.probabilities(query[None, :])[0]
-    column = {label: j for j, label in enumerate(model.tagger.labels)}
+    tagger, features = tagged
+    found = tagger.probabilities(features).mean(axis=0)
     shares = [
-        LabelShare(name, float(found[column[name]])) for name in item.labels if name in column
+        LabelShare(name, float(found[tagger.columns[name]]))
+        for name in item.labels
+        if name in tagger.columns
     ]
     return tuple(sorted(shares, key=lambda share: -share.probability))

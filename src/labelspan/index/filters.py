@@ -89,6 +89,17 @@ class Catalogue:
             if not self._metadata[key]:
                 del self._metadata[key]
 
+    def relabel(self, row: int, old: Item, new: Item) -> None:
+        """Change the labels of an item."""
+        for label in old.labels or ():
+            _discard(self._labels, label, row)
+        for label in new.labels or ():
+            self._labels.setdefault(label, set()).add(row)
+
+    def label_rows(self) -> dict[str, list[int]]:
+        """Return the rows of every label."""
+        return {label: sorted(rows) for label, rows in self._labels.items()}
+
     def row(self, name: Any) -> int:
         """Return the row of an id."""
         if name not in self.rows:

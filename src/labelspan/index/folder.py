@@ -250,6 +250,7 @@ def _write_generation(
 ) -> dict[str, Any]:
     """Write all files of an index to an empty folder; return the content of its manifest."""
     from .estimator_files import pack_estimator, pack_vectorizer  # noqa: PLC0415
+    from .tagger_files import pack_tagger  # noqa: PLC0415
 
     described, arrays = pack_estimator(model.estimator)
     vectorizer, words, weights = None, None, None
@@ -271,17 +272,20 @@ def _write_generation(
         put(_ESTIMATOR + name.strip("_").lower(), array)
     if words is not None:
         files["words.json"] = _write_json(folder / "words.json", words)
+    tagger = None
     if model.tagger is not None:
-        put("tagger_weights", model.tagger.weights)
-        put("tagger_bias", model.tagger.bias)
-        put("tagger_thresholds", model.tagger.thresholds)
-        files["labels.json"] = _write_json(folder / "labels.json", model.tagger.labels)
+        tagger, parts, lists = pack_tagger(model.tagger)
+        for name, array in parts.items():
+            put(name, array)
+        for name, value in lists.items():
+            files[f"{name}.json"] = _write_json(folder / f"{name}.json", value)
     named = {_ESTIMATOR + name.strip("_").lower(): name for name in arrays}
     return {
         "class": "SemanticIndex",
         "settings": settings,
         "vectorizer": vectorizer,
         "estimator": {**described, "arrays": named},
+        "tagger": tagger,
         "words": None if word_index is None else {"language": word_index.analyzer.language},
         # Whether texts can be mapped to the space by the arrays only.
         "text_map": model.text_map is not None,
@@ -364,18 +368,14 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
         return unpack_estimator(described, arrays)
 
     def tagger() -> Any:
-        from .tagger import Tagger  # noqa: PLC0415 - with scipy
+        from .tagger_files import unpack_tagger  # noqa: PLC0415 - with scikit-learn
 
-        labels = files.json("labels")
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise InvalidFile("labels.json is damaged: it is not a list of names.")
-        parts = (files.array(f"tagger_{name}") for name in ("weights", "bias", "thresholds"))
-        return Tagger(tuple(labels), *parts)
+        return unpack_tagger(_field(content, "tagger", dict), files.array, files.json)
 
     makers = {
         "vectorizer": None if content.get("vectorizer") is None else vectorizer,
         "estimator": estimator,
-        "tagger": tagger if "labels.json" in files else None,
+        "tagger": None if content.get("tagger") is None else tagger,
     }
     if lazy and mapped:
         params = _field(described, "params", dict)
@@ -434,10 +434,8 @@ def _check_shapes(model: IndexModel, base: Array) -> None:
     if model.vectorizer is not None:
         words = getattr(model.vectorizer, "vocabulary_", None)
         fitting.append((model.vectorizer.n_features if words is None else len(words)) == d)
-    if model.tagger is not None:
-        k = len(model.tagger.labels)
-        fitting.append(model.tagger.weights.shape == (m, k))
-        fitting.append(model.tagger.bias.shape == model.tagger.thresholds.shape == (k,))
+    if model.tagger is not None and model.tagger.texts is None:
+        fitting.append(model.tagger.n_features == (m if model.vectorizer is None else d))
     if not all(fitting):
         raise wrong
 

@@ -16,7 +16,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -434,6 +434,37 @@ class ItemStore:
             self._table.write((), [self._row(one) for one in gone])
             self._forget(old)
             self._settle()
+
+    def relabel(self, ids: Sequence[str], labels: Sequence[tuple[str, ...] | None]) -> None:
+        """Change the labels of items; their vectors stay."""
+        with self._lock:
+            places = [self.catalogue.row(name) for name in ids]
+            old = self._fetch(places)
+            new = {
+                place: replace(old[place], labels=own)
+                for place, own in zip(places, labels, strict=True)
+                if place in old
+            }
+            records = [
+                ItemRow(
+                    self._row(place),
+                    item,
+                    None
+                    if place < self._early
+                    else self._vectors.rows(np.array([place]))[0].tobytes(),
+                )
+                for place, item in new.items()
+            ]
+            self._table.write(records, [record.row for record in records])
+            for place, item in new.items():
+                self.catalogue.relabel(place, old[place], item)
+            self._settle()
+
+    def labelled(self) -> tuple[dict[int, str], dict[str, list[int]]]:
+        """Return the id of the item in every place, and the places of every label."""
+        with self._lock:
+            ids = {place: name for name, place in self.catalogue.rows.items()}
+            return ids, self.catalogue.label_rows()
 
     def _row(self, place: int) -> int:
         """Return the table row of the item in a place."""

@@ -13,10 +13,11 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 from ..operators.operator import Operator
-from .analysis import TOKEN_PATTERN, normalise
+from .analysis import TOKEN_PATTERN, detect_language, normalise
 from .inputs import LabelLists, indicator
 from .model import IndexModel, TextMap, read_vectors, refuse_vectors, space_vectors
-from .tagger import fit_tagger, labelled_folds
+from .tag_features import TagFeatures
+from .tagger import Tagger, fit_tagger, label_matrix, labelled_folds
 
 __all__ = [
     "ProgressCallback",
@@ -79,19 +80,23 @@ def learn(
     *,
     folds: int,
     random_state: Any,
+    language: str | None = None,
     progress: ProgressCallback | None = None,
     hold: Callable[[Any], Operator] | None = None,
 ) -> tuple[IndexModel, Array]:
     """Fit vectorizer, space and tagger; return them with the unit vectors of the items.
 
-    ``hold`` moves the features to where the spaces are learned, for example to a cluster.
+    ``language`` is that of the texts; None detects it. ``hold`` moves the features to where the
+    space is learned, for example to a cluster.
     """
     owner = "fit"
     names = tuple(sorted({label for own in labels for label in own or ()}))
     rows = np.flatnonzero([own is not None for own in labels]) if names else np.arange(0)
-    parts = labelled_folds(rows.size, folds, check_random_state(random_state))
-    # The vectorizer, the space, and for the tagger one space per fold.
-    step = StepCounter(progress, 2 + len(parts))
+    parts: list[Array] = []
+    if vectorizer is None:
+        parts = labelled_folds(rows.size, folds, check_random_state(random_state))
+    # The vectorizer, the space, the tagger, and for given vectors one space per fold.
+    step = StepCounter(progress, 2 + bool(names) + len(parts))
     if vectorizer is None:
         fitted, features = None, read_vectors(vectors, len(texts), owner)
     else:
@@ -126,8 +131,48 @@ def learn(
         step()
         return labelled, unseen
 
-    tagger = fit_tagger(names, found[rows], targets[rows], parts, outside)
+    tagger = _tagger(
+        vectorizer,
+        names=names,
+        labels=[labels[row] for row in rows],
+        rows=rows,
+        texts=texts,
+        language=language,
+        features=features,
+        vectors=found,
+        folds=parts,
+        outside=outside,
+    )
+    step()
     return IndexModel(fitted, space, tagger, text_map), found
+
+
+def _tagger(
+    vectorizer: Any,
+    *,
+    names: tuple[str, ...],
+    labels: LabelLists,
+    rows: Array,
+    texts: Sequence[str],
+    language: str | None,
+    features: Any,
+    vectors: Array,
+    folds: list[Array],
+    outside: Callable[[Array], tuple[Array, Array]],
+) -> Tagger:
+    """Learn to predict labels, from texts if the index reads them by the default vectorizer.
+
+    Vectors that are given to the index are not kept: those of the space are used instead. They
+    have seen the labels, so that the tagger is calibrated on spaces without them.
+    """
+    targets = label_matrix(labels, names)
+    if vectorizer is None:
+        return fit_tagger(names, targets, vectors[rows], places=rows, folds=folds, outside=outside)
+    if not isinstance(vectorizer, str):
+        return fit_tagger(names, targets, _safe_indexing(features, rows), places=rows)
+    own = [texts[row] for row in rows]
+    found = TagFeatures.learn(own, language or detect_language(own))
+    return fit_tagger(names, targets, found.transform(own), places=rows, texts=found)
 
 
 def text_map_of(vectorizer: Any, estimator: Any) -> TextMap | None:

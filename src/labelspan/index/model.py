@@ -67,6 +67,11 @@ class IndexModel:
         found: Tagger | None = self._part("tagger")
         return found
 
+    def with_tagger(self, tagger: Tagger) -> IndexModel:
+        """Return the same model with another tagger."""
+        parts = {**self._parts, "tagger": tagger}
+        return IndexModel(**parts, text_map=self.text_map)
+
     @property
     def reads_texts(self) -> bool:
         """Whether features are computed from texts."""

@@ -12,15 +12,22 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from .ann import AnnIndex, nearest
 from .filters import Filter
-from .inputs import as_names, label_name, read_texts
+from .inputs import label_name, read_texts
 from .items import ItemStore
 from .model import IndexModel
 from .query_syntax import parse_query
 from .ranking import Match, TextQuery, rank_texts
-from .results import Hit, Tag
+from .results import Hit
 from .vectors import unit_rows
 
-__all__ = ["check_count", "query_vectors", "search", "similar_labels", "tag", "text_queries"]
+__all__ = [
+    "check_count",
+    "query_vectors",
+    "search",
+    "similar_labels",
+    "text_queries",
+    "text_vectors",
+]
 
 
 def search(
@@ -110,31 +117,6 @@ def text_queries(
     return [TextQuery(*parts) for parts in zip(texts, parsed, vectors, strict=True)], single
 
 
-def tag(
-    model: IndexModel, store: ItemStore, query: Any, k: int, items: str | Sequence[str]
-) -> list[Tag] | list[list[Tag]]:
-    """Predict the ``k`` most probable labels of a text, of several, or of items."""
-    tagger = model.tagger
-    if tagger is None:
-        raise Mismatch("tag: this index was fitted without labels, so it cannot predict any.")
-    if (query is None) == (not items):
-        raise InvalidInput("tag: give either a text or items.")
-    if items:
-        vectors, single = store.vectors(as_names(items)), isinstance(items, str)
-    else:
-        vectors, single = _text_vectors(model, query)
-    found = tagger.probabilities(vectors)
-    best = np.argsort(-found, axis=1, kind="stable")[:, :k]
-    probabilities = np.take_along_axis(found, best, axis=1)
-    answers = [
-        [Tag(tagger.labels[j], p, t) for j, p, t in zip(*columns, strict=True)]
-        for columns in zip(
-            best.tolist(), probabilities.tolist(), tagger.thresholds[best].tolist(), strict=True
-        )
-    ]
-    return answers[0] if single else answers
-
-
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
     """Find the labels whose items have the most similar mean vector."""
     label = label_name(label)
@@ -162,7 +144,7 @@ def query_vectors(
         if not fixed:
             raise InvalidInput("search: give a text, items or labels to search for.")
         return unit_rows(np.mean(unit_rows(np.array(fixed)), axis=0)[None, :]), True
-    texts, single = _text_vectors(model, query)
+    texts, single = text_vectors(model, query)
     total = texts + sum(unit_rows(np.array(fixed))) if fixed else texts
     return unit_rows(total), single
 
@@ -175,7 +157,7 @@ def check_count(owner: str, name: str, value: Any) -> None:
         )
 
 
-def _text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
+def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     """Map texts, or vectors if there is no vectorizer, to unit vectors in the space."""
     if not model.reads_texts:
         rows = np.asarray(query)

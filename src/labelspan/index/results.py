@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from ..estimators._ends import Ends, Entry
 
-__all__ = ["Axis", "AxisShare", "Explanation", "Hit", "Item", "LabelShare", "Tag", "WordShare"]
+__all__ = [
+    "Axis",
+    "AxisShare",
+    "Explanation",
+    "Hit",
+    "Item",
+    "LabelReport",
+    "LabelShare",
+    "Tag",
+    "TagExplanation",
+    "Vote",
+    "WordShare",
+]
 
 _SNIPPET = 200
 _LONGEST_TITLE = 90
@@ -100,6 +112,8 @@ class Tag:
     ----------
     label : str
     probability, threshold : float
+        A threshold of 1 means that the label is never chosen: it could not be predicted for
+        items that were left out.
 
     Examples
     --------
@@ -270,3 +284,97 @@ class Explanation:
     from_words: float = 0.0
     from_space: float = 0.0
     exact: Literal["id", "title"] | None = None
+
+
+@dataclass(frozen=True)
+class Vote:
+    """Labelled item near a text, and its vote for a label.
+
+    Attributes
+    ----------
+    id : str
+    similarity : float
+        Cosine of the features, from 0 to 1.
+    has_label : bool
+
+    Examples
+    --------
+    >>> from labelspan.index import Vote
+    >>> Vote("gimp", similarity=0.4, has_label=True).id
+    'gimp'
+    """
+
+    id: str
+    similarity: float
+    has_label: bool
+
+
+@dataclass(frozen=True)
+class TagExplanation:
+    """Explanation of the probability of a label.
+
+    Attributes
+    ----------
+    label : str
+    probability, threshold : float
+    words : tuple of WordShare
+        What the words of the text add to the score, or take from it; largest first.
+    votes : tuple of Vote
+        The nearest labelled items, nearest first.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> index.explain_tag("game", "chess puzzles").words[0].word
+    'chess'
+    """
+
+    label: str
+    probability: float
+    threshold: float
+    words: tuple[WordShare, ...]
+    votes: tuple[Vote, ...]
+
+
+@dataclass(frozen=True)
+class LabelReport:
+    """How well a label is predicted for labelled items that were left out.
+
+    Attributes
+    ----------
+    label : str
+    support : int
+        Number of items with the label.
+    chosen : int
+        Number of left-out items for which it was chosen.
+    precision, recall : float
+        Share of these items that have the label, and share of its items that were found.
+    threshold : float
+        1 if the label is never chosen.
+
+    Examples
+    --------
+    >>> from labelspan.index import LabelReport
+    >>> LabelReport("game", 10, 8, 0.75, 0.6, threshold=0.3).f1
+    0.6666666666666665
+    """
+
+    label: str
+    support: int
+    chosen: int
+    precision: float
+    recall: float
+    threshold: float
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    @property
+    def never(self) -> bool:
+        """Whether the label is never chosen."""
+        return self.threshold >= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,11 +23,12 @@ from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_te
 from .items import ItemStore
 from .model import Deferred, IndexModel
 from .ranking import BALANCE, check_balance
-from .results import Axis, Explanation, Hit, Item, Tag
+from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
 from .words import WordIndex
 
 if TYPE_CHECKING:
     from .learn import ProgressCallback
+    from .tagger import Tagger
 
 __all__ = ["SemanticIndex"]
 
@@ -38,7 +40,7 @@ class SemanticIndex:
     r"""Index of items with texts and labels, in a low-dimensional space learned from both.
 
     A vectorizer computes features of texts, an estimator learns a space from features and
-    labels, a tagger learns to predict labels in that space, and a store keeps the items. A text
+    labels, a tagger learns to predict labels, and a store keeps the items. A text
     is searched for by its words and in the space together; items and labels in the space. Search
     compares with every item, or is approximate in a large index that was prepared for it
     (:meth:`prepare_search`).
@@ -58,8 +60,9 @@ class SemanticIndex:
         None is ``MLSI("auto")``: a third of the number of labels, from 100 to 500 dimensions,
         ``beta=0.5``, ``alpha`` chosen from the data.
     folds : int, default=3
-        Number of folds of the tagger: its probabilities and thresholds are calibrated on scores
-        of labelled items from spaces learned without them.
+        Number of folds of the tagger with ``vectorizer=None``: its probabilities and thresholds
+        are calibrated on scores of labelled items from spaces learned without them. For texts
+        the scores of left-out items are computed without folds.
     random_state : int, default=0
         Seed of the split into folds, from 0 to 2**32 - 1.
     language : str, default="auto"
@@ -145,6 +148,9 @@ class SemanticIndex:
         self._store: ItemStore | None = None
         self._folder: IndexFolder | None = None
         self._ann: AnnCache | None = None
+        # The tagger for the present labels, and the revision of the items that it knows.
+        self._current: tuple[int, Tagger | None] | None = None
+        self._updating = threading.Lock()
 
     @property
     def vectorizer(self) -> Any:
@@ -205,9 +211,9 @@ class SemanticIndex:
         progress : function or None, default=None
             Called with the number of steps done and their total.
         client : distributed.Client or None, default=None
-            A Dask cluster on whose workers the spaces are learned, those of the tagger included:
-            the features are sent there once, in blocks of rows. Everything else is done on this
-            machine. Only for the linear estimators.
+            A Dask cluster on whose workers the space is learned: the features are sent there
+            once, in blocks of rows. Everything else is done on this machine. Only for the linear
+            estimators.
         on_pass : function or None, default=None
             With ``client``: called with a name after every pass of the workers over the rows.
 
@@ -233,6 +239,9 @@ class SemanticIndex:
         lists = read_label_lists(labels, label_names, len(given), "fit")
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
         tables = read_metadata(metadata, len(given), "fit")
+        language = check_language("SemanticIndex", self.language)
+        if self.vectorizer is not None and language == AUTO:
+            language = detect_language(given)
         model, found = learn(
             self.vectorizer,
             estimator,
@@ -241,14 +250,13 @@ class SemanticIndex:
             lists,
             folds=self.folds,
             random_state=self.random_state,
+            language=language,
             progress=progress,
             hold=None if client is None else partial(row_blocks_of, client, on_pass=on_pass),
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
         words = None
         if model.reads_texts:
-            language = check_language("SemanticIndex", self.language)
-            language = detect_language(given) if language == AUTO else language
             words = WordIndex.build(Analyzer(language), items)
         self._hold(model, ItemStore.of(items, found, words), AnnCache(found))
         return self
@@ -257,7 +265,7 @@ class SemanticIndex:
         """Replace what the index holds."""
         if self._store is not None:
             self._store.close()
-        self._model, self._store, self._ann = model, store, ann
+        self._model, self._store, self._ann, self._current = model, store, ann, None
 
     def _check_params(self) -> None:
         known = {"folds": Integer(2), "random_state": Integer(0), "approximate_from": Integer(0)}
@@ -310,7 +318,7 @@ class SemanticIndex:
     ) -> Self:
         """Add items; the space does not change.
 
-        Labels that were not learned can be used in filters and searches. In an index that was
+        The tagger learns their labels, new ones too, before it is used next. In an index that was
         loaded for writing, the items are on disk when this returns: all of them or, after a
         failure, none.
 
@@ -349,6 +357,42 @@ class SemanticIndex:
         """
         _, store = self._changing("remove")
         store.remove(as_names(ids))
+        return self
+
+    def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
+        """Change the labels of items; the space does not change.
+
+        The tagger learns the labels that changed before it is used next: their weights are those
+        of a new fit with the same features and penalty. In an index that was loaded for writing,
+        the labels are on disk when this returns.
+
+        Parameters
+        ----------
+        ids : str or list of str
+            All must exist.
+        labels : list of str, or list of lists of str
+            For one id its labels; for several a list for each, or None if they are unknown.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> index.relabel("1", ["game", "net"]).item("1").labels
+        ('game', 'net')
+        """
+        _, store = self._changing("relabel")
+        names = as_names(ids)
+        given = [labels] if isinstance(ids, str) else labels
+        lists = read_label_lists(given, None, len(names), "relabel")
+        if len(set(names)) < len(names):
+            raise InvalidInput("relabel: an id occurs twice; give each once.")
+        if names:
+            store.relabel(names, lists)
         return self
 
     def item(self, id: str) -> Item:
@@ -630,11 +674,88 @@ class SemanticIndex:
         -------
         list of Tag
             Most probable first; ``tag.chosen`` tells whether the probability of a label reaches
-            its threshold. For several texts or items, a list of such lists.
+            its threshold. About as many labels are chosen as items have on average. For several
+            texts or items, a list of such lists.
         """
         model, store = self._fitted()
         queries.check_count("tag", "k", k)
-        return queries.tag(model, store, query, k, items)
+        from .tag_query import tag  # noqa: PLC0415 - with scikit-learn
+
+        return tag(model, store, self._tagger(), query=query, k=k, items=items)
+
+    def explain_tag(
+        self, label: str, query: Any = None, n: int = 5, *, items: str = ""
+    ) -> TagExplanation:
+        """Explain the probability of a label, by words of the text and by labelled items near it.
+
+        Parameters
+        ----------
+        label : str
+            A label that the tagger has learned.
+        query : str or None, default=None
+            A text; with ``vectorizer=None`` a vector.
+        n : int, default=5
+            Maximum number of words, and of items.
+        items : str, default=""
+            Id of an item, instead of a query.
+
+        Returns
+        -------
+        TagExplanation
+        """
+        from .tag_query import explain_tag  # noqa: PLC0415 - with scikit-learn
+
+        model, store = self._fitted()
+        queries.check_count("explain_tag", "n", n)
+        return explain_tag(model, store, self._tagger(), label=label, query=query, items=items, n=n)
+
+    def label_report(self) -> list[LabelReport]:
+        """Report for each label how well it is predicted for items that were left out.
+
+        Returns
+        -------
+        list of LabelReport
+            In the order of the labels. Items that were added or relabelled after the fit count
+            in ``support``, and not yet in the other numbers.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> [(row.label, row.support, row.precision) for row in index.label_report()]
+        [('game', 2, 1.0), ('image', 2, 1.0)]
+        """
+        from .tag_query import label_report  # noqa: PLC0415 - with scikit-learn
+
+        self._fitted()
+        return label_report(self._tagger())
+
+    def _tagger(self) -> Tagger | None:
+        """Return the tagger, after it has learned what changed."""
+        model, store = self._fitted()
+        if not model.can_tag:
+            return None
+        from .tagger_update import current_tagger  # noqa: PLC0415 - with scikit-learn
+
+        with self._updating:
+            revision = store.revision
+            if self._current is None or self._current[0] != revision:
+                before = model.tagger if self._current is None else self._current[1]
+                assert before is not None
+                self._current = revision, current_tagger(model, store, before)
+            return self._current[1]
+
+    def _tagged(self, query: Any, items: tuple[str, ...]) -> tuple[Tagger, Any] | None:
+        """Return the tagger and the features that it takes of a query; None without text."""
+        model, store = self._fitted()
+        tagger = self._tagger()
+        if tagger is None or (query is None and not items):
+            return None
+        from .tag_query import tagged_features  # noqa: PLC0415 - with scikit-learn
+
+        given, names = (query, ()) if query is not None else (None, items)
+        return tagger, tagged_features(model, store, tagger, given, names)[0]
 
     def explain(
         self,
@@ -681,7 +802,15 @@ class SemanticIndex:
             features = model.features([asked.parsed.text], None, "explain")
         item = store.item(id)
         return explain(
-            model, store, vector, features=features, asked=asked, balance=balance, item=item, n=n
+            model,
+            store,
+            vector,
+            features=features,
+            asked=asked,
+            balance=balance,
+            tagged=self._tagged(query, as_names(items)),
+            item=item,
+            n=n,
         )
 
     def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
@@ -779,6 +908,11 @@ class SemanticIndex:
             "language": self.language,
             "approximate_from": self.approximate_from,
         }
+        tagger = self._tagger()
+        if tagger is not None:
+            from .tagger_update import with_saved_places  # noqa: PLC0415 - with scikit-learn
+
+            model = model.with_tagger(with_saved_places(tagger, store))
         own = self._folder
         if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
             if not own.writable:
@@ -898,7 +1032,7 @@ class SemanticIndex:
             self._store.close()
         if self._folder is not None:
             self._folder.close()
-        self._model = self._store = self._folder = self._ann = None
+        self._model = self._store = self._folder = self._ann = self._current = None
 
     def __enter__(self) -> Self:
         return self

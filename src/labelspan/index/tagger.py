@@ -1,190 +1,303 @@
-"""Prediction of labels: scores in the space, calibrated probabilities, and thresholds."""
+"""Prediction of labels: ridge regression on features, and votes of the nearest labelled items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
+from .inputs import LabelLists
+from .label_ridge import LabelRidge, penalty, prune, with_constant
+from .tag_features import TagFeatures
+from .tagging import NEVER, Candidates, Decision, LabelRecord, collect, decide, records, thresholds
+from .voters import Voters
 
-__all__ = ["Calibration", "Tagger", "calibrate", "fit_tagger", "label_regression"]
+__all__ = ["Tagger", "fit_tagger", "label_matrix", "labelled_folds", "left_out", "update_tagger"]
 
-_RIDGE = 1e-4
-_COLUMNS_AT_ONCE = 64
-_NEWTON_STEPS = 50
-_NEWTON_TOLERANCE = 1e-4
-# Keeps slopes finite for labels that the scores separate without error.
-_SLOPE_PENALTY = 1e-2
+# Entries of a block of probabilities.
+_ENTRIES = 1 << 22
+# Weights of all labels that are kept whole; of larger models this share of each label's.
+_WHOLE = 4_000_000
+_KEPT = 0.05
+_FEWEST_KEPT = 1000
 
 
 @dataclass(frozen=True)
 class Tagger:
-    """Logistic model of each label on unit vectors of the space.
+    """Regression and voters of each label, and how to decide from their scores.
 
-    ``probability = 1 / (1 + exp(-(z @ weights + bias)))``; a label is chosen if its
-    probability reaches its threshold.
+    The score of a label is ``x @ weights + intercept``, plus ``decision.weight`` times the share
+    of votes; ``decision`` maps it to a probability. A label is chosen if its probability reaches
+    its threshold.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    texts : TagFeatures or None
+        Computes features of texts; None if they are those of the vectorizer or of the space.
+    alpha : float
+        The penalty of the regression.
+    weights : CSC matrix of shape (d, k)
+        The largest weights of every label.
+    intercept, thresholds : arrays of shape (k,)
+    decision : Decision
+    record : LabelRecord
+        Decisions on left-out items.
+    voters : Voters
+        Features and labels of the labelled items.
+    places : array of shape (n,)
+        The places of these items in the store.
     """
 
     labels: tuple[str, ...]
-    weights: Array
-    bias: Array
+    texts: TagFeatures | None
+    alpha: float
+    weights: sparse.csc_matrix
+    intercept: Array
     thresholds: Array
+    decision: Decision
+    record: LabelRecord
+    voters: Voters
+    places: Array
 
-    def probabilities(self, vectors: Array) -> Array:
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.weights.shape[0])
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """Column of each label."""
+        return {label: column for column, label in enumerate(self.labels)}
+
+    @cached_property
+    def _by_feature(self) -> sparse.csr_matrix:
+        return self.weights.tocsr()
+
+    def scores(self, features: Any) -> Array:
+        """Compute the score of every label for a few rows."""
+        found = np.asarray(features @ self._by_feature.toarray()) if _small(self) else None
+        if found is None:
+            found = safe_sparse_dot(features, self._by_feature, dense_output=True)
+        found = np.asarray(found, dtype=np.float32) + self.intercept
+        if self.decision.weight:
+            found += self.decision.weight * self.voters.votes(features).toarray()
+        return found
+
+    def blocks(self, features: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of rows with the scores of all labels."""
+        step = max(1, _ENTRIES // max(1, len(self.labels)))
+        for start in range(0, features.shape[0], step):
+            own = slice(start, min(start + step, features.shape[0]))
+            yield own, self.scores(features[own])
+
+    def probabilities(self, features: Any) -> Array:
         """Compute the probability of every label for every row."""
-        return np.asarray(expit(vectors @ self.weights + self.bias))
+        out = np.zeros((features.shape[0], len(self.labels)), dtype=np.float32)
+        for own, scores in self.blocks(features):
+            out[own] = self.decision.probability(scores)
+        return out
+
+    def best(self, features: Any, k: int) -> tuple[Array, Array]:
+        """Return for each row the ``k`` best labels and their probabilities, best first."""
+        k = min(k, len(self.labels))
+        columns = np.zeros((features.shape[0], k), dtype=np.intp)
+        chances = np.zeros((features.shape[0], k), dtype=np.float32)
+        for own, scores in self.blocks(features):
+            top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+            columns[own] = top
+            chances[own] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
+        return columns, chances
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """For each label ``probability = expit(slope * score + offset)``, and a threshold."""
-
-    slope: Array
-    offset: Array
-    thresholds: Array
-
-
-def label_regression(vectors: Array, targets: Array) -> tuple[Array, Array]:
-    """Regress labels on vectors, with a small ridge; return loadings and intercept."""
-    wide, y = vectors.astype(np.float64), targets.astype(np.float64)
-    centre, means = wide.mean(axis=0), y.mean(axis=0)
-    wide -= centre
-    gram = wide.T @ wide
-    ridge = _RIDGE * max(float(np.trace(gram)) / gram.shape[0], np.finfo(float).tiny)
-    loadings = np.linalg.solve(gram + ridge * np.eye(gram.shape[0]), wide.T @ (y - means))
-    return loadings, means - centre @ loadings
+def _small(tagger: Tagger) -> bool:
+    return bool(tagger.n_features * len(tagger.labels) <= _ENTRIES // 4)
 
 
 def fit_tagger(
     labels: tuple[str, ...],
-    vectors: Array,
-    targets: Array,
-    folds: list[Array],
-    outside: Callable[[Array], tuple[Array, Array]],
+    targets: sparse.csr_matrix,
+    features: Any,
+    *,
+    places: Array,
+    texts: TagFeatures | None = None,
+    folds: Sequence[Array] = (),
+    outside: Callable[[Array], tuple[Any, Any]] | None = None,
+    seed: int = 0,
 ) -> Tagger:
-    """Learn scores from all rows, and calibrate them on out-of-fold scores.
+    """Learn to predict labels from the features of labelled items.
 
     Parameters
     ----------
     labels : tuple of str
-    vectors, targets : arrays of shape (n, m) and (n, k)
-        Unit vectors and labels of the labelled rows.
+    targets : CSR matrix of shape (n, k)
+        0 and 1.
+    features : array or CSR matrix of shape (n, d)
+    places : array of shape (n,)
+        Places of the items in the store.
+    texts : TagFeatures or None
+        What computed the features, if the tagger keeps it.
     folds : list of arrays
-        Row numbers of each fold; empty for too few rows, which are then calibrated on their
-        own scores.
-    outside : callable
-        Called with the rows of a fold; returns the vectors of all rows, and of those rows, in
-        a space that was learned without them. Of the former only the other rows are used.
+        For features that have seen the labels: row numbers of each fold.
+    outside : callable or None
+        For such features: called with the rows of a fold; returns features of all rows, and of
+        the rows of the fold, that were learned without the fold. Otherwise the scores of
+        left-out items come from the regression in closed form.
+    seed : int
     """
-    loadings, intercept = label_regression(vectors, targets)
-    scores = vectors @ loadings + intercept
-    for held in folds:
-        others = np.setdiff1d(np.arange(len(targets)), held)
-        known, unseen = outside(held)
-        part, constant = label_regression(known[others], targets[others])
-        scores[held] = unseen @ part + constant
-    fitted = calibrate(scores, targets)
+    rows = with_constant(features)
+    alpha = penalty(rows, targets)
+    ridge = LabelRidge(rows, alpha, seed)
+    voters = Voters(features, targets)
+    weights: list[sparse.csc_matrix] = []
+    intercept: list[Array] = []
+    # Features that have seen the labels also know their neighbours too well.
+    votes = None if folds else voters.votes(features, np.arange(targets.shape[0]))
+
+    def scores() -> Iterator[tuple[slice, Array]]:
+        for own, found, unseen in ridge.blocks(targets):
+            weights.append(prune(found[:-1], _kept(rows.shape[1] - 1, len(labels))))
+            intercept.append(found[-1])
+            yield own, unseen
+
+    if votes is not None:
+        candidates = collect(scores(), votes, targets)
+    else:
+        for _ in scores():
+            pass
+        assert outside is not None
+        candidates = _candidates_of_folds(targets, folds, outside, alpha)
+    decision = decide(candidates)
+    support = np.asarray(targets.sum(axis=0)).ravel().astype(np.int64)
+    record = records(candidates, decision, len(labels), support)
     return Tagger(
         labels,
-        (loadings * fitted.slope).astype(np.float32),
-        (intercept * fitted.slope + fitted.offset).astype(np.float32),
-        fitted.thresholds.astype(np.float32),
+        texts,
+        alpha,
+        sparse.hstack(weights, format="csc"),
+        np.concatenate(intercept).astype(np.float32),
+        thresholds(record, candidates, decision),
+        decision,
+        record,
+        voters,
+        np.asarray(places, dtype=np.int64),
     )
 
 
-def calibrate(scores: Array, targets: Array) -> Calibration:
-    """Fit Platt's logistic curve, and choose the threshold with the best F1, for each column."""
-    parts = [
-        _calibrate(scores[:, block], targets[:, block])
-        for block in (
-            slice(start, start + _COLUMNS_AT_ONCE)
-            for start in range(0, scores.shape[1], _COLUMNS_AT_ONCE)
-        )
-    ]
-    return Calibration(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def left_out(tagger: Tagger) -> Candidates:
+    """Compute the scores of the labelled items from models without them.
 
-
-def _calibrate(scores: Array, targets: Array) -> tuple[Array, Array, Array]:
-    # One row per label: sums run along contiguous memory, where numpy uses pairwise summation.
-    rows = np.ascontiguousarray(scores.T, dtype=np.float64)
-    wanted = np.ascontiguousarray(targets.T > 0)
-    centre, spread = rows.mean(axis=1), rows.std(axis=1)
-    spread = np.where(spread > 0, spread, 1.0)
-    slope, offset = _logistic(((rows - centre[:, None]) / spread[:, None]), wanted)
-    slope = slope / spread
-    offset = offset - slope * centre
-    return slope, offset, _best_thresholds(expit(rows * slope[:, None] + offset[:, None]), wanted)
-
-
-def _logistic(scores: Array, wanted: Array) -> tuple[Array, Array]:
-    """Fit slope and offset of a logistic curve for each row of scores, all rows at once.
-
-    Damped Newton steps on Platt's targets, which are shrunk a little from 0 and 1. Each pass over
-    the scores evaluates the last step and computes the next one: where the loss grew, the row
-    steps back and its damping grows.
+    For features that have seen the labels, for example those of a space, they are too hopeful.
     """
-    s = scores.astype(np.float32)
-    positive = wanted.sum(axis=1).astype(np.float64)
-    negative = s.shape[1] - positive
-    high, low = (positive + 1) / (positive + 2), 1 / (negative + 2)
-    target = np.where(wanted, high[:, None], low[:, None]).astype(np.float32)
-    prior = np.log((positive + 1) / (negative + 1))
-    best = np.stack([np.zeros_like(prior), prior], axis=1)
-    least, damping = np.full(prior.size, np.inf), np.full(prior.size, 1e-3)
-    step, active = np.zeros_like(best), np.arange(prior.size)
-    for _ in range(_NEWTON_STEPS):
-        a, b = (best[active] - step[active]).T
-        loss, gradient, hessian = _expansion(s[active], target[active], a, b)
-        good = loss <= least[active]
-        # Where the loss grew, the old expansion is not kept: try a shorter step.
-        fell, grew = active[good], active[~good]
-        best[fell] -= step[fell]
-        least[fell] = loss[good]
-        damping[fell] /= 10
-        damping[grew] *= 10
-        step[grew] /= 4
-        curved = hessian[good] * (1 + damping[fell, None, None] * np.eye(2))
-        step[fell] = np.linalg.solve(curved, gradient[good][..., None])[..., 0]
-        active = active[np.abs(step[active]).max(axis=1) > _NEWTON_TOLERANCE]
-        if not active.size:
-            break
-    # A falling curve would reverse the ranking of the scores; then only the prior is used.
-    falling = best[:, 0] < 0
-    return np.where(falling, 0.0, best[:, 0]), np.where(falling, prior, best[:, 1])
+    rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
+    ridge = LabelRidge(rows, tagger.alpha)
+    votes = tagger.voters.votes(tagger.voters.features, np.arange(targets.shape[0]))
+    return collect(((own, unseen) for own, _, unseen in ridge.blocks(targets)), votes, targets)
 
 
-def _expansion(s: Array, target: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Compute loss, gradient and Hessian with respect to slope and offset."""
-    margin = s * a[:, None].astype(np.float32) + b[:, None].astype(np.float32)
-    p = expit(margin)
-    inside = np.clip(p, 1e-7, 1 - 1e-7)
-    loss = -(target * np.log(inside) + (1 - target) * np.log(1 - inside)).sum(axis=1)
-    rest, weight = p - target, p * (1 - p)
-    weighted = weight * s
-    gradient = np.stack([(rest * s).sum(axis=1) + _SLOPE_PENALTY * a, rest.sum(axis=1)], axis=1)
-    aa = (weighted * s).sum(axis=1) + _SLOPE_PENALTY
-    ab, bb = weighted.sum(axis=1), weight.sum(axis=1) + 1e-6
-    hessian = np.stack([np.stack([aa, ab], axis=1), np.stack([ab, bb], axis=1)], axis=1)
-    penalised = loss.astype(np.float64) + 0.5 * _SLOPE_PENALTY * a**2
-    return penalised, gradient.astype(np.float64), hessian.astype(np.float64)
+def _candidates_of_folds(
+    targets: sparse.csr_matrix,
+    folds: Sequence[Array],
+    outside: Callable[[Array], tuple[Any, Any]],
+    alpha: float,
+) -> Candidates:
+    parts: list[Candidates] = []
+    everything = np.arange(targets.shape[0])
+    for held in folds:
+        others = np.setdiff1d(everything, held)
+        known, unseen = outside(held)
+        inside, asked = _safe_indexing(known, others), with_constant(unseen)
+        ridge = LabelRidge(with_constant(inside), alpha)
+        votes = Voters(inside, targets[others]).votes(unseen)
+        scores = (
+            (own, np.asarray(asked @ found)) for own, found, _ in ridge.blocks(targets[others])
+        )
+        found = collect(scores, votes, targets[held])
+        parts.append(replace(found, rows=held[found.rows]))
+    arrays = ("rows", "columns", "regression", "votes", "truth")
+    return Candidates(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays},
+        total=int(targets.nnz),
+    )
 
 
-def _best_thresholds(probabilities: Array, wanted: Array) -> Array:
-    """Choose for each row the threshold with the best F1, between two of its probabilities."""
-    order = np.argsort(-probabilities, axis=1)
-    ranked = np.take_along_axis(probabilities, order, axis=1)
-    hits = np.cumsum(np.take_along_axis(wanted, order, axis=1), axis=1)
-    taken = np.arange(1, wanted.shape[1] + 1)
-    f1 = 2 * hits / (taken + wanted.sum(axis=1)[:, None])
-    # A threshold cannot separate equal probabilities.
-    f1[:, :-1][ranked[:, :-1] == ranked[:, 1:]] = -1.0
-    best, rows = f1.argmax(axis=1), np.arange(f1.shape[0])
-    below = np.concatenate([ranked[:, 1:], np.zeros((rows.size, 1))], axis=1)
-    return np.asarray((ranked[rows, best] + below[rows, best]) / 2)
+def update_tagger(
+    tagger: Tagger,
+    labels: tuple[str, ...],
+    *,
+    targets: sparse.csr_matrix,
+    features: Any,
+    places: Array,
+    touched: Array,
+) -> Tagger:
+    """Learn some labels again from changed items; everything else stays.
+
+    ``labels`` are those of the tagger, in their order, and new ones; ``touched`` are the columns
+    to learn. The penalty, the map to probabilities and the weights of other labels stay: for
+    those a new item is only one more without the label.
+    """
+    count = len(labels)
+    old = len(tagger.labels)
+    # Without any labelled item nothing can be learned, and nothing is predicted.
+    ridge = LabelRidge(with_constant(features), tagger.alpha) if len(places) else None
+    fresh: list[sparse.csc_matrix] = []
+    intercept = np.zeros(count, dtype=np.float32)
+    intercept[:old] = tagger.intercept
+    intercept[touched] = 0.0
+    wanted = targets.tocsc()[:, touched]
+    for own, found in ridge.weights(wanted) if ridge is not None else ():
+        fresh.append(prune(found[:-1], _kept(features.shape[1], count)))
+        intercept[touched[own]] = found[-1]
+    width = tagger.n_features
+    kept = np.ones(old, dtype=np.float32)
+    kept[touched[touched < old]] = 0
+    before = (tagger.weights @ sparse.diags_array(kept, format="csc")).tocsc()
+    before.eliminate_zeros()
+    before = sparse.csc_matrix(
+        (before.data, before.indices, _longer(before.indptr, count)), shape=(width, count)
+    )
+    placing = sparse.csc_matrix(
+        (np.ones(touched.size, np.float32), (np.arange(touched.size), touched)),
+        shape=(touched.size, count),
+    )
+    fresh = fresh or [sparse.csc_matrix((width, touched.size), dtype=np.float32)]
+    learned = sparse.hstack(fresh, format="csc")
+    support = np.asarray(targets.sum(axis=0)).ravel().astype(np.int64)
+    record = LabelRecord(
+        _padded(tagger.record.chosen, count), _padded(tagger.record.right, count), support
+    )
+    limits = np.full(count, tagger.decision.threshold, dtype=np.float32)
+    limits[:old] = tagger.thresholds
+    # One item cannot be predicted from the others.
+    limits[support < 2] = NEVER
+    return replace(
+        tagger,
+        labels=labels,
+        weights=sparse.csc_matrix(before + learned @ placing),
+        intercept=intercept,
+        thresholds=limits,
+        record=record,
+        voters=Voters(features, targets),
+        places=np.asarray(places, dtype=np.int64),
+    )
+
+
+def label_matrix(lists: LabelLists, labels: Sequence[str]) -> sparse.csr_matrix:
+    """Build a sparse 0/1 matrix with one column per label; unknown labels count as none."""
+    column = {name: j for j, name in enumerate(labels)}
+    places = np.cumsum([0, *(len(own or ()) for own in lists)])
+    columns = np.array([column[name] for own in lists for name in own or ()], dtype=np.int32)
+    ones = np.ones(columns.size, dtype=np.float32)
+    found = sparse.csr_matrix((ones, columns, places), shape=(len(lists), len(labels)))
+    found.sort_indices()
+    return found
 
 
 def labelled_folds(count: int, folds: int, rng: Any) -> list[Array]:
@@ -193,3 +306,18 @@ def labelled_folds(count: int, folds: int, rng: Any) -> list[Array]:
     if folds < 2:
         return []
     return [np.sort(part) for part in np.array_split(rng.permutation(count), folds)]
+
+
+def _kept(features: int, labels: int) -> int:
+    """Return how many weights of a label to keep."""
+    if features * labels <= _WHOLE:
+        return features
+    return max(_FEWEST_KEPT, int(_KEPT * features), _WHOLE // labels)
+
+
+def _padded(values: Array, count: int) -> Array:
+    return np.concatenate([values, np.zeros(count - values.size, dtype=values.dtype)])
+
+
+def _longer(places: Array, count: int) -> Array:
+    return np.concatenate([places, np.full(count + 1 - places.size, places[-1])])

@@ -1,0 +1,89 @@
+"""Bring a tagger up to date with items that were added, removed or labelled differently."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from .items import ItemStore
+from .model import IndexModel
+from .tagger import Tagger, update_tagger
+
+__all__ = ["current_tagger", "tag_features", "with_saved_places"]
+
+
+def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, ids: list[str]) -> Any:
+    """Compute the features of items from which their labels are predicted."""
+    if not model.reads_texts:
+        return store.vectors(ids)
+    texts = [store.item(name).text for name in ids]
+    return text_features(model, tagger, texts)
+
+
+def text_features(model: IndexModel, tagger: Tagger, texts: list[str]) -> Any:
+    """Compute the features of texts from which their labels are predicted."""
+    if tagger.texts is not None:
+        return tagger.texts.transform(texts)
+    return model.features(texts, None, "tag")
+
+
+def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagger:
+    """Return the tagger for the present labels of the items; the same one if nothing changed."""
+    ids, now = store.labelled()
+    known = dict(zip(tagger.places.tolist(), range(tagger.places.size), strict=True))
+    alive = set(ids)
+    kept = np.array([row for place, row in known.items() if place in alive], dtype=np.intp)
+    fresh = sorted({place for rows in now.values() for place in rows} - set(known))
+    names = [*tagger.labels, *sorted(set(now) - set(tagger.labels))]
+    places = [*tagger.places[kept].tolist(), *fresh]
+    number = {place: row for row, place in enumerate(places)}
+    rows, columns = [], []
+    for column, label in enumerate(names):
+        own = [number[place] for place in now.get(label, ())]
+        rows += own
+        columns += [column] * len(own)
+    shape = (len(places), len(names))
+    ones = np.ones(len(rows), dtype=np.float32)
+    targets = sparse.csr_matrix((ones, (rows, columns)), shape=shape)
+    before = tagger.voters.labels.tocsr()
+    wide = sparse.csr_matrix(
+        (before.data, before.indices, before.indptr), (before.shape[0], shape[1])
+    )
+    changed = abs(targets[: kept.size] - wide[kept])
+    gone = np.setdiff1d(np.arange(before.shape[0]), kept)
+    touched = np.unique(
+        np.concatenate(
+            [
+                changed.tocoo().col[changed.tocoo().data > 0],
+                targets[kept.size :].indices,
+                wide[gone].indices,
+            ]
+        )
+    ).astype(np.intp)
+    if not touched.size and not gone.size and not fresh:
+        return tagger
+    features = _safe_indexing(tagger.voters.features, kept)
+    if fresh:
+        added = tag_features(model, tagger, store, [ids[place] for place in fresh])
+        stack = sparse.vstack if sparse.issparse(features) else np.vstack
+        features = stack([features, added])
+        features = sparse.csr_matrix(features) if sparse.issparse(features) else features
+    order = np.argsort(np.array(places, dtype=np.int64), kind="stable")
+    return update_tagger(
+        tagger,
+        tuple(names),
+        targets=targets[order],
+        features=_safe_indexing(features, order),
+        places=np.array(places, dtype=np.int64)[order],
+        touched=touched,
+    )
+
+
+def with_saved_places(tagger: Tagger, store: ItemStore) -> Tagger:
+    """Give the items of a tagger the places that they have after a save: without gaps."""
+    kept = np.array(sorted(store.labelled()[0]), dtype=np.int64)
+    return replace(tagger, places=np.searchsorted(kept, tagger.places).astype(np.int64))

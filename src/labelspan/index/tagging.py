@@ -1,0 +1,194 @@
+"""From scores to decisions: weight of the votes, calibrated probabilities, one threshold.
+
+All of these are chosen from scores that labelled items have when they are left out, and they
+are common to all labels: a rare label has too few items to choose anything of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.isotonic import IsotonicRegression
+
+from .._typing import Array
+
+__all__ = ["NEVER", "Candidates", "Decision", "LabelRecord", "collect", "decide"]
+
+# Threshold of a label that is never chosen: probabilities stay below it.
+NEVER = 1.0
+# Labels of each item that are looked at, next to its own and those that were voted for.
+_CANDIDATES = 30
+_WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
+_KNOTS = 100
+_HIGHEST = np.float32(0.9999)
+# How much the number of chosen labels may differ from that of the true ones.
+_COUNT = 0.15
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of items and labels with their scores from models without the item.
+
+    The arrays have an entry per pair: row, column, score by regression, share of the votes,
+    and whether the item has the label. ``total`` is the number of labels of all these items.
+    """
+
+    rows: Array
+    columns: Array
+    regression: Array
+    votes: Array
+    truth: Array
+    total: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Weight of the votes, map from scores to probabilities, and threshold.
+
+    ``probability`` interpolates between ``knots`` and ``levels``, which both rise.
+    """
+
+    weight: float
+    knots: Array
+    levels: Array
+    threshold: float
+
+    def probability(self, scores: Array) -> Array:
+        """Map scores to probabilities."""
+        found = np.interp(scores, self.knots, self.levels).astype(np.float32)
+        return np.minimum(found, _HIGHEST)
+
+
+@dataclass(frozen=True)
+class LabelRecord:
+    """For each label, over left-out items: times chosen, times right, and number of items."""
+
+    chosen: Array
+    right: Array
+    support: Array
+
+
+def collect(
+    scores: Iterable[tuple[slice, Array]], votes: sparse.csr_matrix, labels: sparse.csr_matrix
+) -> Candidates:
+    """Collect the candidates from blocks of scores, a slice of labels each."""
+    n, k = labels.shape
+    best = np.full((n, 0), -np.inf, dtype=np.float32)
+    names = np.zeros((n, 0), dtype=np.intp)
+    found: list[Array] = []
+    # Pairs that are voted for, or true: 1 keeps an entry where a vote is 0.
+    pattern = sparse.csc_matrix(votes + 2 * labels)
+    for own, block in scores:
+        part = pattern[:, own].tocoo()
+        found.append(np.stack([part.row, part.col + own.start, block[part.row, part.col]]))
+        best = np.hstack([best, block])
+        names = np.hstack([names, np.broadcast_to(np.arange(own.start, own.stop), block.shape)])
+        if best.shape[1] > _CANDIDATES:
+            top = np.argpartition(-best, _CANDIDATES - 1, axis=1)[:, :_CANDIDATES]
+            best, names = np.take_along_axis(best, top, 1), np.take_along_axis(names, top, 1)
+    listed = np.hstack(found) if found else np.zeros((3, 0))
+    extra = np.stack([np.repeat(np.arange(n), best.shape[1]), names.ravel(), best.ravel()])
+    both = np.hstack([listed, extra])
+    pairs = (both[0] * k + both[1]).astype(np.int64)
+    _, first = np.unique(pairs, return_index=True)
+    rows, columns = both[0, first].astype(np.intp), both[1, first].astype(np.intp)
+    return Candidates(
+        rows,
+        columns,
+        both[2, first].astype(np.float32),
+        _entries(votes, rows, columns).astype(np.float32),
+        _entries(labels, rows, columns) > 0,
+        int(labels.nnz),
+    )
+
+
+def decide(found: Candidates, weight: float | None = None) -> Decision:
+    """Choose the weight of the votes, the map to probabilities, and the threshold."""
+    weights = _WEIGHTS if weight is None else (weight,)
+    best = max(weights, key=lambda one: _precision(found.regression + one * found.votes, found))
+    scores = (found.regression + best * found.votes).astype(np.float64)
+    knots, levels = _calibrate(scores, found.truth)
+    cut = _threshold(scores, found.truth, found.total)
+    return Decision(best, knots, levels, float(np.interp(cut, knots, levels)))
+
+
+def records(found: Candidates, decision: Decision, count: int, support: Array) -> LabelRecord:
+    """Count for each label how often it was chosen for left-out items, and how often rightly."""
+    scores = found.regression + decision.weight * found.votes
+    chosen = decision.probability(scores) >= decision.threshold
+    return LabelRecord(
+        np.bincount(found.columns[chosen], minlength=count),
+        np.bincount(found.columns[chosen & found.truth], minlength=count),
+        support,
+    )
+
+
+def thresholds(record: LabelRecord, found: Candidates, decision: Decision) -> Array:
+    """Return the common threshold, and for labels without any signal one that nothing reaches.
+
+    A label has no signal if it was chosen for left-out items and was never right, or if its own
+    items score no higher, when left out, than a label of this frequency does on average.
+    """
+    count = record.support.size
+    own = np.bincount(
+        found.columns[found.truth], found.regression[found.truth], minlength=count
+    ) / np.maximum(1, np.bincount(found.columns[found.truth], minlength=count))
+    rows = max(1, int(found.rows.max(initial=0)) + 1)
+    silent = (record.right == 0) & ((record.chosen > 0) | (own <= record.support / rows))
+    return np.where(silent, NEVER, decision.threshold).astype(np.float32)
+
+
+def _precision(scores: Array, found: Candidates) -> float:
+    """Compute the average precision over all pairs."""
+    hits = found.truth[np.argsort(-scores, kind="stable")]
+    if not hits.any():
+        return 0.0
+    precision = np.cumsum(hits) / np.arange(1, hits.size + 1)
+    return float(precision[hits].sum() / found.total)
+
+
+def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
+    """Fit a rising map from scores to probabilities, by the means of groups of scores."""
+    order = np.argsort(scores, kind="stable")
+    # Groups with about as many true pairs each, so that there are many where it matters.
+    rank = np.cumsum(truth[order]) + np.arange(order.size) / max(1, order.size)
+    groups = max(2, min(_KNOTS, int(truth.sum()) // 5, order.size // 4))
+    edges = np.searchsorted(rank, np.linspace(0, rank[-1] if order.size else 0, groups + 1)[1:-1])
+    parts = [part for part in np.split(order, np.unique(edges)) if part.size]
+    middles = np.array([scores[part].mean() for part in parts])
+    # Half a case is added to both sides, so that nothing is certain.
+    shares = np.array([(truth[part].sum() + 0.5) / (part.size + 1) for part in parts])
+    sizes = np.array([part.size for part in parts], dtype=float)
+    rising = IsotonicRegression().fit_transform(middles, shares, sample_weight=sizes)
+    lowest, highest = float(scores.min()), float(scores.max())
+    span = max(highest - lowest, 1e-6)
+    knots = np.concatenate([[lowest - span], middles, [highest + span]])
+    levels = np.concatenate([[0.0], rising, [max(1.0 - 1e-3, float(rising[-1]))]])
+    knots, first = np.unique(knots, return_index=True)
+    levels = np.maximum.accumulate(levels[first])
+    # A little slope, so that different scores have different probabilities.
+    return knots, levels * (1 - 1e-4) + 1e-4 * np.linspace(0, 1, knots.size)
+
+
+def _threshold(scores: Array, truth: Array, total: int) -> float:
+    """Find the score with the best micro F1 that chooses about as many labels as there are."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    hits = np.cumsum(truth[order])
+    taken = np.arange(1, hits.size + 1)
+    f1 = 2 * hits / (taken + total)
+    last = np.append(ranked[:-1] > ranked[1:], True)
+    near = np.abs(taken - total) <= max(1.0, _COUNT * total)
+    allowed = last & near if (last & near).any() else last
+    best = int(np.argmax(np.where(allowed, f1, -1.0)))
+    below = ranked[best + 1] if best + 1 < ranked.size else ranked[best] - 1e-6
+    return float((ranked[best] + below) / 2)
+
+
+def _entries(matrix: sparse.csr_matrix, rows: Array, columns: Array) -> Array:
+    if not rows.size:
+        return np.zeros(0)
+    return np.asarray(matrix[rows, columns]).ravel()

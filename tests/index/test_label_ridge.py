@@ -1,0 +1,76 @@
+"""Ridge regression of labels: its equations, and the scores of left-out rows."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelspan.index.label_ridge import LabelRidge, penalty, prune, with_constant
+
+
+def texts(n, d, k, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n, d, 0.1, "csr", np.float32, rng)
+    weights = rng.standard_normal((d, k))
+    Y = sparse.csr_matrix((X @ weights > 0.4).astype(np.float32))
+    return with_constant(X), Y
+
+
+def solved(ridge, Y):
+    parts = list(ridge.blocks(Y))
+    return np.hstack([part[1] for part in parts]), np.hstack([part[2] for part in parts])
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 100), (150, 40)])
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_weights_solve_the_equations_of_ridge_regression(n, d, dense):
+    X, Y = texts(n, d, 5)
+    wide = X.toarray().astype(np.float64)
+    W, _ = solved(LabelRidge(X.toarray() if dense else X, 0.7), Y)
+    rest = wide.T @ (wide @ W - Y.toarray()) + 0.7 * W
+    assert np.abs(rest).max() < 1e-5 * np.abs(wide.T @ Y.toarray()).max()
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 100), (150, 40)])
+def test_scores_of_left_out_rows_are_those_of_models_without_them(n, d):
+    X, Y = texts(n, d, 4, seed=1)
+    _, unseen = solved(LabelRidge(X, 0.5), Y)
+    wide, wanted = X.toarray().astype(np.float64), Y.toarray()
+    for row in range(0, n, 17):
+        others = np.arange(n) != row
+        gram = wide[others].T @ wide[others] + 0.5 * np.eye(wide.shape[1])
+        weights = np.linalg.solve(gram, wide[others].T @ wanted[others])
+        np.testing.assert_allclose(unseen[row], wide[row] @ weights, atol=1e-4)
+
+
+def test_iterations_agree_with_the_factorisation():
+    X, Y = texts(300, 200, 6, seed=2)
+    exact, unseen = solved(LabelRidge(X, 1.0), Y)
+    found, estimated = solved(LabelRidge(X, 1.0, direct=10), Y)
+    assert np.linalg.norm(found - exact) < 5e-3 * np.linalg.norm(exact)
+    # The diagonal of the inverse is estimated from 64 random vectors.
+    assert np.corrcoef(estimated.ravel(), unseen.ravel())[0, 1] > 0.98
+
+
+def test_labels_in_blocks_are_the_same_as_all_at_once(monkeypatch):
+    X, Y = texts(80, 50, 20, seed=3)
+    whole = solved(LabelRidge(X, 1.0), Y)
+    monkeypatch.setattr("labelspan.index.label_ridge._ENTRIES", 0)
+    parts = list(LabelRidge(X, 1.0).blocks(Y))
+    assert [part[0].start for part in parts] == [0, 8, 16]
+    np.testing.assert_allclose(np.hstack([part[1] for part in parts]), whole[0], atol=1e-6)
+
+
+def test_noise_has_a_larger_penalty_than_signal():
+    X, Y = texts(200, 50, 3, seed=4)
+    noise = sparse.csr_matrix(np.random.default_rng(0).permutation(Y.toarray()))
+    assert penalty(X, noise) > 2 * penalty(X, Y)
+
+
+def test_pruning_keeps_the_largest_weights():
+    weights = np.random.default_rng(0).standard_normal((30, 4))
+    kept = prune(weights, 5).toarray()
+    for column in range(4):
+        largest = np.sort(np.argsort(-np.abs(weights[:, column]))[:5])
+        assert np.flatnonzero(kept[:, column]).tolist() == largest.tolist()
+        np.testing.assert_allclose(kept[largest, column], weights[largest, column], rtol=1e-6)
+    np.testing.assert_allclose(prune(weights, 30).toarray(), weights, rtol=1e-6)
