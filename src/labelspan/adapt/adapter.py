@@ -41,6 +41,10 @@ __all__ = ["Adapter"]
 
 # Weights of the labels that are tried.
 _BALANCES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+# What a gain on new labels counts compared with one on seen labels. On six draws of hidden tags of
+# sentence embeddings, in 16, 64 and 256 dimensions, hidden tags gained .007, .011 and .010 over PCA
+# with 1, and .009, .011 and .012 with 2.
+_NEW = 2.0
 # Where nothing is compared.
 _BALANCE, _SIZE = 0.2, 64
 # Standard errors that a gain must exceed. Two would pass too often by chance, because it is the
@@ -350,6 +354,23 @@ class Adapter(BaseEmbedding):
             choice.balances,
         )
 
+    def settled(self) -> Adapter:
+        """Return an adapter that is not fitted, with the values that this one has chosen.
+
+        Returns
+        -------
+        Adapter
+            It compares nothing, and fits in a fraction of the time.
+        """
+        fitted = self._fitted()
+        return Adapter(
+            fitted.n_components_,
+            alpha=fitted.alpha_,
+            balance=fitted.balance_,
+            compare=False,
+            random_state=self._seed,
+        )
+
     # --- use --------------------------------------------------------------------------
 
     @refuse_overflow
@@ -510,7 +531,7 @@ class _Choice:
             if not self._model.new_labels:
                 best = bold
             elif new_gain >= -new_error:
-                best = max(best, (gain + new_gain, balance))
+                best = max(best, (gain + _NEW * new_gain, balance))
         return best[1], bold[1]
 
     def _verdict(self, balance: float, size: int, *, explicit: bool) -> tuple[float, int, str]:

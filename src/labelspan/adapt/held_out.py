@@ -19,7 +19,7 @@ __all__ = ["HeldOutRows", "Scores", "label_groups", "ndcg_of", "nearest", "size_
 
 DEPTH = 10
 # Principal axes that are compared in, and that balances are chosen in; the final map uses all.
-_AXES, _NARROW = 512, 256
+_AXES, _NARROW = 512, 160
 _GROUPS = 3
 
 # Scores of each query by number of dimensions; NaN for queries that say nothing.
