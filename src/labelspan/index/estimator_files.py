@@ -10,14 +10,17 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from .._typing import Array
+from ..adapt import Adapter
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from .learn import WordVectorizer
+from .model_encoder import ModelEncoder
 
 __all__ = ["pack_estimator", "pack_vectorizer", "unpack_estimator", "unpack_vectorizer"]
 
 _ESTIMATORS = {
-    kind.__name__: kind for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD)
+    kind.__name__: kind
+    for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, Adapter)
 }
 # Fitted attributes end with an underscore; the private one tells that there is no kernel.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_|_kernel_map")
@@ -86,6 +89,8 @@ def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, 
         For a vectorizer that could be restored only by running code from the file.
     """
     kind = type(vectorizer).__name__
+    if type(vectorizer) is ModelEncoder:
+        return {"class": kind, "params": {"n_features": vectorizer.n_features}}, None, None
     params = vectorizer.get_params(deep=False) if hasattr(vectorizer, "get_params") else {}
     plain = {name: _plain(value) for name, value in params.items()}
     files = plain.get("input", "content") != "content"
@@ -105,8 +110,12 @@ def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, 
 
 def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array | None) -> Any:
     """Make the vectorizer that :func:`pack_vectorizer` described."""
-    kind = _VECTORIZERS.get(str(described.get("class")))
     params = described.get("params")
+    if described.get("class") == "ModelEncoder":
+        if not isinstance(params, dict) or type(params.get("n_features")) is not int:
+            raise InvalidFile("manifest.json: the parameters of the vectorizer are damaged.")
+        return ModelEncoder(n_features=params["n_features"])
+    kind = _VECTORIZERS.get(str(described.get("class")))
     if kind is None or not isinstance(params, dict):
         raise InvalidFile("manifest.json: the class of the vectorizer is unknown.")
     given = dict(params)

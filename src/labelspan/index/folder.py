@@ -443,7 +443,7 @@ def _check_shapes(model: IndexModel, base: Array) -> None:
 def _check_use(model: IndexModel) -> None:
     """Map an empty text to the space: parts that cannot do that are damaged."""
     try:
-        if model.vectorizer is None:
+        if model.vectorizer is None or not getattr(model.vectorizer, "ready", True):
             features = np.zeros((1, model.n_features), dtype=np.float32)
         else:
             features = model.features([""], None, "load")

@@ -116,6 +116,8 @@ def learn(
     learned_from = features if hold is None else hold(features)
     space = _fitted(estimator, learned_from, targets if names else None)
     found = space_vectors(space, features)
+    if hasattr(space, "settled"):
+        estimator = space.settled()  # what was chosen is not chosen again in each fold
     step()
     text_map = text_map_of(fitted, space)
     if not names:
@@ -248,4 +250,5 @@ def _part(estimator: Any, features: Any, targets: Array) -> Any:
         return part.fit(features, targets)
     except InvalidParameter:
         # A label, and with it a dimension, may be missing from these rows.
-        return part.set_params(n_components=None).fit(features, targets)
+        default = type(part)().n_components
+        return part.set_params(n_components=default).fit(features, targets)

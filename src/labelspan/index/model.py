@@ -77,6 +77,14 @@ class IndexModel:
         """Whether features are computed from texts."""
         return self._parts["vectorizer"] is not None
 
+    def use_encoder(self, encode: Any) -> None:
+        """Take a function for the vectors of texts, if the index was fitted with one."""
+        found = self._parts["vectorizer"]
+        if hasattr(found, "encode"):
+            found.encode = encode
+        elif encode is not None:
+            raise Mismatch("load: this index was fitted without an encoder; omit encoder=.")
+
     @property
     def can_tag(self) -> bool:
         """Whether there is a tagger."""

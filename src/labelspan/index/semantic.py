@@ -144,6 +144,7 @@ class SemanticIndex:
         self.random_state = random_state
         self.language = language
         self.approximate_from = approximate_from
+        self._encoder: Callable[[list[str]], Any] | None = None
         self._model: IndexModel | None = None
         self._store: ItemStore | None = None
         self._folder: IndexFolder | None = None
@@ -186,6 +187,7 @@ class SemanticIndex:
         *,
         metadata: Any = None,
         vectors: Any = None,
+        encoder: Callable[[list[str]], Any] | None = None,
         label_names: Any = None,
         progress: ProgressCallback | None = None,
         client: Any = None,
@@ -205,7 +207,12 @@ class SemanticIndex:
         metadata : list of dict or None, default=None
             For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None
-            Features of the items, with ``vectorizer=None``.
+            Features of the items, with ``vectorizer=None``; or vectors that ``encoder`` gave.
+        encoder : function or None, default=None
+            Takes a list of texts and returns one vector for each, for example the ``encode`` of a
+            sentence-transformers model. The space is then learned from vectors of the model
+            instead of words, by default by :class:`~labelspan.Adapter`; search still compares
+            words as well. The function is not saved: give it to :meth:`load` again.
         label_names : list of str or None, default=None
             Names of the columns of an indicator.
         progress : function or None, default=None
@@ -229,7 +236,14 @@ class SemanticIndex:
         if not self.writable:
             raise self._read_only("fit")
         self._check_params()
-        estimator = MLSI("auto") if self.estimator is None else self.estimator
+        vectorizer = self.vectorizer
+        if encoder is not None:
+            from .model_encoder import ModelEncoder  # noqa: PLC0415
+
+            vectorizer, vectors = ModelEncoder(encoder, vectors), None
+        estimator = self.estimator
+        if estimator is None:
+            estimator = MLSI("auto") if encoder is None else _default_adapter(labels)
         self._check_cluster(estimator, client, on_pass)
         given = read_texts(texts, "fit")
         if len(given) < 2:
@@ -240,10 +254,10 @@ class SemanticIndex:
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
         tables = read_metadata(metadata, len(given), "fit")
         language = check_language("SemanticIndex", self.language)
-        if self.vectorizer is not None and language == AUTO:
+        if vectorizer is not None and language == AUTO:
             language = detect_language(given)
         model, found = learn(
-            self.vectorizer,
+            vectorizer,
             estimator,
             given,
             vectors,
@@ -258,6 +272,7 @@ class SemanticIndex:
         words = None
         if model.reads_texts:
             words = WordIndex.build(Analyzer(language), items)
+        self._encoder = encoder
         self._hold(model, ItemStore.of(items, found, words), AnnCache(found))
         return self
 
@@ -936,6 +951,7 @@ class SemanticIndex:
         verify: bool = True,
         mapped: bool = True,
         lazy: bool = False,
+        encoder: Callable[[list[str]], Any] | None = None,
     ) -> Self:
         """Open a saved index. No code from its files is run.
 
@@ -956,6 +972,9 @@ class SemanticIndex:
         lazy : bool, default=False
             Whether vectorizer, estimator and tagger are read and checked only when they are first
             needed. A search for a text then starts without importing scikit-learn.
+        encoder : function or None, default=None
+            The model of an index that was fitted with ``encoder=``; without it, such an index can
+            only be searched by items and labels.
 
         Returns
         -------
@@ -974,6 +993,7 @@ class SemanticIndex:
             If the process has too many open files.
         """
         index = cls()
+        index._encoder = encoder
         index._folder = IndexFolder(Path(path), write=write, mapped=mapped, lazy=lazy)
         try:
             index._read(verify=verify)
@@ -986,6 +1006,7 @@ class SemanticIndex:
         """Replace what the index holds by what is in the folder."""
         assert self._folder is not None
         model, store, settings = self._folder.read(verify=verify)
+        model.use_encoder(self._encoder)
         self._hold(model, store, None)
         if settings.get("default_vectorizer"):
             self.vectorizer = "tfidf"
@@ -1073,3 +1094,11 @@ def _unfitted(part: Any) -> Any:
     from sklearn.base import clone  # noqa: PLC0415
 
     return None if part is None else clone(part)
+
+
+def _default_adapter(labels: Any) -> Any:
+    """Return the estimator of vectors of a model: without labels, PCA."""
+    from ..adapt import Adapter  # noqa: PLC0415
+    from ..estimators import LSI  # noqa: PLC0415
+
+    return LSI(center=True) if labels is None else Adapter()
