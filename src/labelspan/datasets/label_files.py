@@ -108,6 +108,11 @@ def read_label_file(
     Returns
     -------
     RowLabels
+        The labels, by row.
+
+    See Also
+    --------
+    open_vectors : Open the vectors that the labels belong to.
 
     Examples
     --------

@@ -109,6 +109,11 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
     Returns
     -------
     VectorFile
+        The vectors, to be read in batches.
+
+    See Also
+    --------
+    read_label_file : Read the labels of the vectors.
 
     Examples
     --------
