@@ -26,6 +26,8 @@ mpl.use("Agg")
 
 @pytest.fixture(autouse=True)
 def _close():
+    # Tests of other files may have left figures open.
+    plt.close("all")
     yield
     plt.close("all")
 

@@ -1,5 +1,6 @@
 """Rows on the workers of a cluster: the local answers, no X on the way, workers killed."""
 
+import asyncio
 import os
 import signal
 import time
@@ -416,6 +417,39 @@ def test_columns_with_large_means_and_constant_ones(client, make):
     np.testing.assert_allclose(operator.gram(), near.T @ near, atol=1e-5)
     found = OPLS(2).fit(row_blocks_of(client, make(X), 3), Y)
     np.testing.assert_allclose(found.eigenvalues_, OPLS(2).fit(X, Y).eigenvalues_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("when", ["fit", "load"])
+def test_data_that_never_arrives_is_sent_again(client, when, monkeypatch):
+    model, X, Y, local = problem()
+    monkeypatch.setattr(worker_blocks, "_SENDING", 1.0)
+    operator = None if when == "load" else row_blocks_of(client, X, 4)
+    scatter, lost = client.scatter, []
+
+    async def hang():
+        await asyncio.sleep(600)
+
+    def first_is_lost(values, **options):
+        if lost:
+            return scatter(values, **options)
+        lost.append(values)
+        return hang()
+
+    monkeypatch.setattr(client, "scatter", first_is_lost)
+    operator = row_blocks_of(client, X, 4) if operator is None else operator
+    assert agrees(clone(model).fit(operator, Y), local)
+    assert lost
+
+
+def test_a_block_that_reaches_no_worker_is_said(client, monkeypatch):
+    async def hang():
+        await asyncio.sleep(600)
+
+    monkeypatch.setattr(worker_blocks, "_SENDING", 0.01)
+    monkeypatch.setattr(worker_blocks, "_LOOK", 0.01)
+    monkeypatch.setattr(client, "scatter", lambda *_, **__: hang())
+    with pytest.raises(LostWorkers, match="Block 0 did not reach a worker in 5 tries"):
+        row_blocks_of(client, np.eye(8), 2)
 
 
 @pytest.mark.parametrize("when", ["fit", "load"])

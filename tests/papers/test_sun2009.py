@@ -123,23 +123,23 @@ def test_tables_are_whole(part, tiny):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_figures_are_drawn_with_named_axes_and_a_legend(part, tiny, tmp_path):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
     figure = PARTS[part].draw(tiny[part])
     figure.savefig(tmp_path / "figure.png")
     assert all(axis.get_xlabel() for axis in figure.axes)
     drawn = {text.get_text() for text in figure.legends[0].get_texts()}
     entry = "solver" if part in ("figure 2", "beyond") else "method"
     assert drawn == set(tiny[part].distinct(entry))
-    matplotlib.pyplot.close(figure)
+    pyplot.close(figure)
 
 
 def test_one_run_is_enough_for_tables_and_figures(tiny):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
     one = tiny["figure 1"].only(data="usps", train=24, seed=0)
     assert len(PARTS["figure 1"].tables(one)) == 1
-    matplotlib.pyplot.close(PARTS["figure 1"].draw(one))
+    pyplot.close(PARTS["figure 1"].draw(one))
 
 
 # --- claims -------------------------------------------------------------------------------

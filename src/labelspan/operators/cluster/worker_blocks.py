@@ -31,6 +31,9 @@ _PATIENCE = 60.0
 # looks at the heartbeats: a worker that is suspended keeps its connections.
 _SILENCE = 60.0
 _LOOK_AT_HEARTBEATS = 5.0
+# Seconds that data may be on its way to living workers before it is sent again, with twice the
+# patience: what was being sent to a worker that died may never be reported as lost.
+_SENDING = 60.0
 # Number of times that a pass is tried before the fit is given up.
 _LOSSES = 5
 # Number of further tries of a task that fails, for example in reading a file.
@@ -73,6 +76,7 @@ class WorkerBlocks:
             raise InvalidInput("parts is empty; give at least one block of rows.")
         self.client = client
         self._on_pass = on_pass
+        self._sending = _SENDING
         # Blocks that came from the client, to send them again if they are lost.
         self._kept: list[Any] = [None] * len(parts)
         workers = self._workers()
@@ -103,13 +107,20 @@ class WorkerBlocks:
                 return self._scattered(number, home)
             time.sleep(_LOOK)
             home = self._workers()[0]
-        return self._scattered(number, home)
+        try:
+            return self._scattered(number, home)
+        except _Missing:
+            raise LostWorkers(
+                f"Block {number} did not reach a worker in {_LOSSES} tries; check the connections "
+                "to the workers and their memory, and fit again."
+            ) from None
 
     def _scattered(self, number: int, home: str) -> Any:
         values = [self._kept[number]]
         sent = self._watched(
             [home],
             lambda: self.client.scatter(values, workers=[home], hash=False, asynchronous=True),
+            sends=True,
         )
         return sent[0]
 
@@ -225,7 +236,7 @@ class WorkerBlocks:
         self, name: str, task: Any, numbers: Sequence[int], shared: Any, own: Any
     ) -> list[Any]:
         homes = [self._homes[number] for number in numbers]
-        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own))
+        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own), sends=True)
         futures: list[Any] = [None] * len(homes)
         # One message per worker: messages cost the scheduler more than tasks do.
         for home in sorted(set(homes)):
@@ -285,9 +296,15 @@ class WorkerBlocks:
             futures = self.client.map(_add, groups, key=keys, retries=_RETRIES)
         return futures[0]
 
-    def _watched(self, homes: Sequence[str], start: Callable[[], Awaitable[Any]]) -> Any:
-        """Wait for something that these workers do; stop when one of them is missing."""
+    def _watched(
+        self, homes: Sequence[str], start: Callable[[], Awaitable[Any]], *, sends: bool = False
+    ) -> Any:
+        """Wait for something that these workers do; stop when one of them is missing.
+
+        What is sent has a time limit, which is doubled when it is reached.
+        """
         heartbeats = _Heartbeats()
+        end = time.monotonic() + self._sending if sends else float("inf")
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
@@ -297,6 +314,9 @@ class WorkerBlocks:
                 while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
                     living = await self.client.nthreads(asynchronous=True)
                     if not living.keys() >= set(homes):
+                        raise _Missing
+                    if time.monotonic() > end:
+                        self._sending *= 2
                         raise _Missing
                     if heartbeats.due():
                         found = await self.client.scheduler.identity()
