@@ -1,0 +1,87 @@
+"""The number of components of OPLS: chosen from its spectrum, by cross-validation, or all.
+
+``n_components="auto"`` looks at the eigenvalues of one fit; cross-validation fits three folds of
+the training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
+numbers. Both use the same alpha, chosen by the fit. Judged on test rows: average precision of
+``label_scores`` (over rows), and nDCG of the ten nearest training rows by shared labels.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import label_ranking_average_precision_score
+
+from labelspan import OPLS, tune
+from labelspan.metrics import rankable_rows, retrieval_at_k
+
+from .harness import Report, Row, make_parser, summarise
+from .spaces_data import SETS, load_set, make_split
+
+
+def _grid(most: int) -> list[int]:
+    """Numbers of components to try, closer together where there are few."""
+    return sorted({*range(1, min(most, 8)), *np.geomspace(min(8, most), most, 8).astype(int)})
+
+
+def judge(model: Any, split: Any) -> dict[str, float]:
+    """Score a model on the test rows."""
+    scores = model.label_scores(split.X_test)
+    truth, scores, _ = rankable_rows(split.Y_test, scores)
+    near = retrieval_at_k(
+        model.transform(split.X_test), split.Y_test, model.transform(split.X), split.Y, 10
+    )
+    return {
+        "AP": label_ranking_average_precision_score(truth, scores),
+        "nDCG": near.ndcg,
+    }
+
+
+def main() -> int:
+    """Compare the choices on every set."""
+    parser = make_parser(__doc__, repeats=1)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--splits", type=int, default=2)
+    args = parser.parse_args()
+    report = Report("rank_choice", args)
+    rows = []
+    for name in args.sets:
+        raw = load_set(name, args.data)
+        found: dict[str, list[dict[str, float]]] = {}
+        for seed in range(args.seed, args.seed + args.splits):
+            split = make_split(raw, seed, quick=args.quick)
+            for choice, (model, seconds) in _choices(split).items():
+                notes = {"components": model.n_components_, "s": seconds, **judge(model, split)}
+                found.setdefault(choice, []).append(notes)
+        for choice, each in found.items():
+            notes = {key: summarise([one[key] for one in each]) for key in each[0]}
+            rows.append(Row(choice, notes=notes, group=name))
+            print(name, choice, notes, flush=True)
+    report.add("number of components of OPLS", rows)
+    report.write()
+    return 0
+
+
+def _choices(split: Any) -> dict[str, tuple[Any, float]]:
+    start = time.process_time()
+    whole = OPLS().fit(split.X, split.Y)
+    every = time.process_time() - start
+    alpha = whole.alpha_
+    start = time.process_time()
+    auto = OPLS("auto", alpha=alpha).fit(split.X, split.Y)
+    chosen = time.process_time() - start
+    start = time.process_time()
+    grid = _grid(whole.n_components_)
+    best = tune(OPLS(alpha=alpha), split.X, split.Y, n_components=grid).best_estimator
+    return {
+        "all": (whole, every),
+        "auto": (auto, chosen),
+        "cross-validation": (best, time.process_time() - start),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
