@@ -158,6 +158,16 @@ def test_the_krylov_space_is_as_good_as_it_says():
             np.testing.assert_allclose(image.T @ image + 0.1 * W.T @ W, np.eye(20), atol=1e-6)
 
 
+def test_a_space_that_is_complete_has_converged():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))
+    Y = (X[:, :6] > 0).astype(float)
+    for share in (None, 1.0):
+        found = ManyLabels(alpha=0.1, share=share).solve(as_operator(X), as_operator(Y), 10)
+        assert found.converged
+        assert found.eigenvalues.size == 3
+
+
 def test_a_space_that_stops_early_says_so():
     X, Y = problem(rows=600, columns=200, labels=120)
     operators = as_operator(X), as_operator(Y)

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
+from ..labels import reading
 from ..operators.operator import Operator
 from .analysis import TOKEN_PATTERN, detect_language, normalise
 from .inputs import LabelLists, indicator
@@ -107,14 +108,22 @@ def learn(
             fitted = clone(vectorizer)
         features = learn_words(fitted, texts)
     step()
-    targets = indicator(labels, names)
-    if get_tags(estimator).target_tags.required and not names:
+    # A column per label and a row per item: sparse where that would be large.
+    required = get_tags(estimator).target_tags.required
+    large = len(labels) * len(names) > reading.DENSE_ENTRIES
+    targets = label_matrix(labels, names) if large else indicator(labels, names)
+    many = large and required
+    if required and not names:
         raise InvalidLabels(
             f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
             "label some items, or use SemanticIndex(estimator=LSI())."
         )
     learned_from = features if hold is None else hold(features)
-    space = _fitted(estimator, learned_from, targets if names else None)
+    if many:
+        # Sparse labels have no unknown rows: the space is learned from labelled items.
+        space = _fitted(estimator, _some_rows(learned_from, rows), targets[rows])
+    else:
+        space = _fitted(estimator, learned_from, targets if names else None)
     found = space_vectors(space, features)
     if hasattr(space, "settled"):
         estimator = space.settled()  # what was chosen is not chosen again in each fold
@@ -124,7 +133,7 @@ def learn(
         return IndexModel(fitted, space, None, text_map), found
 
     def outside(held: Array) -> tuple[Array, Array]:
-        others = np.setdiff1d(np.arange(len(texts)), rows[held])
+        others = np.setdiff1d(rows if many else np.arange(len(texts)), rows[held])
         part = _part(estimator, _some_rows(learned_from, others), targets[others])
         labelled = np.zeros((rows.size, part.n_components_), dtype=np.float32)
         inside = np.setdiff1d(np.arange(rows.size), held)

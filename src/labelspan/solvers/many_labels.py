@@ -94,17 +94,18 @@ class ManyLabels:
                     rest = rest_of(gains, worth, noise)
                 if len(space.basis) >= self.max_iter:
                     break
-            grown = False
             if rest <= tol or space.exhausted:
                 # The powers have little more to add; other directions of the labels may have.
+                complete = space.exhausted
                 if worth - asked <= tol * worth:
+                    rest = 16 * noise if complete else rest
                     break
                 asked, gains, rest = worth, [], np.inf
-                grown = space.add(self._seen(space, labels, inside))
+                if not space.add(self._seen(space, labels, inside)) and complete:
+                    rest = 16 * noise
+                    break
                 agreement = _agreement(space, labels, agreement)
-            if not space.expand() and not grown and space.size >= whole:
-                rest = 16 * noise
-                break
+            space.expand()
             agreement = _agreement(space, labels, agreement)
         weights = space.combine(inside)
         images = seen_by(space.combine_image(inside), labels)
