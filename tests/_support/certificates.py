@@ -167,7 +167,8 @@ def mlsi(model, X, y, tolerance=1e-6):
     if model.form == "ridge":
         gram = Xc.T @ Xc
         B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
-        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / y_ * Xc @ B])
+        size = (np.linalg.norm(Xc @ B) or 1.0) if model.balance == "fitted" else y_
+        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * Xc @ B])
     else:
         t = 1 / a + model.alpha
         B = pinv(Xc.T @ Xc / x**2) @ (Xc.T / x) @ (Y / y_)
@@ -338,7 +339,8 @@ LINEAR = {
     "LSI-eigen": _lsi(solver="eigen", center=True),
     "MLSI": _mlsi(),
     "MLSI-alpha0": _mlsi(alpha=0.0),
-    "MLSI-centred": _mlsi(center=True, beta=0.8),
+    "MLSI-centred": _mlsi(balance="fitted", center=True, beta=0.8),
+    "MLSI-fitted": _mlsi(balance="fitted"),
     "MLSI-beta0": _mlsi(beta=0.0),
     "MLSI-beta1": _mlsi(beta=1.0),
     "MLSI-eigen": _mlsi(solver="eigen"),

@@ -140,7 +140,7 @@ def test_mlsi_is_principal_covariates_regression():
     X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
     X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
     for beta in (0.2, 0.5, 0.8):
-        ours = MLSI(4, beta=beta, alpha=0.0, balance=False, scale=None).fit(X, Y)
+        ours = MLSI(4, beta=beta, alpha=0.0, balance=False, center=False, scale=None).fit(X, Y)
         twin = PCovR(mixing=1 - beta, n_components=4, space="sample", regressor=Ridge(1e-14))
         assert angle(ours.transform(X), np.asarray(twin.fit(X, Y).transform(X))) < 1e-5
 
@@ -166,7 +166,7 @@ def test_inverse_form_is_yu2005_primal_and_dual(beta, gamma, solver):
     root = U * np.sqrt(w) @ U.T
     middle = root @ inverse @ root + gamma * np.eye(18)
     values = np.linalg.eigvals(np.linalg.solve(middle, K)).real
-    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", scale=None, solver=solver)
+    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", center=False, scale=None, solver=solver)
     ours.fit(features("wide", 2), indicator(18, 2))
     np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
     # Primal: X'X w = lambda (X'C^-1 X + gamma I) w, by its residual.
@@ -188,18 +188,20 @@ def test_inverse_form_keeps_the_labels_when_n_exceeds_d(beta, gamma):
     values = np.linalg.eigvals(
         np.linalg.solve(X.T @ inverse @ X + gamma * np.eye(X.shape[1]), X.T @ X)
     ).real
-    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse")
+    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", center=False)
     ours.fit(features("tall", 2), indicator(60, 2))
     np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
     if gamma == 0:
-        ridge = MLSI(5, beta=beta, alpha=0.0).fit(features("tall", 2), indicator(60, 2))
+        ridge = MLSI(5, beta=beta, alpha=0.0, balance="labels", center=False)
+        ridge.fit(features("tall", 2), indicator(60, 2))
         np.testing.assert_allclose(ridge.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
 
 
 def test_direct_form_is_equation_4():
     X, _, C = paper_matrices(features("tall", 3), indicator(60, 3), 0.4)
     values = np.linalg.eigvals(np.linalg.solve(X.T @ X, X.T @ C @ X)).real
-    ours = MLSI(5, beta=0.4, alpha=0.0, form="direct").fit(features("tall", 3), indicator(60, 3))
+    ours = MLSI(5, beta=0.4, alpha=0.0, form="direct", center=False)
+    ours.fit(features("tall", 3), indicator(60, 3))
     np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
 
 
@@ -243,7 +245,7 @@ def test_lda_is_cca_and_hsl_on_classes(shape, alpha):
 def test_mlsi_without_labels_share_is_lsi(shape, form):
     X = features(shape, 6)
     Y = indicator(X.shape[0], 6)
-    mlsi = MLSI(4, beta=0.0, alpha=0.0, form=form).fit(X, Y)
+    mlsi = MLSI(4, beta=0.0, alpha=0.0, form=form, center=False).fit(X, Y)
     lsi = LSI(4).fit(X)
     found = mlsi.transform(X) * np.linalg.norm(X)
     np.testing.assert_allclose(found, lsi.transform(X), atol=1e-8)
@@ -252,7 +254,7 @@ def test_mlsi_without_labels_share_is_lsi(shape, form):
 
 def test_mlsi_with_labels_alone_keeps_label_directions():
     X, Y = features("tall", 7), indicator(60, 7)
-    mlsi = MLSI(beta=1.0, alpha=0.3).fit(X, Y)
+    mlsi = MLSI(beta=1.0, alpha=0.3, center=False).fit(X, Y)
     assert mlsi.n_components_ == 4
     fitted = X @ np.linalg.solve(X.T @ X + 0.3 * np.eye(12), X.T @ Y)
     assert angle(mlsi.transform(X), fitted) < 1e-8

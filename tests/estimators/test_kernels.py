@@ -110,6 +110,7 @@ def test_mlsi_is_yu2005_table_2(beta, gamma, label_kernel):
         beta=beta,
         alpha=gamma,
         form="inverse",
+        center=False,
         kernel="rbf",
         gamma=0.01,
         label_kernel=label_kernel,

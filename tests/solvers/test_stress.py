@@ -108,7 +108,7 @@ def test_units_over_eight_decades_without_a_penalty(solver):
     S = (X / X.std(0)) @ rng.standard_normal((300, 6))
     Y = (np.quantile(S, 0.8, axis=0) < S) * 1.0
     model = MLSI(2, alpha=0, solver=solver, balance=True).fit(X, Y)
-    reference = MLSI(2, alpha=0, solver="two-stage").fit(X, Y)
+    reference = MLSI(2, alpha=0, solver="two-stage", balance=True).fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-6)
 
 

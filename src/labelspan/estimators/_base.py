@@ -247,12 +247,13 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kernel_map, coordinates = self._map_kernel(kernel, reference)
         if reference is not data:
             coordinates = kernel_map.features(data)
-        coordinates = coordinates.astype(data.dtype, copy=False)
+        # In float64: the shortest coordinates are near the rounding of float32 data.
+        coordinates = coordinates.astype(np.float64, copy=False)
         return Features(as_operator(coordinates), data.dtype, kernel_map)
 
     def _map_kernel(self, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
         """Return the map from a kernel to features, and the features of the reference rows."""
-        return KernelMap.of(kernel, reference)
+        return KernelMap.of(kernel, reference, center=self.center)
 
     def _center(self, X: Operator, kernel_map: KernelMap | None = None) -> tuple[Operator, Array]:
         """Return X, centred where the estimator centres, and the means that were subtracted."""

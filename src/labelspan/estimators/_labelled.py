@@ -163,7 +163,9 @@ class LabelledEmbedding(BaseEmbedding):
     def _label_values(self, labels: Labels) -> tuple[Array, Array]:
         """Return Y, centred where X is, with unknown entries at zero; and its means."""
         means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        values = labels.values - means if self.center else labels.values
+        values = labels.values
+        if self.center:
+            values = values - like(means, values)
         if labels.unknown is not None:
             values = np.where(labels.unknown, 0.0, values)
         return values, means

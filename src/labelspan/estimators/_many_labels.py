@@ -49,9 +49,11 @@ def _solved(model: Any, X: Operator, factor: Operator, count: int, solver: ManyL
     return accept(model, solver.solve(X, factor, count), count)
 
 
-def _solver(model: Any, alpha: float, share: float | None = None) -> ManyLabels:
+def _solver(
+    model: Any, alpha: float, share: float | None = None, norm: float | None = None
+) -> ManyLabels:
     options = {} if model.max_iter is None else {"max_iter": model.max_iter}
-    return ManyLabels(alpha, share, model.tol, seed=seed_of(model), **options)
+    return ManyLabels(alpha, share, norm, model.tol, seed=seed_of(model), **options)
 
 
 def _penalty(model: Any, X: Operator, labels: Labels) -> tuple[float, AlphaCurve | None]:
@@ -102,7 +104,9 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
         balance=model.balance,
     )
     scaled = Scaled(values, rows=np.full(values.shape[0], stack.scale))
-    solution = _solved(model, X, scaled, count, _solver(model, alpha, stack.share))
+    assert stack.regression is not None
+    solver = _solver(model, alpha, stack.share, stack.regression.norm)
+    solution = _solved(model, X, scaled, count, solver)
     roots = model._roots(solution)  # sqrt(lambda)
     weights = solution.weights * like(roots, solution.weights)  # W
     signs = model._publish(features, weights, means, solution.eigenvalues, solution)

@@ -11,7 +11,7 @@ from .._params import Boolean, Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..labels import Labels
-from ..labels.factor import Form, block_rank, square_rank, stack_weights
+from ..labels.factor import Balance, Form, Stack, block_rank, square_rank, stack_weights
 from ..labels.reading import indicator_in_place
 from ..operators import Operator
 from ..operators.array_backend import inner, like, sum_of_squares
@@ -58,8 +58,9 @@ class MLSI(LabelledEmbedding):
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
 
-    Special cases: ``beta=0`` is :class:`LSI`; ``beta=1`` keeps only directions of the
-    labels, at most k. With more rows than features it is principal covariates regression.
+    Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
+    directions of the labels, at most k. With more rows than features it is principal covariates
+    regression.
     Rows without labels take part with their features and fitted labels: the method is
     semi-supervised.
 
@@ -79,8 +80,12 @@ class MLSI(LabelledEmbedding):
         choice, because the gamma of the paper is not a ridge penalty.
     form : {"ridge", "inverse", "direct"}, default="ridge"
         How the labels enter.
-    balance : bool, default=True
-        Whether X and Y are divided by their norms.
+    balance : {"labels", "fitted"} or bool, default="labels"
+        What the two sides are divided by, so that ``beta`` weighs equals: X by its norm, and the
+        labels by the norm of the fitted labels X B ("fitted", only for ``form="ridge"``), or by
+        that of Y ("labels", as in the paper; True means the same). A strong penalty shrinks the
+        fitted labels, which would lose their weight if divided by the norm of Y. False divides by
+        nothing.
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer;
         None gives ``w_j'x``. The paper is printed both ways.
@@ -161,7 +166,7 @@ class MLSI(LabelledEmbedding):
         "beta": Real(0.0, 1.0),
         "alpha": ALPHA,
         "form": OneOf(("ridge", "inverse", "direct")),
-        "balance": Boolean(),
+        "balance": Either((OneOf(("fitted", "labels")), Boolean())),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
         "label_kernel_params": OPTIONS,
         "scale": SCALE,
@@ -174,7 +179,7 @@ class MLSI(LabelledEmbedding):
         beta: float = 0.5,
         alpha: float | str = "auto",
         form: str = "ridge",
-        balance: bool = True,
+        balance: str | bool = "labels",
         scale: str | None = "eigenvalue",
         center: bool = False,
         kernel: str | Callable[..., float] = "linear",
@@ -260,14 +265,14 @@ class MLSI(LabelledEmbedding):
             beta=self.beta,
             alpha=alpha,
             form=cast(Form, self.form),
-            balance=self.balance,
+            balance=cast(Balance, self.balance),
         )
         rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
         count = self._components(operator.shape, rank)
         penalty = L2(alpha if self.form == "direct" else 0.0)
         solution = solve(self, Problem(operator, stack.factor(informed), count, penalty))
         roots = self._roots(solution)  # sqrt(lambda)
-        images = self._label_images(operator, values, solution)  # V'Y
+        images = self._label_images(operator, values, stack, solution)  # V'Y
         weights = solution.weights * like(roots, solution.weights)  # W
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * images
@@ -310,7 +315,7 @@ class MLSI(LabelledEmbedding):
 
     def _labels_in_place(self, y: Any, X: Operator) -> Labels:
         """Read the labels; an indicator on a device is not copied to the host."""
-        if not self.center and self.label_kernel == "linear":
+        if self.label_kernel == "linear":
             found = indicator_in_place(y, X, type(self).__name__)
             if found is not None:
                 return found
@@ -351,11 +356,10 @@ class MLSI(LabelledEmbedding):
         wanted = dimensions_for(rank, rows) if self.n_components == "auto" else 100
         return self._count(most, reason, default=wanted)
 
-    def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
+    def _label_images(self, X: Operator, values: Array, stack: Stack, solution: Solution) -> Array:
         """Return ``V'Y``; from the solver where it has it, else by one more product."""
-        if solution.images is not None and self.beta > 0 and self.label_kernel == "linear":
-            square = sum_of_squares(values) if self.balance else 1.0
-            return np.asarray(solution.images * np.sqrt(square / self.beta))
+        if solution.images is not None and stack.scale and self.label_kernel == "linear":
+            return np.asarray(solution.images / stack.scale)
         # At unit length, because products of large targets may overflow the dtype of X.
         length = np.sqrt(sum_of_squares(values)) or 1.0
         return np.asarray(length * inner(solution.weights, X.rmatmat(values / length)))
@@ -394,9 +398,9 @@ class MLSI(LabelledEmbedding):
     def _refuse_centred(self, unlabelled: bool) -> None:
         if self.center and unlabelled and not self._completes:
             raise Mismatch(
-                f"MLSI: partial_fit with center=True and form={self.form!r} cannot take rows "
-                "without labels, because the label means are known only at the end; use "
-                "center=False, form='ridge', or fit."
+                f"MLSI: partial_fit with center=True, form={self.form!r} and beta={self.beta} "
+                "cannot take rows without labels, because the label means are known only at the "
+                "end; use center=False, or fit."
             )
 
     @refuse_overflow
@@ -418,7 +422,7 @@ class MLSI(LabelledEmbedding):
             beta=self.beta,
             alpha=alpha,
             form=cast(Form, self.form),
-            balance=self.balance,
+            balance=cast(Balance, self.balance),
         )
         rank = square_rank(square) if self.beta == 1 else square.shape[0]
         count = self._components((statistics.n, gram.shape[0]), rank)

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
-from ..labels.factor import Form, stack_weights
+from ..labels.factor import Balance, Form, stack_weights
 from ..metrics import average_precision, r_squared
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis
@@ -240,7 +240,7 @@ class _Fold:
             beta=beta,
             alpha=alpha,
             form=cast(Form, estimator.form),
-            balance=estimator.balance,
+            balance=cast(Balance, estimator.balance),
         )
         metric = alpha if estimator.form == "direct" else 0.0
         factor = stack.factor(np.zeros((0, self._values.shape[1])))

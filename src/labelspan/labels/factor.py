@@ -13,6 +13,7 @@ from ..operators.array_backend import inner
 
 __all__ = [
     "RANK_TOLERANCE",
+    "Balance",
     "Factor",
     "Form",
     "Regression",
@@ -26,6 +27,8 @@ __all__ = [
 RANK_TOLERANCE = 1e-10
 
 Form = Literal["ridge", "inverse", "direct"]
+# What the sides of MLSI are divided by.
+Balance = Literal["fitted", "labels"] | bool
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,9 @@ class Regression:
         Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
     mix : callable or None, default=None
         Takes ``B'B`` and returns ``Q^1/2``; None means that Q is the identity.
+    norm : float or None, default=None
+        If given, the regressed labels are divided by their Frobenius norm and multiplied by
+        this one: a strong penalty shrinks them, and they would lose their weight.
 
     See Also
     --------
@@ -52,6 +58,13 @@ class Regression:
 
     alpha: float
     mix: Callable[[Array], Array] | None = None
+    norm: float | None = None
+
+    def rescale(self, square: float) -> float:
+        """Return what regressed labels of a squared Frobenius norm are multiplied by."""
+        if self.norm is None or not square > 0:
+            return 1.0
+        return self.norm / float(np.sqrt(square))
 
 
 @dataclass(frozen=True)
@@ -174,13 +187,14 @@ def stack_weights(
     beta: float,
     alpha: float,
     form: Form,
-    balance: bool = True,
+    balance: Balance = "labels",
 ) -> Stack:
     """Compute the weights in yu2005's ``C = (1 - beta) X X' + beta Y Y'`` for one of three forms.
 
-    ``x_square`` and ``y_square`` are squared Frobenius norms. With ``balance``, X and Y are
-    divided by their norms so that both parts of C have trace one; the division is done in the
-    weights, and X itself is not changed.
+    ``x_square`` and ``y_square`` are squared Frobenius norms. With ``balance="labels"``, X and Y
+    are divided by their norms so that both parts of C have trace one; with "fitted", and the form
+    "ridge", the fitted labels are divided by their own norm instead of that of Y. The division is
+    done in the weights, and X itself is not changed.
 
     ``"ridge"``
         Y enters as its ridge regression on X, with ``alpha`` in the units of X.
@@ -199,7 +213,8 @@ def stack_weights(
         Weight of the labels, from 0 to 1.
     alpha : float
     form : {"ridge", "inverse", "direct"}
-    balance : bool, default=True
+    balance : {"labels", "fitted"} or bool, default="labels"
+        True is "labels", False divides by nothing.
 
     Returns
     -------
@@ -224,6 +239,8 @@ def stack_weights(
 
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
+    if balance == "fitted" and form == "ridge":
+        regression = Regression(alpha, norm=float(np.sqrt(beta)))
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import tensor_or_none
+from ..operators.array_backend import host, tensor_or_none
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
@@ -116,7 +116,8 @@ class Labels:
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 where none is known."""
         if self.unknown is None:
-            return np.asarray(self.values.mean(axis=0)).ravel()
+            means = self.values.mean(axis=0)
+            return host(means) if tensor_or_none(means) is not None else np.asarray(means).ravel()
         known = (~self.unknown).sum(axis=0)
         return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 

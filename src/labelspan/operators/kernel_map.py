@@ -74,11 +74,13 @@ class KernelMap:
     projection: Array
 
     @classmethod
-    def of(cls, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
+    def of(cls, kernel: Kernel, reference: Any, *, center: bool = False) -> tuple[KernelMap, Array]:
         """Return the map, and the coordinates of the reference rows.
 
         Uses a Cholesky factor where the kernel matrix is safely positive definite, which costs
         a tenth of its eigenvectors, and otherwise the eigenvectors, without null directions.
+        With ``center`` the coordinates are turned to the axes of the centred rows: otherwise they
+        would depend on each other almost exactly where the kernel is nearly singular.
         """
         gram = symmetric_kernel(kernel, reference)
         null = _null(reference)
@@ -95,7 +97,13 @@ class KernelMap:
                 "to offer; choose another kernel or gamma."
             )
         root = np.sqrt(values[keep])
-        return cls(kernel, reference, vectors[:, keep] / root), vectors[:, keep] * root
+        projection, coordinates = vectors[:, keep] / root, vectors[:, keep] * root
+        if center:
+            centred = coordinates - coordinates.mean(axis=0)
+            _, lengths, turned = np.linalg.svd(centred, full_matrices=False)
+            axes = turned[np.square(lengths) > null * lengths[0] ** 2].T
+            projection, coordinates = projection @ axes, coordinates @ axes
+        return cls(kernel, reference, projection), coordinates
 
     def features(self, rows: Any) -> Array:
         """Return ``phi`` of some rows, in float64."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
+from ..operators.array_backend import sum_of_squares
 from .accuracy import (
     Check,
     accuracy_wanted,
@@ -106,11 +107,13 @@ def by_products(
         mixed = slopes
         if factor.regression.mix is not None:
             mixed = slopes @ factor.regression.mix(slopes.T @ slopes)
+        image = gram @ mixed
+        square = mixed.T @ image
+        level = factor.regression.rescale(float(np.trace(square)))
+        mixed, image, square = level * mixed, level * image, level**2 * square
         # Right singular vectors of Z = [c X, X B] from Z'Z; then W = (c R_x + B R_y) / s.
         share = np.sqrt(factor.share)
         ways = np.hstack([share * np.eye(gram.shape[0]), mixed]) if share else mixed
-        image = gram @ mixed
-        square = mixed.T @ image
         if share:
             square = np.block([[factor.share * gram, share * image], [share * image.T, square]])
         values, axes = thin_spectrum(square, count)
@@ -172,6 +175,9 @@ def _check(problem: Problem, found: Found) -> Check:
             and factor.regression.mix is not None
         ):
             mixed = mixed @ factor.regression.mix(mixed.T @ mixed)
+        if mixed is not None and factor.regression is not None and factor.regression.norm:
+            image = X.matmat(X.place(mixed))
+            mixed = factor.regression.rescale(sum_of_squares(image)) * mixed
     if factor.thin or not found.values.size:
         return check
     if factor.regression is None and (factor.labels is not None or problem.metric_alpha):

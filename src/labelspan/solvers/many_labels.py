@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._typing import Array
+from ..labels import Regression
 from ..operators import Operator
 from ..operators.array_backend import column_norms, concatenate, inner, like
 from ..operators.label_columns import seen_by
@@ -50,6 +51,8 @@ class ManyLabels:
         None maximises ``W'X'L L'X W`` under ``W'(X'X + alpha I)W = I``. A number maximises
         ``share X X'`` plus the agreement with labels that are regressed on X with ``alpha``, under
         ``W'X'X W = I``.
+    norm : float or None
+        The Frobenius norm that the regressed labels are given; None leaves them as they are.
     tol : float or None
         1e-2 by default.
     max_iter : int
@@ -70,6 +73,7 @@ class ManyLabels:
 
     alpha: float
     share: float | None = None
+    norm: float | None = None
     tol: float | None = None
     max_iter: int = 12
     seed: int = 0
@@ -139,6 +143,9 @@ class ManyLabels:
             roots = vectors / np.sqrt(squares)
             slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
             inner_matrix = slopes.T @ agreement @ slopes
+            inner_matrix *= (
+                Regression(self.alpha, norm=self.norm).rescale(float(np.trace(inner_matrix))) ** 2
+            )
             inner_matrix[np.diag_indices_from(inner_matrix)] += self.share * squares
         values, axes = leading(inner_matrix, count)
         keep = values > tolerance * max(values[0], 0.0)

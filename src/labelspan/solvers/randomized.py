@@ -279,7 +279,7 @@ def grow(
                 if probing:
                     # The regression has to gain what one step along its residual does; where
                     # it does not, features in small units are lost among the others.
-                    unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, newest.worth)
+                    unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, newest)
                 if probing and unseen <= tol:
                     rest, best = max(held, unseen), newest
                     break
@@ -297,13 +297,13 @@ def grow(
             if not space.add(missed):
                 rest = max(held, 16 * noise)
                 # A residual that rounding keeps out of the space, or one that is rounding.
-                unfitted, tried = step.lost(0.0, best.worth), True
+                unfitted, tried = step.lost(0.0, best), True
                 break
             seen = _see(space, labels, seen)
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at.
                 slopes = psd_solve(space.gram, seen, factor.regression.alpha, 64 * noise)
-                unfitted = step.lost(_fitted(seen, slopes) - fitted, best.worth)
+                unfitted = step.lost(_fitted(seen, slopes) - fitted, best)
                 space.drop()
                 seen, tried = seen[: space.size], True
                 break
@@ -323,7 +323,7 @@ def _inspected(
     missing too.
     """
     space, best = grown.space, grown.best
-    X, slopes = space.X, best.slopes
+    X, slopes = space.X, best.level * best.slopes
     if not best.values.size:
         return Inspection(0.0, 0.0, 0.0)
 
@@ -348,7 +348,7 @@ def _inspected(
         assert factor.regression is not None
         placed = X.place(labels)
         step = _missed(space, placed, best, factor.regression.alpha, grown.squares, rng)[1]
-    return replace(seen, inside=max(seen.inside, step.gain / best.worth))
+    return replace(seen, inside=max(seen.inside, best.level**2 * step.gain / best.worth))
 
 
 def _opened(
@@ -388,9 +388,10 @@ class _Step(NamedTuple):
     sure: float
     gain: float
 
-    def lost(self, gained: float, worth: float) -> float:
+    def lost(self, gained: float, found: Ritz) -> float:
         """Return the share of the objective that the space does not gain although it should."""
-        return self.total / worth if gained < _GAINED * self.sure else 0.0
+        missing = found.level**2 * self.total / found.worth
+        return missing if gained < _GAINED * self.sure else 0.0
 
 
 def _fitted(seen: Array, slopes: Array) -> float:

@@ -230,7 +230,7 @@ def spectral(
         if factor.regression.mix is not None:
             slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
             fitted = fitted @ factor.regression.mix(slopes.T @ slopes)
-        coordinates = fitted
+        coordinates = factor.regression.rescale(float(np.square(fitted).sum())) * fitted
     damped = np.sqrt(values / (values + alpha))
     inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
@@ -245,8 +245,9 @@ class Ritz:
 
     ``W = P inside``, with ``W'X'X W = I``.
 
-    ``slopes`` are those of the ridge regression inside the space; ``cut`` tells that directions
-    have lost half of their digits, or were left out as rounding.
+    ``slopes`` are those of the ridge regression inside the space, and ``level`` is what their
+    images are multiplied by in the objective; ``cut`` tells that directions have lost half of
+    their digits, or were left out as rounding.
     """
 
     gram: Array
@@ -255,6 +256,7 @@ class Ritz:
     values: Array
     inside: Array
     cut: bool = False
+    level: float = 1.0
 
     @property
     def worth(self) -> float:
@@ -265,7 +267,7 @@ class Ritz:
         """Return the objective, by this regression, of directions in the space's first blocks."""
         image = self.gram[:, : inside.shape[0]] @ inside
         features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
-        return float(self.share * features + labels)
+        return float(self.share * features + self.level**2 * labels)
 
 
 def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float) -> Ritz:
@@ -285,8 +287,12 @@ def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float)
             squares, vectors = psd_basis(gram, tolerance)
             coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
             values, inside = spectral(squares, coordinates, factor, 0.0, count)
-            return Ritz(gram, slopes, factor.share, values, vectors @ inside, cut=True)
+            fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
+            level = factor.regression.rescale(float(np.square(fitted).sum()))
+            return Ritz(gram, slopes, factor.share, values, vectors @ inside, True, level)
         fitted = lower.T @ slopes
+        level = factor.regression.rescale(float(np.square(fitted).sum()))
+        fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         values, axes = thin_spectrum(agreement, count)
         inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
@@ -296,4 +302,4 @@ def ritz(gram: Array, seen: Array, factor: Factor, count: int, tolerance: float)
     short = squares.min(initial=1.0) <= tolerance * squares.max(initial=0.0)
     cut = bool(own.min(initial=1.0) <= _WELL_CONDITIONED)
     cut = cut or (factor.regression.alpha == 0 and bool(short))
-    return Ritz(gram, slopes, factor.share, values, np.asarray(inside), cut)
+    return Ritz(gram, slopes, factor.share, values, np.asarray(inside), cut, level)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import HStack, Scaled, as_operator
-from ..operators.array_backend import inner, like
+from ..operators.array_backend import inner, like, sum_of_squares
 from .accuracy import accuracy_wanted, check_directions, column_lengths, sentence, unsure
 from .krylov import truncated_svd
 from .penalties import L1
@@ -108,9 +108,13 @@ class TwoStage:
         slopes = X.place(fit.slopes)
         if factor.regression.mix is not None:
             slopes = slopes @ like(factor.regression.mix(inner(slopes, slopes)), slopes)
+        fitted = X.matmat(slopes)
+        level = factor.regression.rescale(sum_of_squares(fitted))
+        if level != 1.0:
+            slopes, fitted = level * slopes, level * fitted
         share = np.sqrt(factor.share)
         scaled = Scaled(X, columns=np.full(X.shape[1], share))
-        both = HStack([scaled, as_operator(X.matmat(slopes))])
+        both = HStack([scaled, as_operator(fitted)])
         svd = truncated_svd(
             both,
             problem.n_components,

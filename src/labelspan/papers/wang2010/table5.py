@@ -90,7 +90,9 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
             given = dle.fit_predict(X, hidden, graph)[test]
             name = f"DLE {projection}" + (", penalty" if alpha else "")
             yield {"method": name, **_measured(Y[test], given, dle.label_scores(X[test]))}
-    mlsi = MLSI(min(50, *X[known].shape), alpha=1.0).fit(X[known], Y[known])
+    mlsi = MLSI(min(50, *X[known].shape), alpha=1.0, balance="labels", center=False).fit(
+        X[known], Y[known]
+    )
     scores = mlsi.label_scores(X[test])
     given = (scores > threshold_by_share(scores, share)).astype(int)
     yield {"method": "MLSI", **_measured(Y[test], given, scores)}

@@ -48,6 +48,10 @@ def _tuned(model: Any, X: Any, Y: Array, **lists: Any) -> Learned:
     return found.best_estimator.transform, chosen
 
 
+def _mlsi() -> MLSI:
+    return MLSI(max(COUNTS), alpha=1.0, balance="labels", center=False)
+
+
 def _ridge_scores(X: Any, Y: Array) -> Learned:
     """Use the predictions of a ridge regression as the map, a simple baseline."""
     model = RidgeCV(ALPHAS).fit(X, Y)
@@ -57,8 +61,8 @@ def _ridge_scores(X: Any, Y: Array) -> Learned:
 METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
     "LSI": lambda X, Y: _fitted(LSI(max(COUNTS), solver="eigen"), X, Y),
     "MLSI": lambda X, Y: _fitted(paper_mlsi(max(COUNTS)), X, Y),
-    "MLSI, ridge": lambda X, Y: _fitted(MLSI(max(COUNTS), alpha=1.0), X, Y),
-    "MLSI, tuned": lambda X, Y: _tuned(MLSI(max(COUNTS), alpha=1.0), X, Y, beta=BETAS),
+    "MLSI, ridge": lambda X, Y: _fitted(_mlsi(), X, Y),
+    "MLSI, tuned": lambda X, Y: _tuned(_mlsi(), X, Y, beta=BETAS),
     "CCA": lambda X, Y: _tuned(CCA(alpha=0.0), X, Y),
     "OPLS": lambda X, Y: _tuned(OPLS(alpha=0.0, scale=None), X, Y),
     "HSL": lambda X, Y: _tuned(HSL(alpha=0.0, scale=None), X, Y),
