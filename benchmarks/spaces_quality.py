@@ -15,7 +15,8 @@ Ridge regressions choose their penalty by leave-one-out error on the training ro
 Settings: all labels known for 100, 25, 10 and 5% of the training rows, and ``held out``: the
 space is learned from half of the labels and evaluated on the other half, whose regressions are
 learned on the projection. Methods that take unlabelled rows get all training rows; "MLSI,
-labelled" is MLSI on the labelled rows only. Neighbours are looked for among all training rows.
+labelled" is MLSI on the labelled rows only, and "MLSI, fitted" is centred and balanced by the
+fitted labels. Neighbours are looked for among all training rows.
 
 Development sets may be used to choose defaults; test sets are only reported. Results are kept
 one per line in a file: a run that was stopped goes on where it was, and ``--table`` prints
@@ -144,6 +145,12 @@ def _mlsi(task: Task) -> Space:
     return Space(model.transform, model.label_scores)
 
 
+def _mlsi_fitted(task: Task) -> Space:
+    model = MLSI(min(K, task.X.shape[0] - 1, task.X.shape[1]), balance="fitted", center=True)
+    model.fit(task.X, task.partly)
+    return Space(model.transform, model.label_scores)
+
+
 def _mlsi_labelled(task: Task) -> Space:
     X, Y = task.known
     model = MLSI(min(K, *X.shape)).fit(X, Y)
@@ -213,6 +220,7 @@ METHODS: dict[str, Callable[[Task], Space]] = {
     "raw": _raw,
     "LSI": _lsi,
     "MLSI": _mlsi,
+    "MLSI, fitted": _mlsi_fitted,
     "MLSI, labelled": _mlsi_labelled,
     "OPLS": _thin(OPLS),
     "CCA": _thin(CCA),

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, tune
 from labelspan.display import TuningDisplay
 from labelspan.errors import InvalidParameter, Mismatch
-from labelspan.metrics import average_precision
+from labelspan.metrics import average_precision, retrieval_at_k
 from labelspan.solvers import shared_basis
 
 mpl.use("Agg")
@@ -55,6 +55,36 @@ def test_scores_are_those_of_separate_fits(model, grid, shape, kind):
     assert result.best_params == best.params
     assert result.best_score == best.mean
     assert result.best_estimator.get_params()["alpha"] == best.params["alpha"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MLSI(3, balance="fitted", center=True), MLSI(3, scale=None), OPLS(2), CCA(2)],
+    ids=str,
+)
+def test_neighbours_are_those_of_separate_fits(model):
+    X, Y = features("tall", 4), indicator(60, 4)
+    result = tune(model, X, Y, alpha=[0.1, 30.0], cv=3, scoring="neighbours", refit=False)
+    for candidate in result.candidates:
+        for fold, (train, test) in enumerate(
+            KFold(3, shuffle=True, random_state=0).split(np.arange(60))
+        ):
+            single = clone(model).set_params(**candidate.params).fit(X[train], Y[train])
+            expected = retrieval_at_k(
+                single.transform(X[test]), Y[test], single.transform(X[train]), Y[train], 10
+            )
+            assert candidate.scores[fold] == pytest.approx(expected.ndcg, abs=1e-6)
+
+
+def test_neighbours_are_found_by_labels_and_not_by_targets():
+    X = features("tall", 4)
+    with pytest.raises(Mismatch, match="scoring='neighbours' compares label sets"):
+        tune(OPLS(), X, X[:, :2] + 0.5, alpha=[1.0], scoring="neighbours")
+    plain, named = (
+        tune(OPLS(2), X, indicator(60, 4), alpha=[1.0], scoring=name, refit=False).best_score
+        for name in (None, "label scores")
+    )
+    assert plain == named
 
 
 def test_a_krylov_space_serves_large_data(monkeypatch):
@@ -139,7 +169,9 @@ def test_refusals():
         tune(MLSI(label_kernel="rbf"), X, Y, alpha=[1.0])
     with pytest.raises(InvalidParameter, match=r"cv must be from 2 to the 60 rows .* but 1 was"):
         tune(OPLS(), X, Y, alpha=[1.0], cv=1)
-    with pytest.raises(InvalidParameter, match="scoring must be 'average_precision', 'r2'"):
+    with pytest.raises(
+        InvalidParameter, match="scoring must be 'label scores', 'neighbours', 'r2'"
+    ):
         tune(OPLS(), X, Y, alpha=[1.0], scoring="f1")
 
 

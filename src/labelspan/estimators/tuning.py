@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Literal, cast
 
@@ -15,7 +16,7 @@ from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
 from ..labels.factor import Balance, Form, stack_weights
-from ..metrics import average_precision, r_squared
+from ..metrics import average_precision, r_squared, retrieval_at_k
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis
 from ._labelled import LabelledEmbedding, has_label_factor
@@ -25,6 +26,8 @@ from .mlsi import MLSI
 __all__ = ["Candidate", "Tuning", "tune"]
 
 Scoring = Callable[[Array, Array], float]
+# The nearest rows that are looked at, as in searches.
+_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,9 @@ def tune(
     alpha: Sequence[float] | None = None,
     beta: Sequence[float] | None = None,
     cv: int = 3,
-    scoring: Literal["average_precision", "r2"] | Scoring | None = None,
+    scoring: Literal["average_precision", "label scores", "neighbours", "r2"]
+    | Scoring
+    | None = None,
     most_scored: int = 2000,
     refit: bool = True,
     random_state: int = 0,
@@ -93,7 +98,8 @@ def tune(
 
     In every fold the candidates share one basis of the features, exact or a Krylov space
     built from features and labels; a candidate then costs a small eigenproblem, and fewer
-    components cost nothing. Scores are computed from :meth:`label_scores` on held-out rows.
+    components cost nothing. Scores are computed from :meth:`label_scores` on held-out rows, or
+    from their neighbours: a space for tagging and a space for search want different settings.
     Rows with unknown labels are used for training and never scored. For other parameters, or
     other measures of a whole pipeline, use scikit-learn's ``GridSearchCV``.
 
@@ -106,8 +112,11 @@ def tune(
         The values to try.
     cv : int, default=3
         The number of folds.
-    scoring : "average_precision", "r2", a function of (Y, scores), or None
-        None is the mean average precision over labels, and R squared for real targets.
+    scoring : str, a function of (Y, scores), or None
+        "label scores" (the same as "average_precision") is the mean average precision over labels;
+        "neighbours" is nDCG at 10 of the nearest training rows by cosine, whose gain is the Jaccard
+        index of the labels; "r2" is for real targets. None is "label scores", and "r2" for real
+        targets.
     most_scored : int, default=2000
         Maximum number of rows scored per fold.
     refit : bool, default=True
@@ -149,7 +158,8 @@ def tune(
             left_out = np.sort(rng.choice(left_out, most_scored, replace=False))
         fold = _Fold(estimator, features.operator, labels, train, left_out)
         fold.build_basis(grid, random_state)
-        folds.append([fold.score(params, score) for params in grid])
+        measure = fold.score_neighbours if score is None else partial(fold.score, scoring=score)
+        folds.append([measure(params) for params in grid])
         found.append([fold.directions(params) for params in grid])
     # A candidate that asks for more directions than the rows have was scored with fewer.
     for params, there in zip(grid, np.min(found, axis=0).tolist(), strict=True):
@@ -184,8 +194,9 @@ class _Fold:
         self._rows, means = self._estimator._center(X.rows(train))
         self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
         self._values, self._means = self._estimator._label_values(self._labels)
-        self._found: dict[tuple[float | str, float], Array] = {}
+        self._found: dict[tuple[float | str, float], tuple[Array, Array]] = {}
         self._chosen: float | None = None
+        self._items: Array | None = None
 
     def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
         """Build the basis that serves the whole grid."""
@@ -218,19 +229,40 @@ class _Fold:
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
-        key = (params["alpha"], params.get("beta", 0.0))
-        if key not in self._found:
-            self._found[key] = self._solve(self._number(key[0]), key[1])
-        inside = self._found[key][:, : params["n_components"]]
+        _, inside = self._solved(params)
         scores = (self._coordinates @ inside) @ self._basis.images(inside) + self._means
         return scoring(self._truth, scores)
 
+    def score_neighbours(self, params: Mapping[str, Any]) -> float:
+        """Return nDCG of the labelled training rows that are nearest to the rows left out."""
+        values, inside = self._solved(params)
+        if self._estimator.scale:
+            inside = inside * np.sqrt(np.maximum(values, 0.0))
+        known = np.flatnonzero(self._labels.labelled)
+        if self._items is None:
+            self._items = self._basis.coordinates(self._rows.rows(known))
+        found = retrieval_at_k(
+            self._coordinates @ inside,
+            self._truth > 0,
+            self._items @ inside,
+            self._labels.values[known] > 0,
+            min(_NEIGHBOURS, known.size),
+        )
+        return found.ndcg
+
+    def _solved(self, params: Mapping[str, Any]) -> tuple[Array, Array]:
+        """Return the eigenvalues and directions of a candidate, in the basis."""
+        key = (params["alpha"], params.get("beta", 0.0))
+        if key not in self._found:
+            self._found[key] = self._solve(self._number(key[0]), key[1])
+        values, inside = self._found[key]
+        return values[: params["n_components"]], inside[:, : params["n_components"]]
+
     def directions(self, params: Mapping[str, Any]) -> int:
         """Return the number of directions of a candidate that was scored."""
-        inside = self._found[params["alpha"], params.get("beta", 0.0)]
-        return len(inside[0, : params["n_components"]])
+        return len(self._solved(params)[0])
 
-    def _solve(self, alpha: float, beta: float) -> Array:
+    def _solve(self, alpha: float, beta: float) -> tuple[Array, Array]:
         estimator = self._estimator
         if not isinstance(estimator, MLSI):
             return self._basis.thin(alpha, self._most)
@@ -288,17 +320,25 @@ def _grid(
     return grid
 
 
-def _scoring(scoring: Any, labels: Labels) -> Scoring:
+def _scoring(scoring: Any, labels: Labels) -> Scoring | None:
+    """Return a function of labels and scores; None where neighbours are scored."""
+    if scoring == "neighbours":
+        if labels.kind == "targets":
+            raise Mismatch(
+                "tune: scoring='neighbours' compares label sets, and y holds continuous targets; "
+                "use scoring='r2'."
+            )
+        return None
     if scoring is None:
         return r_squared if labels.kind == "targets" else _precision
-    if scoring == "average_precision":
+    if scoring in ("average_precision", "label scores"):
         return _precision
     if scoring == "r2":
         return r_squared
     if callable(scoring):
         return cast(Scoring, scoring)
     raise InvalidParameter(
-        "tune: scoring must be 'average_precision', 'r2' or a function of (Y, scores), "
+        "tune: scoring must be 'label scores', 'neighbours', 'r2' or a function of (Y, scores), "
         f"but {scoring!r} was given."
     )
 

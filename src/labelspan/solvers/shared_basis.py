@@ -43,17 +43,17 @@ class SharedBasis:
         image = image.astype(np.float64)
         return image if self.mixing is None else image @ self.mixing
 
-    def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> Array:
-        """Return the weights in the basis for one factor."""
-        return spectral(self.values, scale * self.labels, factor, alpha, count)[1]
+    def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> tuple[Array, Array]:
+        """Return the eigenvalues and the weights in the basis for one factor."""
+        return spectral(self.values, scale * self.labels, factor, alpha, count)
 
-    def thin(self, alpha: float, count: int) -> Array:
-        """Return the weights in the basis for a factor of labels and one penalty."""
+    def thin(self, alpha: float, count: int) -> tuple[Array, Array]:
+        """Return the same for a factor of labels and one penalty."""
         shifted = self.values + alpha
         inner = (self.factor * (self.values / shifted)[:, None]).T @ self.factor
         values, axes = thin_spectrum(inner, count)
         slopes = self.factor * (np.sqrt(self.values) / shifted)[:, None]
-        return np.asarray(slopes @ (axes / np.sqrt(values)))
+        return values, np.asarray(slopes @ (axes / np.sqrt(values)))
 
     def images(self, inside: Array) -> Array:
         """``W'X'Y`` for weights in the basis."""
