@@ -174,10 +174,15 @@ def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("alpha", [1e-2, 1.0, 1e2])
-def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, seed):
+@pytest.mark.parametrize(
+    ("alpha", "more"), [(1e-2, 0), (1.0, 0), (1e2, 0), (1e-3, 40), (1.0, 40), (1e2, 40)]
+)
+def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, more, seed):
     for name, X in spectra(np.random.default_rng(seed)):
         Y = stress.labels_of(X, np.random.default_rng(seed))
+        # With more labels the blocks are wide.
+        others = np.random.default_rng(seed).standard_normal((X.shape[0], more))
+        Y = np.hstack([Y, others + (X / np.abs(X).max()) @ (X.T @ others)])
         factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(alpha))
         problem = Problem(as_operator(X), factor, 10)
         exact = Eigen().solve(problem).eigenvalues.sum()

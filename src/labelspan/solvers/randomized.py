@@ -284,7 +284,8 @@ def grow(
                     rest, best = max(held, unseen), newest
                     break
                 gains = [] if probing else [*gains, gain]
-                rest = rest_of(gains, newest.worth, noise)
+                wide = space.basis[0].shape[1] >= MANY_COPIES
+                rest = rest_of(gains, newest.worth, noise, wide=wide)
             best, probing = newest, False
         if best is not None and len(space.basis) >= max_iter:
             break
