@@ -1,5 +1,8 @@
 """The code on the pages runs and prints what they show; numbers are those of the records."""
 
+import importlib
+import json
+
 import pytest
 from _support import pages, records
 
@@ -92,3 +95,24 @@ def test_a_number_that_is_not_its_record_s_is_seen(tmp_path, monkeypatch):
     assert len(records.wrong_numbers(wrong)) == 2
     assert records.corrected(wrong) == right
     assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
+
+
+NOTEBOOKS = sorted((pages.DOCS / "notebooks").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_runs_and_is_that_of_its_script(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.syspath_prepend(str(pages.ROOT / "tools"))
+    made = importlib.import_module("make_notebooks").notebook(path.read_text(encoding="utf-8"))
+    stored = json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    assert stored == made, "python tools/make_notebooks.py makes it again"
+    names = {"__name__": "__main__"}
+    for cell in stored["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), str(path), "exec"), names)
+
+
+def test_there_are_notebooks():
+    assert len(NOTEBOOKS) >= 2

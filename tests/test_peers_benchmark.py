@@ -77,6 +77,7 @@ def test_a_ratio_is_of_medians_with_the_extremes_of_the_rounds():
     ratio = report.Ratio.of([4.0, 6.0, 8.0], [2.0, 2.0, 1.0])
     assert (ratio.medians, ratio.lowest, ratio.highest) == (3.0, 2.0, 8.0)
     assert str(report.Ratio.of([6.0], [2.0, 3.0])) == "2.4 (2-3)"
+    assert str(report.Ratio.of([2600.0], [2.0])) == "1,300"
     assert report.Ratio.of([], [1.0]) is None
 
 

@@ -48,8 +48,13 @@ class Ratio:
 
     def __str__(self) -> str:
         if self.lowest == self.highest:
-            return f"{self.medians:.3g}"
-        return f"{self.medians:.3g} ({self.lowest:.3g}-{self.highest:.3g})"
+            return _plain(self.medians)
+        return f"{_plain(self.medians)} ({_plain(self.lowest)}-{_plain(self.highest)})"
+
+
+def _plain(value: float) -> str:
+    """Three digits, without an exponent for large numbers."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def join(old: Sequence[Record], new: Sequence[Record]) -> list[Record]:
@@ -84,7 +89,7 @@ def slower(records: Sequence[Record], aim: float = AIM) -> list[str]:
 def _time(score: Record) -> str:
     if score["runs"]:
         once = " (1 run)" if len(score["runs"]) == 1 else ""
-        return f"{median(score['runs']):.3g}{once}"
+        return f"{_plain(median(score['runs']))}{once}"
     if score["over"]:
         return f"more than {score['over']:g}"
     return str(score["refused"])
@@ -94,7 +99,7 @@ def _ratio(score: Record, own: Record | None) -> str:
     if own is None or score is own:
         return ""
     if score["over"] and not score["runs"]:
-        return f"> {score['over'] / median(own['runs']):.3g}"
+        return f"> {_plain(score['over'] / median(own['runs']))}"
     return str(Ratio.of(score["runs"], own["runs"]) or "")
 
 
