@@ -88,9 +88,7 @@ def _cell(page: Path, heading: str, row: str, column: str, table: str | None = N
         if not line.startswith("|"):
             head = []
             continue
-        cells = [re.sub("[`*]", "", cell).strip() for cell in line.strip("| \n").split(" | ")]
-        # The first cell of a heading may be empty.
-        cells = ["", *cells] if line.startswith("| |") else cells
+        cells = [re.sub("[`*]", "", cell).strip() for cell in line.strip()[1:-1].split("|")]
         if not head:
             head = cells
         elif cells[0] == row and column in head and table in (None, head[0]):

@@ -194,6 +194,7 @@ class LabelledEmbedding(BaseEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
 
         Returns
         -------
@@ -234,6 +235,7 @@ class LabelledEmbedding(BaseEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : vector of classes, or array or sparse matrix of shape (n, k)
             Rows whose labels are all unknown (-1 or NaN) are used only for the graph.
         graph : array or sparse matrix of shape (n, n) or None, default=None
@@ -245,6 +247,7 @@ class LabelledEmbedding(BaseEmbedding):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         self._check_penalty()
@@ -371,6 +374,7 @@ class LabelledEmbedding(BaseEmbedding):
         Returns
         -------
         self
+            The fitted estimator.
         """
         return add_batch(self, X, y, classes)  # type: ignore[no-any-return]
 

@@ -237,6 +237,7 @@ def merge(self: M, other: M) -> M:
     Returns
     -------
     self
+        The fitted estimator.
     """
     owner = type(self).__name__
     for model in (self, other):

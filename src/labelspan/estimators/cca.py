@@ -20,7 +20,7 @@ __all__ = ["CCA"]
 
 
 class CCA(LabelledEmbedding):
-    """Canonical correlation analysis of features and labels (sun2009, Eq. 3).
+    r"""Canonical correlation analysis of features and labels (sun2009, Eq. 3).
 
     Solves ``X'Y (Y'Y)^+ Y'X w = lambda (X'X + alpha I) w`` for centred X and Y. Each
     component is the combination of features most correlated with some combination of
@@ -100,6 +100,18 @@ class CCA(LabelledEmbedding):
         Name of the solver used.
     status_ : str
         Convergence message.
+
+    See Also
+    --------
+    OPLS : Labels count by their size.
+    LDA : The case of one class per row.
+    sklearn.cross_decomposition.CCA : By deflation, for dense data.
+
+    Notes
+    -----
+    .. math:: X^\top Y (Y^\top Y)^{+} Y^\top X w = \lambda (X^\top X + \alpha I) w
+
+    The eigenvalues are the squared canonical correlations where :math:`\alpha = 0`.
 
     References
     ----------
@@ -195,6 +207,7 @@ class CCA(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : ignored
             Accepted for compatibility with scikit-learn's CCA, which takes both sides
             at once; the label side is :meth:`transform_labels`.

@@ -19,7 +19,7 @@ __all__ = ["HSL"]
 
 
 class HSL(LabelledEmbedding):
-    """Hypergraph spectral learning: labels as hyperedges (sun2009, Eq. 5).
+    r"""Hypergraph spectral learning: labels as hyperedges (sun2009, Eq. 5).
 
     Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
     Laplacian of the hypergraph whose vertices are the rows and whose hyperedges are the
@@ -101,6 +101,17 @@ class HSL(LabelledEmbedding):
         Name of the solver used.
     status_ : str
         Convergence message.
+
+    See Also
+    --------
+    CCA : Directions that correlate with the labels.
+    LDA : The case of one class per row.
+
+    Notes
+    -----
+    .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w, \qquad S = I - L ,
+
+    with L a normalised Laplacian of the hypergraph of the labels.
 
     References
     ----------

@@ -18,7 +18,7 @@ __all__ = ["LDA"]
 
 
 class LDA(LabelledEmbedding):
-    """Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
+    r"""Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
 
     Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
     total scatter: one-hot labels, each column divided by the square root of its class
@@ -93,6 +93,18 @@ class LDA(LabelledEmbedding):
         Name of the solver used.
     status_ : str
         Convergence message.
+
+    See Also
+    --------
+    CCA : The same for multi-label data.
+    DLE : With a graph over the rows.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : A classifier, for dense data.
+
+    Notes
+    -----
+    .. math:: S_b w = \lambda (S_t + \alpha I) w
+
+    with the scatter between classes and the total scatter.
 
     References
     ----------

@@ -22,7 +22,7 @@ __all__ = ["LPP"]
 
 
 class LPP(BaseEmbedding):
-    """Locality preserving projections (He and Niyogi 2003).
+    r"""Locality preserving projections (He and Niyogi 2003).
 
     Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in
     which rows that the graph joins lie close. ``W'(X'D X + alpha I)W = I``.
@@ -62,6 +62,21 @@ class LPP(BaseEmbedding):
         Number of features.
     feature_names_in_ : array of shape (d,)
         Names of the features, where X is a data frame.
+
+    See Also
+    --------
+    DLE : With labels.
+    labelspan.graph.neighbor_graph : Make the graph.
+
+    Notes
+    -----
+    .. math:: X^\top L X w = \lambda (X^\top D X + \alpha I) w
+
+    for the smallest eigenvalues, with the Laplacian L and the degrees D of the graph.
+
+    References
+    ----------
+    .. [1] He, X., & Niyogi, P. (2003). Locality preserving projections. NIPS.
 
     Examples
     --------
@@ -118,6 +133,7 @@ class LPP(BaseEmbedding):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         data = self._validate(X, reset=True, least=2)

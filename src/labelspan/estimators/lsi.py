@@ -37,7 +37,7 @@ _KERNEL_TOL = 1e-12
 
 
 class LSI(BaseEmbedding):
-    """Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
+    r"""Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
     Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
     scikit-learn's ``TruncatedSVD``, and with ``center=True`` that of ``PCA``; it is also
@@ -92,6 +92,24 @@ class LSI(BaseEmbedding):
     status_ : str
         Convergence message.
 
+    See Also
+    --------
+    MLSI : With labels.
+    sklearn.decomposition.TruncatedSVD : The same space.
+    sklearn.decomposition.PCA : The same space where the columns are centred.
+
+    Notes
+    -----
+    .. math:: X^\top X w = \lambda w
+
+    The singular values of X are the square roots of the eigenvalues.
+
+    References
+    ----------
+    .. [1] Deerwester, S., Dumais, S. T., Furnas, G. W., Landauer, T. K., & Harshman, R. (1990).
+           Indexing by latent semantic analysis. Journal of the American Society for Information
+           Science, 41, 391-407.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -140,11 +158,14 @@ class LSI(BaseEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : ignored
+            The labels.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         features = self._read_features(X)
@@ -194,10 +215,12 @@ class LSI(BaseEmbedding):
         Parameters
         ----------
         Z : array of shape (n, m)
+            Rows of the space.
 
         Returns
         -------
         X : array of shape (n, d)
+            The features.
         """
         return invert(self, Z)
 
@@ -215,10 +238,12 @@ class LSI(BaseEmbedding):
         X : array or sparse matrix of shape (n, d)
             At most 4,096 columns.
         y : ignored
+            The labels.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         return add_batch(self, X)  # type: ignore[no-any-return]
 

@@ -42,7 +42,7 @@ __all__ = ["MLSI"]
 
 
 class MLSI(LabelledEmbedding):
-    """Multi-label informed latent semantic indexing (yu2005).
+    r"""Multi-label informed latent semantic indexing (yu2005).
 
     Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over V with orthonormal columns
     and ``V = X W``: one small space that explains the features and the labels. X and Y
@@ -150,6 +150,28 @@ class MLSI(LabelledEmbedding):
     status_ : str
         Convergence message.
 
+    See Also
+    --------
+    LSI : The same without labels.
+    OPLS : Only what predicts the labels.
+    CCA : Only what correlates with the labels.
+    supervised_lsi : The optimum for the training rows, without a map.
+
+    Notes
+    -----
+    MLSI solves
+
+    .. math:: \min_{V^\top V = I, V = X W} (1 - \beta) |X - V A|^2 + \beta |Y - V B|^2 ,
+
+    where X and Y are divided by their Frobenius norms. Its directions are the leading solutions of
+    :math:`X^\top ((1 - \beta) X X^\top + \beta \hat Y \hat Y^\top) X w = \lambda X^\top X w`, with
+    :math:`\hat Y` the ridge regression of the labels on the features.
+
+    References
+    ----------
+    .. [1] Yu, K., Yu, S., & Tresp, V. (2005). Multi-label informed latent semantic indexing.
+           SIGIR. https://doi.org/10.1145/1076034.1076080
+
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -236,6 +258,7 @@ class MLSI(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : vector of classes, or array or sparse matrix of shape (n, k)
             -1 or NaN marks unknown entries. With ``form="ridge"`` each label is regressed on the
             rows where it is known, and its fitted values stand for the unknown entries, at the
@@ -245,6 +268,7 @@ class MLSI(LabelledEmbedding):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         features = self._read_features(X)
@@ -374,10 +398,12 @@ class MLSI(LabelledEmbedding):
         Parameters
         ----------
         Z : array of shape (n, m)
+            Rows of the space.
 
         Returns
         -------
         X : array of shape (n, d)
+            The features.
         """
         return invert(self, Z)
 

@@ -14,7 +14,7 @@ __all__ = ["OPLS"]
 
 
 class OPLS(LabelledEmbedding):
-    """Orthonormalised partial least squares (sun2009, Eq. 4).
+    r"""Orthonormalised partial least squares (sun2009, Eq. 4).
 
     Solves ``X'Y Y'X w = lambda (X'X + alpha I) w`` for centred X and Y: the directions
     from which least squares predicts the labels best. Labels count by their size, so
@@ -88,6 +88,16 @@ class OPLS(LabelledEmbedding):
         Name of the solver used.
     status_ : str
         Convergence message.
+
+    See Also
+    --------
+    CCA : Every label counts alike.
+    MLSI : Keeps the features as well.
+    PLSSVD : Covariance instead of prediction.
+
+    Notes
+    -----
+    .. math:: X^\top Y Y^\top X w = \lambda (X^\top X + \alpha I) w
 
     References
     ----------

@@ -45,6 +45,10 @@ class LoadingsPath:
     names : array of shape (d,)
         Names of the features.
 
+    See Also
+    --------
+    loadings_path : Compute it.
+
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
@@ -105,6 +109,7 @@ def loadings_path(
     X : array or sparse matrix of shape (n, d)
         A sparse X is centred implicitly with ``algorithm="cd"``.
     y : labels, as in the method's ``fit``
+        The labels.
     method : OPLS, CCA, LDA or HSL
         Not fitted; its penalty and solver are not used.
     algorithm : {"cd", "lars"}, default="cd"
@@ -121,6 +126,11 @@ def loadings_path(
     Returns
     -------
     LoadingsPath
+        Loadings for every strength of the penalty.
+
+    See Also
+    --------
+    labelspan.display.LoadingsPathDisplay : Draw it.
 
     Examples
     --------

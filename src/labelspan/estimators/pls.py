@@ -161,12 +161,14 @@ class PLSSVD(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : vector of classes, or array or sparse matrix of shape (n, k)
             Rows whose labels are all unknown (-1 or NaN) are left out.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         sides = _read(self, X, y)
@@ -225,6 +227,7 @@ class PLSSVD(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : ignored
             Accepted for compatibility with scikit-learn's ``PLSSVD``, which takes both sides at
             once; the labels' side is ``(Y - label_means_) @ label_weights_``.
@@ -366,12 +369,14 @@ class PLSDA(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            The features.
         y : vector of classes, or array or sparse matrix of shape (n, k)
             Rows whose labels are all unknown (-1 or NaN) are left out.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_params()
         sides = _read(self, X, y)

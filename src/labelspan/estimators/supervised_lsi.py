@@ -29,6 +29,10 @@ class SupervisedLSI(NamedTuple):
     objective : float
         The weighted squared error of both.
 
+    See Also
+    --------
+    supervised_lsi : Compute it.
+
     Examples
     --------
     >>> import numpy as np
@@ -64,8 +68,11 @@ def supervised_lsi(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+        The features.
     Y : labels of n rows, as in :meth:`MLSI.fit`
+        The labels.
     n_components : int
+        Number of dimensions.
     beta : float, default=0.5
         Weight of the labels, from 0 to 1.
     balance : bool, default=True
@@ -74,11 +81,21 @@ def supervised_lsi(
     tol : float, default=1e-10
         For large data: the fraction of the objective that may be missing.
     seed : int, default=0
+        Seed of the random numbers.
 
     Returns
     -------
     SupervisedLSI
         With fields ``V`` (n x m), ``A`` (m x d), ``B`` (m x k) and ``objective``.
+
+    See Also
+    --------
+    MLSI : With a map for new rows.
+
+    References
+    ----------
+    .. [1] Yu, K., Yu, S., & Tresp, V. (2005). Multi-label informed latent semantic indexing.
+           SIGIR. https://doi.org/10.1145/1076034.1076080
 
     Examples
     --------

@@ -62,6 +62,10 @@ class Tuning:
     candidates : tuple of Candidate
         Each with ``params``, ``scores`` (one per fold), ``mean`` and ``std``.
 
+    See Also
+    --------
+    tune : Compute it.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -107,7 +111,10 @@ def tune(
     ----------
     estimator : MLSI, OPLS, CCA, LDA or HSL
         Not fitted; parameters without a list below stay as they are.
-    X, y : as in the estimator's ``fit``
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    y : array or sparse matrix of shape (n,) or (n, k)
+        The labels, as for the ``fit`` of the estimator.
     n_components, alpha, beta : sequences or None
         The values to try.
     cv : int, default=3
@@ -122,10 +129,17 @@ def tune(
     refit : bool, default=True
         Whether ``best_estimator`` is fitted on all rows.
     random_state : int, default=0
+        Seed of the folds.
 
     Returns
     -------
     Tuning
+        The candidates with their scores, and the best one.
+
+    See Also
+    --------
+    labelspan.display.TuningDisplay : Draw the scores.
+    sklearn.model_selection.GridSearchCV : For whole pipelines.
 
     Examples
     --------

@@ -33,6 +33,10 @@ class Filter:
         For each key a value, a list of accepted values, or a function of the value that
         returns True or False.
 
+    See Also
+    --------
+    labelspan.SemanticIndex.search : Takes it.
+
     Examples
     --------
     >>> from labelspan.index import Filter

@@ -37,6 +37,10 @@ class Item:
         None if they are unknown.
     metadata : dict
 
+    See Also
+    --------
+    labelspan.SemanticIndex.item : Returns it.
+
     Examples
     --------
     >>> from labelspan.index import Item
@@ -78,6 +82,10 @@ class Hit:
     weak : bool
         Whether the item has less than a third of the query's words, each weighted by its rarity.
 
+    See Also
+    --------
+    labelspan.SemanticIndex.search : Returns them.
+
     Examples
     --------
     >>> from labelspan.index import Hit
@@ -115,6 +123,10 @@ class Tag:
         A threshold of 1 means that the label is never chosen: it could not be predicted for
         items that were left out.
 
+    See Also
+    --------
+    labelspan.SemanticIndex.tag : Returns them.
+
     Examples
     --------
     >>> from labelspan.index import Tag
@@ -144,6 +156,10 @@ class Axis:
     words, labels : Ends
         With fields ``high`` and ``low``, lists of (name, weight).
 
+    See Also
+    --------
+    labelspan.SemanticIndex.axes : Returns them.
+
     Examples
     --------
     >>> from labelspan import SemanticIndex
@@ -170,6 +186,10 @@ class AxisShare:
         Part of the cosine that this dimension contributes.
     end : {"high", "low"}
         The end at which query and item both lie.
+
+    See Also
+    --------
+    Explanation : Holds them.
 
     Examples
     --------
@@ -207,6 +227,10 @@ class WordShare:
     shared : bool
         Whether the item's text contains the word.
 
+    See Also
+    --------
+    Explanation : Holds them.
+
     Examples
     --------
     >>> from labelspan.index import WordShare
@@ -227,6 +251,10 @@ class LabelShare:
     ----------
     label : str
     probability : float
+
+    See Also
+    --------
+    Explanation : Holds them.
 
     Examples
     --------
@@ -263,6 +291,10 @@ class Explanation:
         What all words, and the closeness in the space, contribute to the score.
     exact : {"id", "title"} or None
         Whether the id or the title of the item is the query.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.explain : Returns it.
 
     Examples
     --------

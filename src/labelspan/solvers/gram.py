@@ -95,6 +95,7 @@ def solve_statistics(
     cross : array of shape (d, s) or None
         ``X'L``; None for a factor without labels.
     factor : Factor
+        What the space should keep of features and labels.
     alpha : float
         The 2-norm penalty in the metric.
     count : int
@@ -105,6 +106,7 @@ def solve_statistics(
     Returns
     -------
     Solution
+        The same as from the rows themselves.
 
     See Also
     --------

@@ -68,6 +68,18 @@ class Randomized:
     seed : int
         The same seed gives the same answer.
 
+    See Also
+    --------
+    TwoStage : Exact, for thin label factors.
+    Gram : Exact, for few columns.
+
+    References
+    ----------
+    .. [1] Halko, N., Martinsson, P.-G., & Tropp, J. A. (2011). Finding structure with randomness.
+           SIAM Review, 53, 217-288.
+    .. [2] Musco, C., & Musco, C. (2015). Randomized block Krylov methods for stronger and faster
+           approximate singular value decomposition. NIPS.
+
     Examples
     --------
     >>> import numpy as np
