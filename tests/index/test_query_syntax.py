@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from labelspan.index.query_syntax import ParsedQuery, parse_query
 
 WORD = st.text("abcdefxyz0189äß", min_size=1, max_size=6)
-PHRASE = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
+PHRASE = st.lists(WORD, min_size=1, max_size=2).map(" ".join)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_parts_of_a_query(text, expected):
 
 
 @given(
-    words=st.lists(WORD, max_size=3),
+    words=st.lists(WORD, max_size=2),
     prefixes=st.lists(WORD, max_size=2),
     phrases=st.lists(PHRASE, max_size=2),
     without=st.lists(WORD, max_size=2),
@@ -56,6 +56,13 @@ def test_what_is_written_is_read_again(**parts):
         parsed.text.split()
         == " ".join([*parts["words"], *parts["prefixes"], *parts["phrases"]]).split()
     )
+
+
+def test_a_long_text_has_no_syntax():
+    text = 'It is about "type checks" and -not- signs*, as in ' + "any text " * 4
+    assert len(text.split()) > 16
+    assert parse_query(text) == ParsedQuery(text, tuple(text.split()))
+    assert not parse_query(" ".join(text.split()[:16])).plain
 
 
 @given(st.text())

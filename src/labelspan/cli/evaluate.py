@@ -52,6 +52,21 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Also tune the hyperparameters of MLSI.")
     ] = True,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judged queries: JSON objects, one per line, with `query` and `relevant`, a list "
+            "of ids.",
+        ),
+    ] = None,
+    known_items: Annotated[
+        int,
+        typer.Option(
+            help="Number of items to search for by title and by five of their words; 0 for none.",
+            min=0,
+        ),
+    ] = 200,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
         "evaluation"
@@ -75,15 +90,24 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     Raw features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are fitted on
     one part of the corpus and evaluated on another: how well they find items with the same
     labels, and how well they predict labels, for labels used in training and for held-out
-    labels. Takes about two minutes for 5,000 texts.
+    labels. Then search is evaluated: items found again by title and by words, and judged queries,
+    with TF-IDF, LSI, BM25, the space, and words and space together. Time and memory are estimated
+    first.
 
     For example:
 
       labelspan evaluate papers.jsonl
 
       labelspan evaluate debtags --no-tune --folds 2 --out quick
+
+      labelspan evaluate cacm.jsonl --queries cacm_queries.jsonl
     """
     with plain_errors():
+        judged = []
+        if queries is not None:
+            from ..evaluation.search_quality import read_queries  # noqa: PLC0415
+
+            judged = read_queries(queries)
         found = read(
             corpus,
             text=text,
@@ -107,7 +131,12 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             tables,
             write_evaluation,
         )
+        from ..evaluation.estimate import estimated_cost  # noqa: PLC0415
 
+        cost = estimated_cost(
+            found.texts, found.labels, folds=folds, dimensions=dimensions, most=most, tune=tune
+        )
+        typer.echo(f"  {cost}", err=True)
         with progress_bar("comparing") as report:
             result = run(
                 found.texts,
@@ -120,6 +149,24 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
                 random_state=seed,
                 progress=report,
             )
+        searched = None
+        if judged or known_items:
+            from ..evaluation.search_quality import (  # noqa: PLC0415
+                evaluate_search,
+                search_tables,
+            )
+
+            with progress_bar("searching") as report:
+                searched = evaluate_search(
+                    found.texts,
+                    found.labels,
+                    found.ids,
+                    queries=judged,
+                    known_items=known_items,
+                    dimensions=dimensions,
+                    random_state=seed,
+                    progress=report,
+                )
         facts = result.facts
         about = [
             f"{facts.items:,} items, {facts.labelled:,} of them with labels; {facts.labels:,} "
@@ -141,7 +188,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             "limit-labels": None if limit_labels is None else str(limit_labels),
         }
         command = f"labelspan fit {shlex.join([corpus, *_given(options)])}"
-        file, has_figure = write_evaluation(out, result, title, about, command)
+        file, has_figure = write_evaluation(out, result, title, about, command, search=searched)
         advice = recommend(result)
     if as_json:
         typer.echo((out / "results.json").read_text(encoding="utf-8"))
@@ -151,6 +198,11 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         console.print(Text(line))
     for table in tables(result)[:2]:
         console.print(_as_rich(table))
+    if searched is not None:
+        for line in searched.notes:
+            console.print(Text(line))
+        for table in search_tables(searched):
+            console.print(_as_rich(table))
     console.print("[bold]Recommended[/bold]")
     typer.echo(f"  {command} {advice.arguments}")
     for line in advice.reasons:

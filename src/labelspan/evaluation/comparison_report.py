@@ -16,6 +16,7 @@ from .._files import write_whole
 from .comparison import SETTINGS, TUNED, Evaluation, overall
 from .html_report import ReportTable, html_list, html_page, html_picture, html_table
 from .measurements import Results
+from .search_quality import SearchEvaluation, search_tables
 from .spaces import ESTIMATORS, MEASURES, NEIGHBOURS, RAW, RIDGE
 
 __all__ = ["Recommendation", "draw", "page", "recommend", "tables", "write_evaluation"]
@@ -164,6 +165,8 @@ def page(
     about: Sequence[str],
     picture: bytes | None,
     command: str = "labelspan fit CORPUS",
+    *,
+    search: SearchEvaluation | None = None,
 ) -> str:
     """Write the report as one self-contained HTML file.
 
@@ -179,6 +182,10 @@ def page(
         body.append(html_picture(picture, "Each measure for each method"))
     body += [html_table(table) for table in tables(evaluation)]
     body.append(html_list(_how(evaluation)))
+    if search is not None:
+        body.append("<h2>Search</h2>")
+        body += [html_table(table) for table in search_tables(search)]
+        body.append(html_list(search.notes))
     return html_page(title, body)
 
 
@@ -205,6 +212,8 @@ def write_evaluation(
     title: str,
     about: Sequence[str],
     command: str = "labelspan fit CORPUS",
+    *,
+    search: SearchEvaluation | None = None,
 ) -> tuple[Path, bool]:
     """Write ``report.html``, ``results.json`` and, with matplotlib, ``measures.png``.
 
@@ -222,10 +231,11 @@ def write_evaluation(
         "tuned": evaluation.tuned,
         "tried": list(evaluation.tried),
         "records": list(evaluation.results.records),
+        "search": None if search is None else list(search.results.records),
     }
     files = {
         "results.json": json.dumps(content, indent=1).encode(),
-        "report.html": page(evaluation, title, about, picture, command).encode(),
+        "report.html": page(evaluation, title, about, picture, command, search=search).encode(),
     }
     if picture is not None:
         files["measures.png"] = picture

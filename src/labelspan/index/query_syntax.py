@@ -10,6 +10,8 @@ __all__ = ["ParsedQuery", "parse_query"]
 _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"'})
 # A phrase in quotes, at the start or after a space; otherwise what stands between spaces.
 _PART = re.compile(r'(?<!\S)(-?)"([^"]*\w[^"]*)"(?=[\s.,;:!?)]|$)|(\S+)')
+# A longer query is a text, for example a pasted one, in which signs mean nothing special.
+_MOST_WORDS = 16
 _PREFIX = re.compile(r"(.*\w)\*[.,;:!?)]*")
 
 
@@ -53,10 +55,13 @@ class ParsedQuery:
 def parse_query(text: str) -> ParsedQuery:
     """Split a query into words, phrases in quotes, prefixes, and what is excluded.
 
-    Any text is a query: a quote that is not closed, a lone ``-`` or ``*`` mean nothing special.
+    Any text is a query: a quote that is not closed, a lone ``-`` or ``*`` mean nothing special,
+    and nor does any sign in a text of more than 16 words.
     """
-    if not any(mark in text for mark in '"-*\u201c\u201d\u201e\u00ab\u00bb'):
-        return ParsedQuery(text, tuple(text.split()))
+    words = tuple(text.split())
+    marked = any(mark in text for mark in '"-*\u201c\u201d\u201e\u00ab\u00bb')
+    if not marked or len(words) > _MOST_WORDS:
+        return ParsedQuery(text, words)
     found: dict[str, list[str]] = {
         name: []
         for name in (

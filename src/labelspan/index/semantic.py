@@ -573,7 +573,7 @@ class SemanticIndex:
         A text is compared by its words and in the space; items and labels only in the space. An
         item whose id or title is the text comes first. In a text, ``"two words"`` must follow one
         another, ``-word`` excludes items with a word, and ``begin*`` stands for all words with
-        that beginning.
+        that beginning; a text of more than 16 words is taken as it is.
 
         Several queries are best given at once: they are compared with blocks of items, and get
         the same answers as one by one.

@@ -1,0 +1,86 @@
+"""Estimate of the time and memory of an evaluation, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .spaces import METHODS
+
+__all__ = ["Cost", "estimated_cost"]
+
+# Measured on one core of an Arm Neoverse-N1: seconds for a method, per item, word of its text and
+# dimension; per item, label and dimension; and to count the words of a text.
+_PER_WORD, _PER_LABEL, _COUNTED = 2.2e-8, 4e-9, 2e-6
+_GRID = 9
+# Features kept per word of a text, words and pairs; bytes of one in each copy; copies of the data.
+_KEPT, _ENTRY, _COPIES = 1.2, 12, 6
+_BASE = 250 << 20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Estimated seconds on one core, and bytes of memory."""
+
+    seconds: float
+    memory: int
+
+    def __str__(self) -> str:
+        minutes = self.seconds / 60
+        time = f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min"
+        return (
+            f"estimated: about {time} on one core and {self.memory / 2**30:.1f} GiB of memory, "
+            "within a factor of three"
+        )
+
+
+def estimated_cost(
+    texts: Sequence[str],
+    labels: Sequence[Any],
+    *,
+    folds: int,
+    dimensions: int,
+    most: int,
+    tune: bool,
+) -> Cost:
+    """Estimate time and memory from the sizes of the corpus.
+
+    Parameters
+    ----------
+    texts : list of str
+    labels : list of lists of str
+    folds, dimensions, tune
+        As in :func:`labelspan.evaluation.comparison.evaluate`.
+    most : int
+        Maximum number of items that are used.
+
+    Returns
+    -------
+    Cost
+
+    Examples
+    --------
+    >>> from labelspan.evaluation.estimate import estimated_cost
+    >>> small = estimated_cost(
+    ...     ["a b c"] * 100, [["x"]] * 100, folds=3, dimensions=10, most=100, tune=False
+    ... )
+    >>> small.seconds < 10
+    True
+    """
+    sample = texts[:: max(1, len(texts) // 500)]
+    words = float(np.mean([len(text.split()) for text in sample])) if len(sample) else 0.0
+    items = min(most, len(texts))
+    count = len({label for own in labels for label in own or ()})
+    fits = folds * len(METHODS) + (_GRID + folds if tune else 0)
+    each = items * dimensions * (_PER_WORD * words + _PER_LABEL * count)
+    seconds = fits * each + (folds + 1) * _COUNTED * items * words + 3.0
+    memory = _BASE + _COPIES * (
+        len(texts) * words * _KEPT * _ENTRY
+        + items * count * 8
+        + items * dimensions * 8
+        + 30_000 * dimensions * 8
+    )
+    return Cost(seconds, int(memory))

@@ -1,0 +1,311 @@
+"""Quality of search on a corpus: items found again, and judged queries, for several systems.
+
+- By title: the query is the first line of an item's text; the item should come first.
+- By words: the query is five words of the item, drawn at random, frequent words left out.
+- Judged queries: texts with the ids of the items that people called relevant.
+
+TF-IDF compares the default features by cosine, LSI the space of their truncated SVD. BM25, the
+space and both together are ``search`` with ``balance`` 0, 1 and its default.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput, MissingData
+from ..estimators import LSI, MLSI
+from ..index import Hit
+from ..index.analysis import Analyzer, detect_language
+from ..index.inputs import LabelLists, indicator, read_ids, read_label_lists, read_texts
+from ..index.items import ItemStore
+from ..index.learn import default_vectorizer, learn_words, text_map_of
+from ..index.model import IndexModel, space_vectors
+from ..index.query import search as search_index
+from ..index.ranking import BALANCE
+from ..index.results import Item
+from ..index.words import WordIndex
+from .html_report import ReportTable
+from .measurements import Record, Results
+
+__all__ = ["JudgedQuery", "SearchEvaluation", "evaluate_search", "read_queries", "search_tables"]
+
+SYSTEMS = ("TF-IDF", "LSI", "BM25", "space", "words + space")
+_WORDS_PER_QUERY = 5
+_DEEPEST = 1000
+_AT = 10
+_KINDS = {
+    "title": (
+        "Items found by their title",
+        ("first", f"in {_AT}", "MRR"),
+        "Share of items that come first, and among the first ten, when their title is searched "
+        "for; mean reciprocal rank. Only titles that one item has.",
+    ),
+    "words": (
+        "Items found by five of their words",
+        ("first", f"in {_AT}", "MRR"),
+        "Words drawn at random from the text of an item, without frequent ones.",
+    ),
+    "judged": (
+        "Judged queries",
+        (f"nDCG@{_AT}", "MAP", f"P@{_AT}"),
+        "Against the items that people called relevant.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class JudgedQuery:
+    """A text and the ids of the items that are relevant to it."""
+
+    text: str
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True)
+class SearchEvaluation:
+    """Results: a record for each query, kind of query and system; and notes about the queries."""
+
+    results: Results
+    notes: tuple[str, ...]
+    language: str
+
+
+def read_queries(path: Path) -> list[JudgedQuery]:
+    """Read judged queries: JSON objects, one per line, with ``query`` and ``relevant``."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise MissingData(f"There is no file {str(path)!r}; correct --queries.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFile(f"{path} cannot be read: {error}.") from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            text, relevant = entry["query"], entry["relevant"]
+            fine = isinstance(text, str) and isinstance(relevant, list)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            fine = False
+        if not fine:
+            raise InvalidFile(
+                f"{path}, line {number}: a judged query is an object with a text 'query' and a "
+                "list of ids 'relevant'."
+            )
+        found.append(JudgedQuery(text, frozenset(map(str, relevant))))
+    if not found:
+        raise InvalidInput(f"{path} has no queries; give one JSON object per line.")
+    return found
+
+
+def evaluate_search(
+    texts: Any,
+    labels: Any,
+    ids: Any,
+    *,
+    queries: Sequence[JudgedQuery] = (),
+    known_items: int = 200,
+    dimensions: int = 100,
+    random_state: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> SearchEvaluation:
+    """Search for known items and judged queries with TF-IDF, LSI, BM25, the space, and both.
+
+    Parameters
+    ----------
+    texts : list of str
+    labels : list of lists of str
+        The labels of each item; None for an item whose labels are unknown.
+    ids : list of str
+    queries : list of JudgedQuery, default=()
+    known_items : int, default=200
+        Number of items to search for by title and by words; 0 leaves that out.
+    dimensions : int, default=100
+        Number of dimensions of the spaces.
+    random_state : int, default=0
+        Seed of the items and words.
+    progress : function or None, default=None
+        Called with the number of steps done and the number of all steps.
+
+    Returns
+    -------
+    SearchEvaluation
+
+    Examples
+    --------
+    >>> from labelspan.evaluation.search_quality import JudgedQuery, evaluate_search
+    >>> texts = ["a chess game", "photo of a tree", "a song to sing", "chess rules"] * 5
+    >>> labels = [["game"], ["image"], ["sound"], ["game"]] * 5
+    >>> asked = [JudgedQuery("chess", frozenset({"0", "3"}))]
+    >>> ids = [str(n) for n in range(20)]
+    >>> found = evaluate_search(texts, labels, ids, queries=asked, known_items=0, dimensions=3)
+    >>> round(found.results.only(system="BM25").mean("P@10"), 1)
+    0.2
+    """
+    given = read_texts(texts, "evaluate")
+    lists = read_label_lists(labels, None, len(given), "evaluate")
+    names = read_ids(ids, len(given), "evaluate")
+    items = [Item(*parts, {}) for parts in zip(names, given, lists, strict=True)]
+    analyzer = Analyzer(detect_language(given))
+    asked, notes = _queries(items, queries, analyzer, known_items, random_state)
+    total = len(SYSTEMS)
+    systems = _systems(items, lists, analyzer, dimensions)
+    records: list[Record] = []
+    for done, (system, search) in enumerate(systems, start=1):
+        for kind, text, relevant in asked:
+            start = time.perf_counter()
+            found = search(text, _DEEPEST if kind == "judged" else _AT)
+            took = time.perf_counter() - start
+            measures = _measures(kind, found, relevant)
+            records.append({"system": system, "kind": kind, **measures, "ms": 1000 * took})
+        if progress is not None:
+            progress(done, total)
+    return SearchEvaluation(Results(records), tuple(notes), analyzer.language)
+
+
+def _queries(
+    items: Sequence[Item],
+    judged: Sequence[JudgedQuery],
+    analyzer: Analyzer,
+    count: int,
+    seed: int,
+) -> tuple[list[tuple[str, str, frozenset[str]]], list[str]]:
+    """Draw queries for known items, and keep the judged ones whose items are there."""
+    rng = np.random.default_rng(seed)
+    known = {item.id for item in items}
+    asked: list[tuple[str, str, frozenset[str]]] = []
+    notes: list[str] = []
+    keys: dict[str, list[Item]] = {}
+    for item in items:
+        first = next((line for line in item.text.splitlines() if line.strip()), "")
+        keys.setdefault(analyzer.key(first), []).append(item)
+    titled = [own[0] for key, own in keys.items() if key and len(own) == 1]
+    if count and titled:
+        chosen = [titled[n] for n in sorted(rng.permutation(len(titled))[:count])]
+        for item in chosen:
+            first = next(line for line in item.text.splitlines() if line.strip())
+            asked.append(("title", first.strip(), frozenset({item.id})))
+        for item in chosen:
+            words = [word for word, _, common in analyzer.query(item.text) if not common]
+            words = sorted(set(words))
+            if len(words) >= 2:
+                drawn = [words[n] for n in rng.permutation(len(words))[:_WORDS_PER_QUERY]]
+                asked.append(("words", " ".join(drawn), frozenset({item.id})))
+    fine = 0
+    for query in judged:
+        relevant = query.relevant & known
+        if relevant:
+            asked.append(("judged", query.text, relevant))
+            fine += 1
+    if fine < len(judged):
+        notes.append(
+            f"{len(judged) - fine} of {len(judged)} judged queries have no relevant item in the "
+            "corpus and were left out."
+        )
+    if not asked:
+        raise InvalidInput("evaluate: there is nothing to search for; give texts or --queries.")
+    return asked, notes
+
+
+def _systems(
+    items: Sequence[Item], lists: LabelLists, analyzer: Analyzer, dimensions: int
+) -> list[tuple[str, Callable[[str, int], list[str]]]]:
+    """Make a function for each system that returns the ids of the best items for a text."""
+    texts = [item.text for item in items]
+    ids = np.array([item.id for item in items], dtype=object)
+    vectorizer = default_vectorizer(len(texts))
+    features = learn_words(vectorizer, texts)
+    names = tuple(sorted({label for own in lists for label in own or ()}))
+    most = max(1, min(dimensions, features.shape[0] - 1, features.shape[1]))
+    lsi = LSI(most).fit(features)
+    space = MLSI(most).fit(features, indicator(lists, names)) if names else lsi
+    store = ItemStore.of(items, space_vectors(space, features), WordIndex.build(analyzer, items))
+    model = IndexModel(vectorizer, space, None, text_map_of(vectorizer, space))
+    flat = space_vectors(lsi, features)
+
+    def by_features(text: str, k: int) -> list[str]:
+        products = features @ vectorizer.transform([text]).T
+        return _best(ids, np.asarray(products.todense()).ravel(), k)
+
+    def by_lsi(text: str, k: int) -> list[str]:
+        query = space_vectors(lsi, vectorizer.transform([text]))[0]
+        return _best(ids, flat @ query, k)
+
+    def by_search(balance: float) -> Callable[[str, int], list[str]]:
+        def find(text: str, k: int) -> list[str]:
+            hits: list[Hit] = search_index(
+                model,
+                store,
+                text,
+                k=k,
+                filter=None,
+                items=(),
+                labels=(),
+                ann=None,
+                balance=balance,
+            )[0]
+            return [hit.id for hit in hits]
+
+        return find
+
+    balances = {"BM25": 0.0, "space": 1.0, "words + space": BALANCE}
+    found: Mapping[str, Callable[[str, int], list[str]]] = {
+        "TF-IDF": by_features,
+        "LSI": by_lsi,
+        **{name: by_search(balance) for name, balance in balances.items()},
+    }
+    return [(name, found[name]) for name in SYSTEMS]
+
+
+def _best(ids: Array, scores: Array, k: int) -> list[str]:
+    order = np.argsort(-scores, kind="stable")[:k]
+    return [str(ids[row]) for row in order if scores[row] > 0]
+
+
+def _measures(kind: str, found: Sequence[str], relevant: frozenset[str]) -> Record:
+    if kind == "judged":
+        gains = [1 / np.log2(place + 2) for place in range(_AT)]
+        hit = [name in relevant for name in found]
+        places = np.flatnonzero(hit) + 1
+        precisions = np.arange(1, len(places) + 1) / places
+        return {
+            f"nDCG@{_AT}": float(np.dot(gains[: len(hit[:_AT])], hit[:_AT]))
+            / sum(gains[: min(_AT, len(relevant))]),
+            "MAP": float(precisions.sum()) / len(relevant),
+            f"P@{_AT}": sum(hit[:_AT]) / _AT,
+        }
+    (own,) = relevant
+    place = found.index(own) + 1 if own in found else None
+    return {
+        "first": float(place == 1),
+        f"in {_AT}": float(place is not None),
+        "MRR": 0.0 if place is None else 1 / place,
+    }
+
+
+def search_tables(evaluation: SearchEvaluation) -> list[ReportTable]:
+    """Make a table for each kind of query."""
+    made = []
+    for kind, (title, measures, note) in _KINDS.items():
+        here = evaluation.results.only(kind=kind)
+        systems = here.distinct("system")
+        if not systems:
+            continue
+        rows = []
+        for system in systems:
+            found = here.only(system=system)
+            cells = [f"{found.mean(name):.3f}" for name in measures]
+            rows.append((str(system), *cells, f"{found.mean('ms'):.1f}"))
+        count = len(here.only(system=systems[0]))
+        head = ("system", *measures, "ms")
+        made.append(ReportTable(f"{title} ({count} queries)", head, rows, note))
+    return made
