@@ -92,4 +92,4 @@ def test_an_estimate_grows_with_the_corpus():
     assert cost(100).seconds < cost(1000).seconds < cost(1000, folds=6).seconds
     assert cost(1000, tune=False).seconds < cost(1000).seconds
     assert cost(100).memory < cost(10_000).memory
-    assert str(cost(100)).startswith("estimated: about ")
+    assert str(cost(100)).startswith("estimated, roughly: ")
