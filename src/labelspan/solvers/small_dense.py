@@ -123,6 +123,9 @@ def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
     if not values.size or not values[-1] > 0:
         return False, False
     kept = int((values > max(RANK_TOLERANCE * values[-1], floor)).sum())
+    if not kept:
+        # Nothing but rounding, which the caller refuses.
+        return False, False
     diagonal = np.diag(matrix)
     lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled, _ = _eigh(matrix / np.outer(lengths, lengths))
