@@ -34,7 +34,7 @@ class RankChoice:
     Examples
     --------
     >>> from labelspan.solvers.rank_choice import choose_rank
-    >>> choose_rank([90.0, 50.0, 0.9, 0.8], total=160.0, rows=100, labels=4, freedom=5.0).rank
+    >>> choose_rank([90.0, 50.0, 0.4, 0.3], total=180.0, rows=100, labels=4, freedom=5.0).rank
     2
     """
 
