@@ -8,12 +8,14 @@ import typer
 
 from .. import __version__
 from .adapt import adapt
+from .audit import audit
 from .data import data
 from .demo import demo
 from .evaluate import evaluate
 from .failures import CommandGroup
 from .fit import add, fit
 from .inspect import axes, info
+from .labels import labels, relabel
 from .map import corpus_map
 from .reproduce import reproduce
 from .search import search
@@ -35,6 +37,9 @@ app.command()(fit)
 app.command()(search)
 app.command()(tag)
 app.command()(add)
+app.command()(relabel)
+app.command()(labels)
+app.command()(audit)
 app.command()(evaluate)
 app.command()(adapt)
 app.command("map")(corpus_map)

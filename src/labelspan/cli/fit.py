@@ -278,8 +278,8 @@ def add(  # noqa: PLR0917
     typer.echo(f"{line}; {index} now has {after:,}.")
     if new:
         typer.echo(
-            f"New in the index: {_counted(len(new), 'label')}, for example {new[0]!r}; search can "
-            "use them, and tag can after another fit.",
+            f"New in the index: {_counted(len(new), 'label')}, for example {new[0]!r}; search and "
+            "tag can use them.",
             err=True,
         )
 

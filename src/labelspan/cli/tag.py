@@ -25,7 +25,7 @@ from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexOption, open_index
 
 if TYPE_CHECKING:
-    from ..index import Tag
+    from ..index import Tag, TagExplanation
 
 __all__ = ["tag"]
 
@@ -49,6 +49,10 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         bool,
         typer.Option("--all", help="Also show labels with a probability below their threshold."),
     ] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--explain", help="Show the words and labelled items behind each label."),
+    ] = False,
     text: TextFields = None,
     ids: IdField = None,
     format: Format = None,
@@ -68,22 +72,32 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
       labelspan tag --corpus new.jsonl --json > tagged.jsonl
 
       cat lines.txt | labelspan tag -
+
+      labelspan tag "A chess program" --explain
     """
     with plain_errors():
         names, texts = _texts(words, corpus, text, ids, format, encoding, no_header, delimiter)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
-        kept = [[one for one in tags if every or one.chosen] for tags in found]
+            kept = [[one for one in tags if every or one.chosen] for tags in found]
+            reasons: list[list[TagExplanation | None]] = [
+                [opened.explain_tag(one.label, text) if why else None for one in tags]
+                for text, tags in zip(texts, kept, strict=True)
+            ]
     if as_json:
         answers = [
-            {"id": name, "labels": [_as_json(one) for one in tags]}
-            for name, tags in zip(names, kept, strict=True)
+            {"id": name, "labels": list(map(_as_json, tags, own))}
+            for name, tags, own in zip(names, kept, reasons, strict=True)
         ]
         single = len(answers) == 1
         for answer in answers:
             typer.echo(json.dumps(answer, indent=2 if single else None))
         return
     _print(names, kept)
+    for name, own in zip(names, reasons, strict=True):
+        for reason in own:
+            if reason is not None:
+                _print_reason(name if len(names) > 1 else "", reason)
 
 
 def _texts(  # noqa: PLR0917
@@ -128,13 +142,28 @@ def _texts(  # noqa: PLR0917
     return ["text"], [" ".join(words)]
 
 
-def _as_json(one: Tag) -> dict[str, Any]:
-    return {
+def _as_json(one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
+    answer = {
         "label": one.label,
         "probability": round(one.probability, 6),
         "threshold": round(one.threshold, 6),
         "chosen": one.chosen,
     }
+    if reason is not None:
+        answer["words"] = [[word.word, round(word.share, 6)] for word in reason.words]
+        answer["votes"] = [
+            {"id": vote.id, "similarity": round(vote.similarity, 6), "has_label": vote.has_label}
+            for vote in reason.votes
+        ]
+    return answer
+
+
+def _print_reason(name: str, reason: TagExplanation) -> None:
+    words = ", ".join(f"{word.word} {word.share:+.2f}" for word in reason.words) or "-"
+    votes = ", ".join(f"{vote.id} ({'has' if vote.has_label else 'not'})" for vote in reason.votes)
+    Console().print(Text(f"{name} {reason.label}".strip()), style="bold")
+    Console().print(Text(f"  words: {words}"))
+    Console().print(Text(f"  nearest items: {votes or '-'}"))
 
 
 def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:

@@ -1,5 +1,6 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
+from .audit_results import Finding, LabelAudit
 from .filters import Filter
 from .results import (
     Axis,
@@ -21,8 +22,10 @@ __all__ = [
     "AxisShare",
     "Explanation",
     "Filter",
+    "Finding",
     "Hit",
     "Item",
+    "LabelAudit",
     "LabelReport",
     "LabelShare",
     "SemanticIndex",

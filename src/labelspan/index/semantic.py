@@ -16,6 +16,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from . import query as queries
 from .analysis import AUTO, Analyzer, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
+from .audit_results import LabelAudit
 from .explain import explain, read_axes
 from .filters import Filter
 from .folder import IndexFolder
@@ -745,6 +746,34 @@ class SemanticIndex:
 
         self._fitted()
         return label_report(self._tagger())
+
+    def audit(self, n: int = 20) -> LabelAudit:
+        """Find labels that look wrong or missing, and labels to merge, split or drop.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Maximum number of findings of each kind.
+
+        Returns
+        -------
+        LabelAudit
+            Findings by kind, with their evidence: the probability of a label from a model without
+            the item, the votes of neighbours, items and words that labels share.
+
+        Notes
+        -----
+        With ``vectorizer=None`` the vectors of the space have seen the labels, so that fewer
+        labels look wrong than are.
+        """
+        from .label_audit import audit_labels  # noqa: PLC0415 - with scikit-learn
+
+        model, store = self._fitted()
+        queries.check_count("audit", "n", n)
+        tagger = self._tagger()
+        if tagger is None:
+            raise Mismatch("audit: this index was fitted without labels.")
+        return audit_labels(model, store, tagger, n)
 
     def _tagger(self) -> Tagger | None:
         """Return the tagger, after it has learned what changed."""

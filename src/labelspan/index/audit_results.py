@@ -1,0 +1,102 @@
+"""Results of an audit of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["KINDS", "AuditKind", "Finding", "LabelAudit"]
+
+AuditKind = Literal[
+    "wrong",
+    "missing",
+    "unlabelled",
+    "duplicates",
+    "merge",
+    "split",
+    "implied",
+    "unpredictable",
+    "junk",
+    "rare",
+]
+KINDS: dict[AuditKind, str] = {
+    "wrong": "Labels that look wrong",
+    "missing": "Labels that look missing",
+    "unlabelled": "Items without labels",
+    "duplicates": "Nearly equal items with different labels",
+    "merge": "Labels to merge",
+    "split": "Labels to split",
+    "implied": "Labels that imply another",
+    "unpredictable": "Labels that cannot be predicted",
+    "junk": "Labels that say nothing",
+    "rare": "Labels of a single item",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in the labels of a collection to look at.
+
+    Attributes
+    ----------
+    kind : str
+        For example "wrong" or "missing".
+    score : float
+        From 0 to 1; findings of a kind are sorted by it.
+    items, labels : tuple of str
+        Ids of the items, and labels concerned.
+    reason : str
+        The evidence, in a sentence.
+    evidence : dict
+        The evidence in numbers.
+
+    Examples
+    --------
+    >>> from labelspan.index import Finding
+    >>> Finding("junk", 1.0, (), ("TODO",), "The name says nothing.").labels
+    ('TODO',)
+    """
+
+    kind: AuditKind
+    score: float
+    items: tuple[str, ...]
+    labels: tuple[str, ...]
+    reason: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LabelAudit:
+    """Findings about the labels of a collection.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Kind by kind, within a kind the clearest first.
+    n_items, n_labels : int
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image", "TODO"]])
+    >>> [finding.labels for finding in index.audit().of("junk")]
+    [('TODO',)]
+    """
+
+    findings: tuple[Finding, ...]
+    n_items: int
+    n_labels: int
+
+    def of(self, kind: AuditKind) -> list[Finding]:
+        """Return the findings of a kind.
+
+        Parameters
+        ----------
+        kind : str
+
+        Returns
+        -------
+        list of Finding
+        """
+        return [finding for finding in self.findings if finding.kind == kind]

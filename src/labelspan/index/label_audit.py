@@ -1,0 +1,298 @@
+"""Find labels that look wrong or missing, and labels that should be merged, split or dropped.
+
+The evidence is what a model without the item says: the regression and the votes of neighbours
+when the item is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from .._typing import Array
+from .audit_results import Finding, LabelAudit
+from .items import ItemStore
+from .model import IndexModel
+from .tagger import Tagger, left_out
+from .tagger_update import tag_features
+from .tagging import Candidates
+
+__all__ = ["audit_labels", "wrong_scores"]
+
+_JUNK = re.compile(
+    r"(?:to ?do|tbd|fixme|xxx+|n/?a|none|null|nil|unknown|undefined|other|misc(?:ellaneous)?|"
+    r"test|temp|untagged|uncategori[sz]ed|not[- ]yet[- ]tagged|[?.\-_*]+)",
+    re.IGNORECASE,
+)
+_NEARLY_EQUAL = 0.9
+_SAME_ITEMS = 0.8
+_SAME_WORDS = 0.9
+_IMPLIED = 0.95
+_FEW = 5
+_ENOUGH_TO_SPLIT = 20
+_DIFFERENT = 0.35
+_MOST_LABELS = 3000
+
+
+def audit_labels(model: IndexModel, store: ItemStore, tagger: Tagger, n: int) -> LabelAudit:
+    """Collect at most ``n`` findings of each kind."""
+    ids, rows = store.labelled()
+    found: list[Finding] = []
+    candidates = left_out(tagger)
+    names = [ids.get(int(place), "") for place in tagger.places]
+    chances = tagger.decision.probability(
+        candidates.regression + tagger.decision.weight * candidates.votes
+    )
+    parts = [
+        _wrong(tagger, candidates, chances, names),
+        _missing(tagger, candidates, chances, names),
+        _unlabelled(model, store, tagger, ids=ids, rows=rows, n=n),
+        _duplicates(tagger, names),
+        _merge(tagger),
+        _split(tagger),
+        _implied(tagger),
+        _unpredictable(tagger),
+        _junk(tagger),
+        _rare(tagger, names),
+    ]
+    for part in parts:
+        first: list[Finding] = []
+        for finding in part:
+            first.append(finding)
+            if len(first) == n:
+                break
+        found += first
+    return LabelAudit(tuple(found), len(ids), len(tagger.labels))
+
+
+def wrong_scores(candidates: Candidates, chances: Array, count: int) -> tuple[Array, Array]:
+    """Return the pairs that are labelled, and how wrong each looks.
+
+    An improbable label looks wrong in so far as the label is probable for its other items.
+    """
+    own = np.flatnonzero(candidates.truth)
+    columns = candidates.columns[own]
+    usual = np.bincount(columns, chances[own], minlength=count) / np.maximum(
+        1, np.bincount(columns, minlength=count)
+    )
+    return own, usual[columns] * (1 - chances[own])
+
+
+def _wrong(
+    tagger: Tagger, found: Candidates, chances: Array, names: list[str]
+) -> Iterator[Finding]:
+    own, scores = wrong_scores(found, chances, len(tagger.labels))
+    for place in np.argsort(-scores, kind="stable"):
+        pair = own[place]
+        label = tagger.labels[found.columns[pair]]
+        chance, votes = float(chances[pair]), float(found.votes[pair])
+        yield Finding(
+            "wrong",
+            float(scores[place]),
+            (names[found.rows[pair]],),
+            (label,),
+            f"Without this item its probability is {chance:.0%}, and {votes:.0%} of the votes of "
+            "neighbours are for it.",
+            {"probability": chance, "votes": votes},
+        )
+
+
+def _missing(
+    tagger: Tagger, found: Candidates, chances: Array, names: list[str]
+) -> Iterator[Finding]:
+    others = np.flatnonzero(~found.truth)
+    for pair in others[np.argsort(-chances[others], kind="stable")]:
+        chance, votes = float(chances[pair]), float(found.votes[pair])
+        yield Finding(
+            "missing",
+            chance,
+            (names[found.rows[pair]],),
+            (tagger.labels[found.columns[pair]],),
+            f"Its probability is {chance:.0%}, and {votes:.0%} of the votes of neighbours are "
+            "for it.",
+            {"probability": chance, "votes": votes},
+        )
+
+
+def _unlabelled(
+    model: IndexModel,
+    store: ItemStore,
+    tagger: Tagger,
+    *,
+    ids: dict[int, str],
+    rows: dict[str, list[int]],
+    n: int,
+) -> Iterator[Finding]:
+    labelled = {place for places in rows.values() for place in places}
+    bare = [name for place, name in sorted(ids.items()) if place not in labelled][: 50 * n]
+    if not bare:
+        return
+    columns, chances = tagger.best(tag_features(model, tagger, store, bare), 3)
+    for row in np.argsort(-chances[:, 0], kind="stable"):
+        labels = tuple(tagger.labels[column] for column in columns[row])
+        listed = ", ".join(
+            f"{label} ({chance:.0%})" for label, chance in zip(labels, chances[row], strict=True)
+        )
+        yield Finding(
+            "unlabelled",
+            float(chances[row, 0]),
+            (bare[row],),
+            labels,
+            f"The most probable labels are {listed}.",
+            {"probabilities": chances[row].tolist()},
+        )
+
+
+def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
+    near, cosines = tagger.voters.nearest(tagger.voters.features, np.arange(len(names)))
+    labels = tagger.voters.labels
+    pairs = []
+    for row, place in zip(*np.nonzero(cosines >= _NEARLY_EQUAL), strict=True):
+        other = int(near[row, place])
+        if row < other or row not in near[other][cosines[other] >= _NEARLY_EQUAL]:
+            a, b = set(labels[row].indices.tolist()), set(labels[other].indices.tolist())
+            if a != b:
+                share = len(a ^ b) / max(1, len(a | b))
+                pairs.append((float(cosines[row, place]) * share, int(row), other, a ^ b))
+    for score, row, other, different in sorted(pairs, key=lambda pair: (-pair[0], pair[1:3])):
+        changed = tuple(sorted(tagger.labels[column] for column in different))
+        yield Finding(
+            "duplicates",
+            score,
+            (names[row], names[other]),
+            changed,
+            f"Nearly the same text, but only one of the two has {', '.join(changed[:5])}.",
+        )
+
+
+def _merge(tagger: Tagger) -> Iterator[Finding]:
+    columns = _frequent(tagger, 3)
+    labels = tagger.voters.labels[:, columns]
+    both = (labels.T @ labels).toarray()
+    counts = np.diag(both).copy()
+    union = counts[:, None] + counts - both
+    same_items = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    centres = normalize(labels.T @ tagger.voters.features)
+    same_words = centres @ centres.T
+    same_words = same_words.toarray() if sparse.issparse(same_words) else np.asarray(same_words)
+    score = np.maximum(
+        np.where(same_items >= _SAME_ITEMS, same_items, 0),
+        np.where(same_words >= _SAME_WORDS, same_words, 0),
+    )
+    a, b = np.nonzero(np.triu(score, 1))
+    for pair in np.argsort(-score[a, b], kind="stable"):
+        i, j = a[pair], b[pair]
+        names = (tagger.labels[columns[i]], tagger.labels[columns[j]])
+        yield Finding(
+            "merge",
+            float(min(1.0, score[i, j])),
+            (),
+            names,
+            f"{same_items[i, j]:.0%} of their items have both, and their words agree by "
+            f"{same_words[i, j]:.0%}.",
+            {"same_items": float(same_items[i, j]), "same_words": float(same_words[i, j])},
+        )
+
+
+def _split(tagger: Tagger) -> Iterator[Finding]:
+    found = []
+    units = normalize(tagger.voters.features)
+    labels = tagger.voters.labels.tocsc()
+    for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
+        rows = units[np.sort(labels[:, [column]].indices)]
+        # Two groups around the most distant items from the mean, by a few rounds of 2-means.
+        mean = np.asarray(rows.mean(axis=0)).reshape(1, -1)
+        first = int(np.argmin(np.asarray(rows @ mean.T).ravel()))
+        first_row = rows[[first]]
+        second = int(np.argmin(_dense(rows @ first_row.T).ravel()))
+        centres = [first_row, rows[[second]]]
+        side = np.zeros(rows.shape[0], dtype=bool)
+        for _ in range(5):
+            side = _dense(rows @ centres[0].T).ravel() >= _dense(rows @ centres[1].T).ravel()
+            if side.all() or not side.any():
+                break
+            centres = [_centre(rows[np.flatnonzero(part)]) for part in (side, ~side)]
+        smaller = min(side.mean(), 1 - side.mean())
+        alike = float(_dense(centres[0] @ centres[1].T).ravel()[0])
+        if smaller >= 0.25 and alike <= _DIFFERENT:
+            found.append((1 - alike, int(column), float(smaller)))
+    for score, column, smaller in sorted(found, reverse=True):
+        yield Finding(
+            "split",
+            score,
+            (),
+            (tagger.labels[column],),
+            f"Its items form two groups ({smaller:.0%} and {1 - smaller:.0%}) whose words agree by "
+            f"only {1 - score:.0%}.",
+        )
+
+
+def _implied(tagger: Tagger) -> Iterator[Finding]:
+    columns = _frequent(tagger, _FEW)
+    labels = tagger.voters.labels[:, columns]
+    both = (labels.T @ labels).toarray()
+    counts = np.diag(both).copy()
+    share = both / np.maximum(counts, 1)[:, None]
+    # Not what almost every item has.
+    rare = counts < 0.5 * labels.shape[0]
+    fits = (share >= _IMPLIED) & (counts[None, :] > 1.2 * counts[:, None]) & rare[None, :]
+    np.fill_diagonal(fits, False)
+    a, b = np.nonzero(fits)
+    for pair in np.lexsort((-counts[a], -share[a, b])):
+        i, j = a[pair], b[pair]
+        names = (tagger.labels[columns[i]], tagger.labels[columns[j]])
+        yield Finding(
+            "implied",
+            float(share[i, j]),
+            (),
+            names,
+            f"{share[i, j]:.0%} of the {counts[i]:.0f} items with {names[0]} have {names[1]}.",
+        )
+
+
+def _unpredictable(tagger: Tagger) -> Iterator[Finding]:
+    record = tagger.record
+    for column in np.argsort(-record.support, kind="stable"):
+        if record.support[column] >= _FEW and not record.right[column]:
+            yield Finding(
+                "unpredictable",
+                1.0,
+                (),
+                (tagger.labels[column],),
+                f"None of its {record.support[column]} items was found when left out.",
+            )
+
+
+def _junk(tagger: Tagger) -> Iterator[Finding]:
+    for label, support in zip(tagger.labels, tagger.record.support, strict=True):
+        if _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
+            yield Finding(
+                "junk", 1.0, (), (label,), f"The name says nothing; {support} items have it."
+            )
+
+
+def _rare(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
+    labels = tagger.voters.labels.tocsc()
+    for column in np.flatnonzero(tagger.record.support == 1):
+        own = labels[:, [column]].indices
+        items = tuple(names[row] for row in own)
+        yield Finding("rare", 1.0, items, (tagger.labels[column],), "Only one item has it.")
+
+
+def _frequent(tagger: Tagger, least: int) -> Array:
+    """Return the columns of the most frequent labels with some number of items."""
+    order = np.argsort(-tagger.record.support, kind="stable")[:_MOST_LABELS]
+    return np.sort(order[tagger.record.support[order] >= least])
+
+
+def _centre(rows: Any) -> Array:
+    return np.asarray(normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1)))
+
+
+def _dense(values: Any) -> Array:
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)

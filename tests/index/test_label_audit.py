@@ -1,0 +1,86 @@
+"""Planted errors in labels are found."""
+
+import numpy as np
+import pytest
+from _support.topics import corpus
+
+from labelspan import LSI, MLSI, SemanticIndex
+from labelspan.errors import Mismatch
+from labelspan.evaluation.audit_report import audit_page, audit_rows
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """An index with labels that were added, removed and invented, and what was done."""
+    texts, labels, ids, _ = corpus(150, seed=3)
+    labels = [list(own) for own in labels]
+    rng = np.random.default_rng(0)
+    single = [n for n in rng.permutation(150) if len(labels[n]) == 1]
+    wrong, missing = single[:4], single[4:8]
+    added = {}
+    for n in wrong:
+        added[ids[n]] = next(name for name in ("game", "image", "sound") if name not in labels[n])
+        labels[n].append(added[ids[n]])
+    removed = {}
+    for n in missing:
+        removed[ids[n]] = labels[n][0]
+        labels[n] = ["TODO"]
+    for n in range(150):
+        if "image" in labels[n]:
+            labels[n].append("visual")
+    for n in range(0, 150, 3):
+        if "game" in labels[n]:
+            labels[n].append("fun")
+    texts += ["chess dice card puzzle board"] * 2 + ["song tune", "paint"]
+    labels += [["game"], ["sound"], None, []]
+    ids += ["twin1", "twin2", "bare1", "bare2"]
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    return index, added, removed
+
+
+def test_added_and_removed_labels_come_first(planted):
+    index, added, removed = planted
+    found = index.audit(12)
+    wrong = {(one.items[0], one.labels[0]) for one in found.of("wrong")}
+    assert len(set(added.items()) & wrong) >= 3
+    missing = {(one.items[0], one.labels[0]) for one in found.of("missing")}
+    assert len(set(removed.items()) & missing) >= 3
+    for kind in ("wrong", "missing"):
+        scores = [one.score for one in found.of(kind)]
+        assert scores == sorted(scores, reverse=True)
+        assert all("probability" in one.evidence for one in found.of(kind))
+
+
+def test_the_vocabulary_is_audited(planted):
+    found = planted[0].audit()
+    assert ("image", "visual") in {one.labels for one in found.of("merge")}
+    assert ("fun", "game") in {one.labels for one in found.of("implied")}
+    assert [one.labels for one in found.of("junk")] == [("TODO",)]
+    pairs = [set(one.items) for one in found.of("duplicates")]
+    assert {"twin1", "twin2"} in pairs
+    suggested = {one.items[0]: one.labels[0] for one in found.of("unlabelled")}
+    assert suggested["bare1"] == "sound"
+    assert suggested["bare2"] in ("image", "visual")
+
+
+def test_a_label_of_two_subjects_is_to_be_split():
+    texts, labels, ids, _ = corpus(120, seed=4)
+    mixed = [["both" if own[0] in ("game", "image") else own[0]] for own in labels]
+    audit = SemanticIndex(estimator=MLSI(5)).fit(texts, mixed, ids).audit()
+    assert [one.labels for one in audit.of("split")] == [("both",)]
+
+
+def test_reports_hold_every_finding_and_escape_names():
+    texts, labels, ids, _ = corpus(60, seed=5)
+    labels = [[f"<b>{name}" for name in own] for own in labels]
+    found = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).audit(3)
+    assert len(audit_rows(found)) == len(found.findings)
+    page = audit_page(found, "Labels")
+    assert "<b>" not in page
+    assert "&lt;b&gt;game" in page
+
+
+def test_an_index_without_labels_cannot_be_audited():
+    index = SemanticIndex(estimator=LSI(2)).fit(["chess", "dice", "song"])
+    with pytest.raises(Mismatch, match="without labels"):
+        index.audit()
