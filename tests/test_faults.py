@@ -147,8 +147,8 @@ def blocks(count, rows=6, seed=0):
     ("model", "bad"),
     [
         (LSI(3), np.nan),
-        (MLSI(3), np.nan),
-        (MLSI(3), np.inf),
+        (MLSI(3, alpha=1.0), np.nan),
+        (MLSI(3, alpha=1.0), np.inf),
         (OPLS(alpha=1.0), -np.inf),
         (CCA(alpha=1.0), np.nan),
     ],
@@ -189,13 +189,13 @@ WRONG = {
 def test_a_batch_that_does_not_fit_the_stream(name):
     change, message = WRONG[name]
     X, Y = blocks(6)
-    model = MLSI(3).partial_fit(X[0], Y[0]).partial_fit(X[1], Y[1])
+    model = MLSI(3, alpha=1.0).partial_fit(X[0], Y[0]).partial_fit(X[1], Y[1])
     before = model.transform(X[5])
     with pytest.raises(InvalidInput, match=f"batch 3 is not taken.*{message}"):
         model.partial_fit(*change(X[2], Y[2]))
     np.testing.assert_array_equal(model.transform(X[5]), before)
     model.partial_fit(X[3], Y[3])
-    whole = MLSI(3).fit(X[[0, 1, 3]].reshape(-1, 5), Y[[0, 1, 3]].reshape(-1, 3))
+    whole = MLSI(3, alpha=1.0).fit(X[[0, 1, 3]].reshape(-1, 5), Y[[0, 1, 3]].reshape(-1, 3))
     np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
 
 
@@ -218,7 +218,9 @@ def test_a_first_batch_that_is_refused_leaves_nothing():
     assert model.n_features_in_ == 5
 
 
-@pytest.mark.parametrize("model", [LSI(3), MLSI(3), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str)
+@pytest.mark.parametrize(
+    "model", [LSI(3), MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str
+)
 def test_a_stream_that_is_stopped_goes_on(model):
     X, Y = blocks(4)
     whole = clone(model).fit(X.reshape(-1, 5), Y.reshape(-1, 3))

@@ -102,8 +102,9 @@ def test_streams_choose_by_generalized_cross_validation():
 
 def test_a_stream_of_few_rows_says_that_its_choice_means_little():
     rng = np.random.default_rng(0)
-    wide, labels = rng.standard_normal((20, 60)), rng.standard_normal((20, 2))
-    stream = OPLS().partial_fit(wide, labels @ np.diag([1.0, 1e-3]))
+    wide = rng.standard_normal((20, 60))
+    # Labels without noise: the smallest penalty is best, whatever the roundings.
+    stream = OPLS().partial_fit(wide, wide[:, :2])
     stream.set_params(center=False)
     with pytest.warns(UncertainPenalty, match="20 rows and 60 columns chose the smallest penalty"):
         assert stream.alpha_ > 0

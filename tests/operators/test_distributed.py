@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -28,8 +29,9 @@ from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def started():
+    """Start two workers with one thread each."""
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -40,8 +42,21 @@ def client():
             scheduler_kwargs={"dashboard_address": ":0"},
             silence_logs=60,
         ) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with started() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal_client():
+    """Workers of one test, which may kill them: a cluster does not always replace them."""
+    with started() as client:
         yield client
 
 
@@ -246,7 +261,6 @@ def received(dask_worker):
 
 
 def test_only_thin_blocks_travel(client, monkeypatch):
-    client.wait_for_workers(2)  # one may have been killed by the test before
     rng = np.random.default_rng(0)
     rows, columns, width = 1500, 1200, 14
     X = scattered((rows, columns), 0.2, rng)
@@ -309,7 +323,7 @@ class Killer:
     def __call__(self, task, *arguments, **options):
         self.count += 1
         if self.count == self.when:
-            kill_one(self.client, options["workers"][0])
+            kill_one(self.client, *options.get("workers", [])[:1])
         return self.map(task, *arguments, **options)
 
 
@@ -326,8 +340,8 @@ def agrees(found, local):
     return angle(found.components_.T, local.components_.T) < 1e-5
 
 
-def test_a_worker_killed_in_a_pass_changes_nothing(client, monkeypatch):
-    client.wait_for_workers(2)
+def test_a_worker_killed_in_a_pass_changes_nothing(mortal_client, monkeypatch):
+    client = mortal_client
     model, X, Y, local = problem()
     parts = [partial(X.__getitem__, slice(start, start + 100)) for start in range(0, 400, 100)]
     operator = row_blocks(client, parts)
@@ -339,8 +353,8 @@ def test_a_worker_killed_in_a_pass_changes_nothing(client, monkeypatch):
     assert agrees(found, local)
 
 
-def test_a_worker_killed_between_passes_gets_its_arrays_again(client):
-    client.wait_for_workers(2)
+def test_a_worker_killed_between_passes_gets_its_arrays_again(mortal_client):
+    client = mortal_client
     model, X, Y, local = problem()
     seen = []
 
@@ -393,8 +407,8 @@ def test_an_error_on_a_worker_comes_through(client):
     assert time.monotonic() - start < 10
 
 
-def test_scattered_futures_that_are_lost_are_named(client):
-    client.wait_for_workers(2)
+def test_scattered_futures_that_are_lost_are_named(mortal_client):
+    client = mortal_client
     X = features("tall", 3)
     home = sorted(client.nthreads())[0]
     operator = row_blocks(client, [client.scatter(X, workers=[home], hash=False)])
@@ -455,17 +469,7 @@ def test_a_block_that_reaches_no_worker_is_said(client, monkeypatch):
 @pytest.mark.parametrize("when", ["fit", "load"])
 def test_a_suspended_worker_is_named(when, monkeypatch):
     model, X, Y, local = problem()
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": ":0"},
-            silence_logs=60,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with started() as client:
         operator = row_blocks_of(client, X, 4)
         worker, pid = sorted(client.run(os.getpid).items())[0]
         use = {
