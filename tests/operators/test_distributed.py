@@ -286,7 +286,8 @@ def test_only_thin_blocks_travel(client, monkeypatch):
     monkeypatch.setattr(client, "gather", spied_gather)
     monkeypatch.setattr(client, "scatter", spied_scatter)
     before = {worker: len(log) for worker, log in client.run(received).items()}
-    model = MLSI(4, max_iter=4, solver="randomized", center=True, tol=0.5).fit(operator, Y)
+    model = MLSI(4, alpha=1.0, max_iter=4, solver="randomized", center=True, tol=0.5)
+    model.fit(operator, Y)
     CCA(alpha=5.0, tol=0.3).fit(operator, Y)
     assert model.solver_ == "randomized"
     assert len(seen["scatter"]) > 10

@@ -154,7 +154,7 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     residual = float((np.linalg.norm(host(left), axis=0) / sizes).max(initial=0.0))
     # The recursion and the true residual part at rounding, by a factor that is small.
     agreement = inner(cross, slopes)
-    right = residual <= 10 * tol and (error is None or error <= accuracy_wanted(X.dtype))
+    right = residual <= 10 * tol and (error is None or error <= _largest_error(X, tol))
     return Regressed(slopes, agreement, method, n_iter, residual, error, right)
 
 
@@ -182,7 +182,7 @@ def _primal_cg(  # noqa: PLR0917
     wanted = cross / scale
     scaled, n_iter, _, gains = block_cg(apply, wanted, 0.0, tol, max_iter)
     left, error = wanted - apply(scaled), _still_missing(gains) / whole
-    if error > accuracy_wanted(X.dtype) and n_iter < max_iter:
+    if error > _largest_error(X, tol) and n_iter < max_iter:
         # A small residual along short directions is a large error of the fitted labels. From the
         # residual as it is: what these steps gain was missing before.
         most = min(max_iter - n_iter, max(_BUDGET, n_iter))
@@ -198,6 +198,11 @@ def _primal_cg(  # noqa: PLR0917
         # Whatever the gains, the penalty bounds the error.
         error = min(error, float(np.linalg.norm(host(left * scale)) / np.sqrt(alpha) / whole))
     return scaled / scale, left, wanted, n_iter, error
+
+
+def _largest_error(X: Operator, tol: float) -> float:
+    """Return the error of the fitted labels that is accepted, as coarse as ``tol`` is."""
+    return max(accuracy_wanted(X.dtype), 10 * tol)
 
 
 def _still_missing(gains: list[float]) -> float:
