@@ -163,7 +163,7 @@ def test_what_the_sums_depend_on_must_not_change():
     hidden[40:] = -1
     stream = MLSI(3, alpha=1.0).partial_fit(X, hidden)
     stream.transform(X)
-    with pytest.raises(Mismatch, match="form='direct' cannot take rows without labels"):
+    with pytest.raises(Mismatch, match=r"form='direct' and beta=0\.5 cannot take rows"):
         stream.set_params(center=True, form="direct").transform(X)
 
 

@@ -150,7 +150,9 @@ class LPP(BaseEmbedding):
         laplacian = Laplacian(weights)  # L
         root = np.sqrt(laplacian.degrees)  # D^1/2
         nothing = np.zeros((rows.shape[0], 0))
+        # Centred, n rows have n - 1 directions; far from zero, rounding shows one more.
         basis = complete_basis(Scaled(rows, rows=root), nothing, self.alpha)  # X'DX
+        basis = basis.leading(rows.shape[0] - bool(self.center))
         count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", default)
         damped = np.sqrt(self.alpha / (basis.values[0] + self.alpha))
         shortest = max(min(basis.shortest, place.shortest), damped)

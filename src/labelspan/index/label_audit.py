@@ -172,6 +172,8 @@ def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
 
 def _merge(tagger: Tagger) -> Iterator[Finding]:
     columns = _frequent(tagger, 3)
+    if not columns.size:
+        return
     labels = tagger.voters.labels[:, columns]
     both = (labels.T @ labels).toarray()
     counts = np.diag(both).copy()

@@ -61,7 +61,9 @@ def unpack_tagger(
     width, k = described.get("features"), len(labels)
     places = array("tagger_places")
     n = places.size
-    if type(width) is not int or width < 1 or alpha <= 0 or places.ndim != 1:
+    if type(width) is not int or alpha <= 0 or places.ndim != 1:
+        raise InvalidFile(_DAMAGED)
+    if not 0 < width < np.iinfo(np.int32).max:
         raise InvalidFile(_DAMAGED)
     levels, record = array("tagger_levels"), array("tagger_record")
     parts = [array("tagger_intercept"), array("tagger_thresholds")]

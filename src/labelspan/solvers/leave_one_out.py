@@ -151,7 +151,8 @@ class RidgeSpectrum:
         values = host(rows)
         roots, free = _weighting(values.shape[0], weights, intercept)
         if intercept:
-            values = values - np.average(values, axis=0, weights=weights)
+            shares = np.ones(values.shape[0]) if weights is None else np.asarray(weights)
+            values = values - shares @ values / shares.sum()
         if roots is not None:
             values = values * roots[:, None]
         left, lengths, _ = np.linalg.svd(values, full_matrices=False)

@@ -64,6 +64,19 @@ class SingularBasis:
         shrunk = np.sqrt(self.values) / (self.values + alpha)
         return np.asarray(self.right @ (self.coordinates * shrunk[:, None]))
 
+    def leading(self, count: int) -> SingularBasis:
+        """Keep at most ``count`` directions, the longest."""
+        if self.rank <= count:
+            return self
+        values = self.values[:count]
+        return replace(
+            self,
+            values=values,
+            right=self.right[:, :count],
+            coordinates=self.coordinates[:count],
+            shortest=float(np.sqrt(values[-1] / values[0])) if count else 0.0,
+        )
+
 
 def small_enough(X: Operator) -> bool:
     """Whether the data can be factorised directly: one side short, and wide rows not too many."""
