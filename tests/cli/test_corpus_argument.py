@@ -243,7 +243,7 @@ def test_map_interrupted_leaves_nothing(saved, here, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelspan.display.corpus_map.layout", stop)
+    monkeypatch.setattr("labelspan.display.corpus_map.stored_layout", stop)
     one_sentence(run("map", saved, "-o", "m.png"), code=130)
     assert list(here.iterdir()) == []
 

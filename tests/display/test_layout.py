@@ -8,9 +8,14 @@ from threadpoolctl import threadpool_limits
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.display import CorpusMap, CorpusMapDisplay, corpus_html
-from labelspan.display import layout as module
-from labelspan.display.layout import Region, layout, regions
+from labelspan.display import nearest_rows as nearest_module
+from labelspan.display import stored_layout as stored_module
+from labelspan.display.layout import layout, place
+from labelspan.display.map_regions import Region, regions, word_lists
+from labelspan.display.mesh_tsne import Mesh, _over_pairs
+from labelspan.display.nearest_rows import nearest_rows
 from labelspan.errors import InvalidInput, InvalidParameter, MissingData
+from labelspan.index.place_file import PLACES_FILE
 
 
 def clusters(count=240, groups=4, m=10, seed=0):
@@ -47,11 +52,9 @@ def test_the_same_places_every_time_and_on_any_number_of_threads():
     assert not np.array_equal(first, layout(vectors[::-1]))
 
 
-def test_no_straight_edges(monkeypatch):
+def test_no_straight_edges():
     """Points moved outside the frame used to be clipped to its sides."""
-    vectors, _ = clusters(3000, groups=40)
-    monkeypatch.setattr(module, "_SAMPLE", 200)
-    monkeypatch.setattr(module, "_SPREAD", 0.05)
+    vectors, _ = clusters(600, groups=40)
     for places in (layout(vectors), layout(np.repeat(vectors[:50], 4, axis=0))):
         assert np.abs(places).max() == 1.0
         # Only the outermost points touch a side.
@@ -64,20 +67,88 @@ def test_only_directions_count():
     assert np.array_equal(layout(vectors.astype(np.float32)), layout(longer.astype(np.float32)))
 
 
-def test_many_items_are_placed_among_a_sample(monkeypatch):
-    monkeypatch.setattr(module, "_SAMPLE", 120)
-    vectors, member = clusters(700)
-    places = layout(vectors)
-    assert np.array_equal(places, layout(vectors))
+def test_seeds_and_steps():
+    vectors, member = clusters(500)
+    steps = []
+    places = layout(vectors, progress=lambda done, total: steps.append((done, total)))
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1]
     assert not np.array_equal(places, layout(vectors, random_state=1))
-    assert np.abs(places).max() <= 1.0
-    assert near_share(places, member) > 0.95
+    assert near_share(places, member) > 0.97
 
 
-def test_items_that_are_alike_do_not_hide_each_other(monkeypatch):
-    monkeypatch.setattr(module, "_SAMPLE", 60)
-    places = layout(np.repeat(clusters(20)[0], 10, axis=0))
+def test_items_that_are_alike_do_not_hide_each_other():
+    vectors = np.repeat(clusters(20)[0], 10, axis=0)
+    places = layout(vectors)
     assert len(np.unique(places, axis=0)) == 200
+    assert near_share(places, np.arange(200) // 10) == 1.0
+
+
+def test_further_items_come_next_to_their_neighbours():
+    vectors, member = clusters(300)
+    places = layout(vectors[:200])
+    before = places.copy()
+    added = place(vectors[200:], vectors[:200], places)
+    assert added.dtype == np.float32
+    assert np.array_equal(places, before)
+    everything = np.concatenate([places, added])
+    assert np.abs(everything).max() <= 1.0
+    assert len(np.unique(everything, axis=0)) == 300
+    assert near_share(everything, member) > 0.95
+    # The same item many times: next to each other, and not at one place.
+    again = place(np.repeat(vectors[:1], 50, axis=0), vectors[:200], places)
+    assert len(np.unique(np.concatenate([places, again]), axis=0)) == 250
+    assert np.linalg.norm(again - places[0], axis=1).max() < 0.2
+    assert place(np.zeros((0, 10)), vectors, layout(vectors)).shape == (0, 2)
+    assert place(vectors[:9], np.zeros((0, 10)), np.zeros((0, 2))).shape == (9, 2)
+    with pytest.raises(InvalidInput, match="place: vectors and known must have the same columns"):
+        place(vectors, vectors[:, :4], places)
+
+
+def test_nearest_rows_are_those_of_a_full_sort(monkeypatch):
+    vectors, _ = clusters(700)
+    table = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    scores = table @ table.T
+    np.fill_diagonal(scores, -9.0)
+    full = np.argsort(-scores, axis=1, kind="stable")[:, :15]
+    # Products of blocks can differ from that of the whole in the last digit.
+    close = np.take_along_axis(scores, full, axis=1)
+    for rows in (1024, 100):
+        monkeypatch.setattr(nearest_module, "_ROWS", rows)
+        found = nearest_rows(table, 15)
+        assert np.allclose(np.take_along_axis(scores, found, axis=1), close, atol=1e-6)
+    # Of many equal rows, those that come first.
+    assert nearest_rows(np.ones((500, 1), dtype=np.float32), 2)[[0, 1, 499]].tolist() == [
+        [1, 2],
+        [0, 2],
+        [0, 1],
+    ]
+
+
+def test_many_rows_are_compared_with_those_of_near_clusters(monkeypatch):
+    monkeypatch.setattr(nearest_module, "_EXACT", 500)
+    monkeypatch.setattr(nearest_module, "_CLUSTER", 50)
+    vectors, _ = clusters(3000)
+    table = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    found = nearest_rows(table, 15)
+    assert (found != np.arange(3000)[:, None]).all()
+    assert all(len(set(own)) == 15 for own in found.tolist())
+    scores = table @ table.T
+    np.fill_diagonal(scores, -9.0)
+    least = np.sort(scores, axis=1)[:, -15]
+    assert (np.take_along_axis(scores, found, axis=1) >= least[:, None] - 1e-6).mean() > 0.8
+
+
+def test_the_mesh_sums_over_all_pairs():
+    rng = np.random.default_rng(0)
+    points = rng.normal(scale=4.0, size=(300, 2)).astype(np.float32)
+    apart = points[:, None].astype(float) - points[None]
+    kernel = 1 / (1 + np.square(apart).sum(axis=2))
+    exact = (apart * kernel[:, :, None] ** 2).sum(axis=1)
+    mesh = Mesh(float(np.ptp(points, axis=0).max()), 0.25)
+    for (sums, forces), error in ((mesh(points), 0.005), (_over_pairs(points), 1e-5)):
+        assert np.allclose(sums, kernel.sum(axis=1), rtol=error)
+        assert np.abs(forces - exact).max() < 4 * error * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7])
@@ -152,6 +223,43 @@ def test_the_best_come_first_and_no_more_than_asked():
     assert regions(places[:3], [["x"]] * 3) == []
 
 
+def test_words_name_places_that_no_label_names():
+    places, lists, _ = plane()
+    words = [["red", "often"] if "one" in (own or ()) else ["often"] for own in lists]
+    bare = [None if own and "three" in own else own for own in lists]
+    words = [
+        [*w, "blue"] if own and "three" in own else w for w, own in zip(words, lists, strict=True)
+    ]
+    found = {region.name: region for region in regions(places, bare, words=words)}
+    assert {"one", "two", "blue"} == set(found)
+    assert [found[name].kind for name in ("one", "blue")] == ["label", "word"]
+    assert np.hypot(found["blue"].x, found["blue"].y + 0.7) < 0.05
+    with pytest.raises(InvalidParameter, match="a list for each of the 250 items"):
+        regions(places, lists, words=words[1:])
+    assert word_lists(["", "A Chess  chess board_3 \u4e2d\u6587\u5b57"]) == [
+        [],
+        ["chess", "board", "\u4e2d\u6587\u5b57"],
+    ]
+
+
+def test_smaller_places_are_named_at_further_levels():
+    rng = np.random.default_rng(0)
+    places, lists = [], []
+    # Each spot of a label has four smaller ones with labels of their own.
+    for x, y in ((-0.7, -0.7), (0.7, 0.7), (0.7, -0.7)):
+        for dx, dy in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+            centre = x + 0.04 * dx, y + 0.04 * dy
+            places.append(rng.normal(centre, 0.006, (20, 2)))
+            lists += [[f"spot {x} {y}", f"part {x} {y} {dx} {dy}"]] * 20
+    found = regions(np.concatenate(places), lists, levels=3)
+    by_level = [{one.name for one in found if one.level == level} for level in range(3)]
+    assert len(by_level[0]) == 3
+    assert [one.level for one in found] == sorted(one.level for one in found)
+    parts = {one.name for one in found if one.name.startswith("part")}
+    assert len(parts) >= 6
+    assert regions(np.concatenate(places), lists) == [one for one in found if one.level == 0]
+
+
 def test_regions_refuse_lists_that_do_not_fit():
     with pytest.raises(InvalidParameter, match="row for each of the 2 label lists"):
         regions(np.zeros((3, 2)), [["a"], ["b"]])
@@ -172,6 +280,47 @@ def index():
         texts.append(f"<b>{number}</b> $$x$$\n" + " ".join(rng.choice(words[name].split(), 4)))
         labels.append([name] if number % 10 else None)
     return SemanticIndex(estimator=MLSI(3)).fit(texts, labels)
+
+
+def test_the_layout_is_kept_in_the_folder_and_added_to(index, tmp_path, monkeypatch, caplog):
+    folder = tmp_path / "kept"
+    index.save(folder)
+    calls = []
+    real = stored_module.layout
+    monkeypatch.setattr(
+        stored_module, "layout", lambda *a, **k: calls.append(k["random_state"]) or real(*a, **k)
+    )
+    with SemanticIndex.load(folder) as reader:
+        first = CorpusMap.from_index(reader).points
+        assert np.array_equal(CorpusMap.from_index(reader).points, first)
+        assert calls == [0]
+        # Another seed, and a request, lay out all items.
+        other = CorpusMap.from_index(reader, random_state=3).points
+        assert not np.array_equal(other, first)
+        assert np.array_equal(CorpusMap.from_index(reader).points, other)
+        CorpusMap.from_index(reader, again=True)
+        assert calls == [0, 3, 0]
+    with SemanticIndex.load(folder, write=True) as writer:
+        writer.remove(["5"]).add(["chess dice", "music song"], ids=["new", "newer"]).save()
+        added = CorpusMap.from_index(writer)
+        # The layout was kept by the save, and the others stayed where they were.
+        assert calls == [0, 3, 0]
+        assert np.array_equal(added.points[:5], first[:5])
+        assert np.array_equal(added.points[5:-2], first[6:])
+        assert np.array_equal(CorpusMap.from_index(writer).points, added.points)
+        writer.add(["photo"] * 70)
+        assert len(CorpusMap.from_index(writer).points) == 131
+        assert calls == [0, 3, 0, 0], "more were added than laid out"
+    path = folder / PLACES_FILE
+    whole = path.read_bytes()
+    damaged = [b"", whole[:-1], whole[:90] + b"x" + whole[91:], b"x" + whole[1:]]
+    for content in damaged:
+        path.write_bytes(content)
+        with SemanticIndex.load(folder) as reader:
+            CorpusMap.from_index(reader)
+        assert path.read_bytes() == whole
+    assert calls == [0, 3, 0] + [0] * (1 + len(damaged))
+    assert caplog.text.count("A stored map is not used") == len(damaged)
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,8 @@ def place_of(page, name):
           const view = Bokeh.index.roots[0];
           const box = document.getElementById("map").getBoundingClientRect();
           const { x_scale, y_scale } = view.frame;
-          return [box.x + x_scale.compute(points.x[row]), box.y + y_scale.compute(points.y[row])];
+          const [x, y] = [points.x[row] / 32767, points.y[row] / 32767];
+          return [box.x + x_scale.compute(x), box.y + y_scale.compute(y)];
         }""",
         name,
     )
@@ -172,7 +173,7 @@ def test_points_of_earlier_views_leave_nothing_at_the_edge(open_page):
     page = open_page()
     show_map(page)
     look = """async ([row, width]) => {
-      const { x } = await (await fetch("/map/points.json")).json();
+      const x = (await (await fetch("/map/points.json")).json()).x.map((value) => value / 32767);
       Bokeh.index.roots[0].model.x_range.setv({ start: x[row] - width, end: x[row] + 1 + width });
     }"""
     for row in (5, 9, 20, 30):

@@ -240,9 +240,15 @@ def test_points_are_all_items_once(client, index):
     assert {name: len(rows) for name, rows in points["labels"].items()} == index.labels
     for name, rows in points["labels"].items():
         assert all(name in index.item(points["ids"][row]).labels for row in rows)
+    assert all(-32767 <= value <= 32767 for value in points["x"] + points["y"])
+    plain = client.get("/map/points.json", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert answer.headers["content-encoding"] == "gzip"
+    assert plain.json() == points
     assert points["titles"][9] == "first line of music"
     assert points["titles"][8] == "item8", "an item without a text"
-    assert points["regions"] == client.get("/map.json").json()["regions"]
+    first = [region for region in points["regions"] if region["level"] == 0]
+    assert first == client.get("/map.json").json()["regions"]
     # Who has them need not get them again.
     again = client.get(POINTS, headers={"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -257,10 +263,10 @@ def test_the_map_is_said_to_be_drawn_and_to_have_failed(folder, monkeypatch, cap
         waiting = client.get(POINTS)
         assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
 
-        def fail(vectors, **settings):
+        def fail(*given, **settings):
             raise ZeroDivisionError("a secret")
 
-        monkeypatch.setattr("labelspan.display.corpus_map.layout", fail)
+        monkeypatch.setattr("labelspan.display.corpus_map.stored_layout", fail)
         with served.lease() as snapshot:
             snapshot.draw_map()
         assert "a secret" in caplog.text

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
-from rich.console import Console
 
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, check_index, open_index
+from .progress import progress_bar
 
 __all__ = ["corpus_map"]
 
@@ -32,9 +32,17 @@ def corpus_map(
     title: Annotated[
         str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the layout.", min=0)] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed of the layout (default: the stored one, or 0).", min=0),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Lay out all items, even if a layout is stored.")
+    ] = False,
 ) -> None:
     """Draw a map of all items: similar items are close, labels give colours and region names.
+
+    The layout is kept in the index; items added later are placed into it.
 
     The page works offline: zoom, hover over items, colour by any label, search by words.
 
@@ -52,8 +60,8 @@ def corpus_map(
         from ..display.corpus_map import CorpusMap  # noqa: PLC0415
 
         name = index.stem if title is None else title
-        with Console(stderr=True).status("placing items ..."), open_index(index) as opened:
-            found = CorpusMap.from_index(opened, random_state=seed)
+        with progress_bar("placing items") as report, open_index(index) as opened:
+            found = CorpusMap.from_index(opened, random_state=seed, again=again, progress=report)
             for path in files:
                 write_whole(path, _writer(found, path, name))
     for path in files:

@@ -160,11 +160,12 @@ def _plot(found: CorpusMap, source: Any) -> Any:
     rows = [("item", "@id"), ("", "@title"), ("labels", "@labels")]
     plot.add_tools(HoverTool(renderers=[points], tooltips=rows))
     colours = found.colours()
+    shown = [region for region in found.regions if region.level == 0]
     plot.text(
-        [region.x for region in found.regions],
-        [region.y for region in found.regions],
-        text=[region.name for region in found.regions],
-        text_color=[colours.get(region.name, "#333333") for region in found.regions],
+        [region.x for region in shown],
+        [region.y for region in shown],
+        text=[region.name for region in shown],
+        text_color=[colours.get(region.name, "#333333") for region in shown],
         text_align="center",
         text_baseline="middle",
         text_font={"value": "system-ui, sans-serif"},

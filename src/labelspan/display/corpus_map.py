@@ -11,7 +11,9 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput
 from ..index import SemanticIndex
-from .layout import Region, layout, regions
+from .map_regions import Region, regions, word_lists
+from .nearest_rows import Progress
+from .stored_layout import stored_layout
 from .style import COLOURS, GREY, make_axes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]
@@ -20,6 +22,9 @@ __all__ = ["CorpusMap", "CorpusMapDisplay"]
 _COLOURS = COLOURS[:-1]
 _NAME = 8.5
 _ITEMS_AT_ONCE = 500
+# Zoom levels with names of regions, and characters of a text that may give them.
+_LEVELS = 4
+_BEGINNING = 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +62,29 @@ class CorpusMap:
     regions: Sequence[Region]
 
     @classmethod
-    def from_index(cls, index: SemanticIndex, *, random_state: int = 0) -> Self:
+    def from_index(
+        cls,
+        index: SemanticIndex,
+        *,
+        random_state: int | None = None,
+        again: bool = False,
+        progress: Progress | None = None,
+    ) -> Self:
         """Lay out all items of an index; this takes a while for many.
+
+        The layout of an index in a folder is kept there, and items added later are placed into
+        it.
 
         Parameters
         ----------
         index : SemanticIndex
             Fitted.
-        random_state : int, default=0
-            As in :func:`labelspan.display.layout.layout`.
+        random_state : int or None, default=None
+            Seed of the layout; None takes the layout in the folder whatever its seed is, or 0.
+        again : bool, default=False
+            Whether to lay out all items even if there is a layout in the folder.
+        progress : function or None, default=None
+            Called with the number of steps done, and of all.
 
         Returns
         -------
@@ -73,16 +92,21 @@ class CorpusMap:
             The map.
         """
         ids = index.ids
-        points = layout(index.vectors(ids), random_state=random_state)
+        points = stored_layout(
+            index, ids, random_state=random_state, again=again, progress=progress
+        )
         titles = dict(zip(ids, ids, strict=True))
         labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
+        texts = dict.fromkeys(ids, "")
         # In parts, so that a server reads items for requests in between. An item that a writer
         # removes meanwhile keeps its id as title.
         for start in range(0, len(ids), _ITEMS_AT_ONCE):
             for item in index.items(ids[start : start + _ITEMS_AT_ONCE]):
                 titles[item.id], labels[item.id] = item.title, item.labels or ()
+                texts[item.id] = item.text[:_BEGINNING]
         lists = list(labels.values())
-        return cls(points, ids, list(titles.values()), lists, regions(points, lists))
+        named = regions(points, lists, words=word_lists(texts.values()), levels=_LEVELS)
+        return cls(points, ids, list(titles.values()), lists, named)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -95,7 +119,8 @@ class CorpusMap:
 
     def colours(self) -> dict[str, str]:
         """Return a colour for the labels of the largest regions, the rarest label first."""
-        largest = sorted(self.regions, key=lambda region: -region.count)[: len(_COLOURS)]
+        named = [one for one in self.regions if one.level == 0 and one.kind == "label"]
+        largest = sorted(named, key=lambda region: -region.count)[: len(_COLOURS)]
         counts = self.counts
         chosen = dict(zip((region.name for region in largest), _COLOURS, strict=False))
         return dict(sorted(chosen.items(), key=lambda entry: counts[entry[0]]))
@@ -143,15 +168,17 @@ class CorpusMapDisplay:
         self.corpus_map = corpus_map
 
     @classmethod
-    def from_index(cls, index: SemanticIndex, *, random_state: int = 0, **plot: Any) -> Self:
+    def from_index(
+        cls, index: SemanticIndex, *, random_state: int | None = None, **plot: Any
+    ) -> Self:
         """Lay out the items of an index, and draw them.
 
         Parameters
         ----------
         index : SemanticIndex
             Fitted.
-        random_state : int, default=0
-            As in :func:`labelspan.display.layout.layout`.
+        random_state : int or None, default=None
+            As in :meth:`CorpusMap.from_index`.
         **plot
             Passed to :meth:`plot`.
 
@@ -195,6 +222,7 @@ class CorpusMapDisplay:
         ax.spines[:].set_visible(False)
         if title:
             ax.set_title(title)
+        shown = [region for region in found.regions if region.level == 0]
         halo = [withStroke(linewidth=2.5, foreground="white")]
         texts = [
             ax.text(
@@ -209,12 +237,10 @@ class CorpusMapDisplay:
                 path_effects=halo,
                 clip_on=True,
             )
-            for region in found.regions
+            for region in shown
         ]
         kept = _free(ax, texts)
-        self.names_ = [
-            region.name for region, free in zip(found.regions, kept, strict=True) if free
-        ]
+        self.names_ = [region.name for region, free in zip(shown, kept, strict=True) if free]
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -1,61 +1,44 @@
-"""Lay out items in the plane, and name the places where labels are frequent."""
+"""Lay out items in the plane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import uniform_filter
-from sklearn.manifold import TSNE
+from scipy.spatial import cKDTree
 from sklearn.utils import check_array, check_random_state
 from threadpoolctl import threadpool_limits
 
 from .._params import Integer, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter
+from ..errors import InvalidInput
+from .mesh_tsne import ROUNDS, descend
+from .nearest_rows import Progress, nearest_rows
 
-__all__ = ["Region", "layout", "regions"]
+__all__ = ["layout", "place"]
 
-# Number of points laid out by t-SNE; further points are placed among them.
-_SAMPLE = 3000
-_PERPLEXITY = 30.0
-# Twice as many iterations, and a finer angle, double the time and gain 0.0004 in trustworthiness.
-_ROUNDS = 500
-_ANGLE = 0.7
-# A further point is placed by this many neighbours, with noise of this standard deviation.
-_NEIGHBOURS = 5
-_SPREAD = 0.012
-_ROWS_AT_ONCE = 4096
-
-# Regions are searched on a grid of _CELLS x _CELLS cells, in squares of these widths.
-_CELLS = 80
-_WIDTHS = (5, 9, 15)
-_LEAST_ITEMS = 4
-# How much more frequent a label must be in its region than in all items; from the second value
-# on, more does not count. A label of half of all items is a poor name for a region.
-_LEAST_LIFT, _FULL_LIFT = 2.0, 8.0
-# Regions nearer than the first are one; names have a height, and a width per character.
-_APART, _HEIGHT, _WIDTH = 0.12, 0.05, 0.018
+# Number of neighbours that attract each item.
+_NEIGHBOURS = 15
+# A further item is placed by this many neighbours.
+_PLACED_BY = 5
+# Equal items, and items placed later, are apart by this share of the usual distance.
+_NEXT_TO = 0.5
+_TURN = np.pi * (3 - np.sqrt(5))
+_ROWS_AT_ONCE = 1024
+# Seeds change the start by this share.
+_NOISE = 0.01
+# Points that are not further apart than this are at one place.
+_SAME = 1e-5
+# Points of which the usual distance to the nearest one is measured.
+_MEASURED = 5000
 
 
-@dataclass(frozen=True)
-class Region:
-    """A place where a label is frequent, and the number of its items there."""
-
-    name: str
-    x: float
-    y: float
-    count: int
-
-
-def layout(vectors: Any, *, random_state: int = 0) -> Array:
+def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = None) -> Array:
     """Lay out items in the plane, similar items near each other.
 
-    Up to 3,000 items are laid out by t-SNE, which starts from their principal axes. Of more
-    items, a random sample of 3,000 is laid out; each of the others is placed at the weighted
-    mean of its five nearest in the sample, with a little noise to keep points apart.
+    By t-SNE of all items: each is attracted by its 15 nearest neighbours and those whose
+    neighbour it is, and repelled by all items, which start on the principal axes. 63,620 items
+    take less than two minutes of one core.
 
     Parameters
     ----------
@@ -64,11 +47,17 @@ def layout(vectors: Any, *, random_state: int = 0) -> Array:
         matter.
     random_state : int, default=0
         The same number gives the same places.
+    progress : function or None, default=None
+        Called with the number of steps done, and of all.
 
     Returns
     -------
     array of shape (n, 2)
         In float32, from -1 to 1.
+
+    See Also
+    --------
+    place : Adds items to a layout.
 
     Examples
     --------
@@ -80,201 +69,179 @@ def layout(vectors: Any, *, random_state: int = 0) -> Array:
     ((60, 2), True)
     """
     check_params("layout", {"random_state": random_state}, {"random_state": Integer(0)})
-    table = _read(vectors)
+    table = _read(vectors, "layout")
     rng = check_random_state(random_state)
-    count = len(table)
-    if count <= _SAMPLE:
-        return _apart(_framed(_tsne(table, rng)), rng)
-    chosen = np.sort(rng.choice(count, _SAMPLE, replace=False))
-    laid = _apart(_framed(_tsne(table[chosen], rng)), rng)
-    others = np.setdiff1d(np.arange(count), chosen)
-    places = np.empty((count, 2), dtype=np.float32)
-    places[chosen] = laid
-    places[others] = _placed(table[others], table[chosen], laid)
-    places[others] += rng.normal(scale=_SPREAD, size=(others.size, 2))
-    # Clipping would put all points outside on one straight line.
-    return _framed(places)
-
-
-def _read(vectors: Any) -> Array:
-    """Return the rows scaled to length 1."""
-    try:
-        table = check_array(vectors, dtype=np.float32, ensure_min_samples=0, ensure_min_features=0)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"layout: vectors cannot be used: {error}") from error
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    return np.asarray(table / np.where(lengths > 0, lengths, 1.0))
-
-
-def _tsne(table: Array, rng: np.random.RandomState) -> Array:
-    if len(table) < 4:
-        # Too few for t-SNE: on a line, in their order.
-        line = np.linspace(-1.0, 1.0, len(table)) if len(table) > 1 else np.zeros(len(table))
-        return np.stack([line, np.zeros(len(table))], axis=1)
-    centred = table - table.mean(axis=0, dtype=np.float64)
-    gram = centred.T @ centred if len(table) >= table.shape[1] else centred @ centred.T
-    if not np.any(np.abs(gram) > 1e-12):
-        # All are the same: anywhere, but apart.
-        return rng.normal(size=(len(table), 2))
-    tsne = TSNE(
-        perplexity=min(_PERPLEXITY, (len(table) - 1) / 3),
-        init=_principal_plane(centred),
-        learning_rate="auto",
-        max_iter=_ROUNDS,
-        angle=_ANGLE,
-        random_state=rng,
-    )
     # Sums over threads are not reproducible, and t-SNE amplifies the last digit.
     with threadpool_limits(1):
-        return np.asarray(tsne.fit_transform(table), dtype=np.float64)
+        return _side_by_side(_framed(_laid_out(table, rng, progress)))
 
 
-def _principal_plane(centred: Array) -> Array:
-    """Return the coordinates on two principal axes, scaled down to start t-SNE."""
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    plane = np.zeros((len(centred), 2))
-    axes = min(2, sizes.size)
-    plane[:, :axes] = left[:, :axes] * sizes[:axes]
-    plane *= np.where(plane[np.abs(plane).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
-    return np.asarray(plane / max(plane[:, 0].std(), 1e-12) * 1e-4, dtype=np.float32)
+def place(vectors: Any, known: Any, places: Any) -> Array:
+    """Place further items into a layout, which stays as it is.
 
-
-def _framed(places: Array) -> Array:
-    """Centre places, and scale them to lie from -1 to 1."""
-    if not len(places):
-        return np.zeros((0, 2), dtype=np.float32)
-    low, high = places.min(axis=0), places.max(axis=0)
-    side = max(float((high - low).max()), 1e-30)
-    return np.asarray((places - (low + high) / 2) / (side / 2), dtype=np.float32)
-
-
-def _apart(places: Array, rng: np.random.RandomState) -> Array:
-    """Move points that coincide with an earlier one a little."""
-    _, first = np.unique(places, axis=0, return_index=True)
-    again = np.setdiff1d(np.arange(len(places)), first)
-    moved = places.copy()
-    moved[again] += rng.normal(scale=_SPREAD, size=(again.size, 2))
-    return _framed(moved) if again.size else moved
-
-
-def _placed(table: Array, known: Array, laid: Array) -> Array:
-    """Return the weighted means of the places of the nearest."""
-    parts = []
-    for start in range(0, len(table), _ROWS_AT_ONCE):
-        similarity = table[start : start + _ROWS_AT_ONCE] @ known.T
-        near = np.argpartition(-similarity, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
-        values = np.take_along_axis(similarity, near, axis=1)
-        # A steep weight, because the mean of two places far apart is far from both.
-        weights = np.exp(30.0 * (values - values.max(axis=1, keepdims=True)))
-        weights /= weights.sum(axis=1, keepdims=True)
-        parts.append((laid[near] * weights[..., None]).sum(axis=1))
-    return np.concatenate(parts)
-
-
-def regions(
-    positions: Any, label_lists: Sequence[Sequence[str] | None], *, most: int = 30
-) -> list[Region]:
-    """Name places of a layout by the labels that are frequent there.
-
-    For every label the square with many of its items and few others is searched. Labels that
-    are frequent in their square are kept, the best first; of labels in one place, the one that
-    fits best.
+    Each comes next to the weighted mean of the places of its five nearest items.
 
     Parameters
     ----------
-    positions : array of shape (n, 2)
-        The result of :func:`layout`.
-    label_lists : sequence of n sequences of str
-        The labels of each item; None where they are not known.
-    most : int, default=30
-        Maximum number of regions.
+    vectors : array of shape (n, m)
+        Vectors of the further items.
+    known : array of shape (k, m)
+        Vectors of the items in the layout.
+    places : array of shape (k, 2)
+        The layout.
 
     Returns
     -------
-    list of Region
-        The best first. ``count`` is the number of items of the label in its place.
+    array of shape (n, 2)
+        In float32, from -1 to 1; no two are the same, and none is that of a known item.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.display.layout import regions
-    >>> rng = np.random.default_rng(0)
-    >>> places = np.concatenate([rng.normal(-0.5, 0.05, (30, 2)), rng.normal(0.5, 0.05, (30, 2))])
-    >>> found = regions(places, [["game"]] * 30 + [["sound"]] * 30)
-    >>> sorted((region.name, region.x > 0, region.count) for region in found)
-    [('game', False, 30), ('sound', True, 30)]
+    >>> from labelspan.display.layout import layout, place
+    >>> corners = np.repeat(np.eye(3), 20, axis=0)
+    >>> places = layout(corners)
+    >>> added = place(corners[:1], corners, places)
+    >>> int(np.square(places - added).sum(axis=1).argmin()) < 20
+    True
     """
-    check_params("regions", {"most": most}, {"most": Integer(0)})
-    places = np.asarray(positions, dtype=np.float64)
-    if places.ndim != 2 or places.shape[1] != 2 or len(places) != len(label_lists):
-        raise InvalidParameter(
-            "regions: positions must have two columns and a row for each of the "
-            f"{len(label_lists)} label lists, but has shape {places.shape}."
+    table, old = _read(vectors, "place"), _read(known, "place")
+    laid = np.asarray(places, dtype=np.float32)
+    if table.shape[1:] != old.shape[1:] or laid.shape != (len(old), 2):
+        raise InvalidInput(
+            "place: vectors and known must have the same columns and places two, one row per "
+            f"known item, but the shapes are {table.shape}, {old.shape} and {laid.shape}."
         )
-    members: dict[str, list[int]] = {}
-    for row, labels in enumerate(label_lists):
-        for label in set(labels or ()):
-            members.setdefault(label, []).append(row)
-    frequent = sorted(name for name, rows in members.items() if len(rows) >= _LEAST_ITEMS)
-    grid = _Grid(places)
-    found = [
-        place
-        for name in frequent
-        if (place := grid.best(name, np.array(members[name]))) is not None
-    ]
-    found.sort(key=lambda place: (-place[0], place[1].name))
-    kept: list[Region] = []
-    for _, region in found:
-        if len(kept) == most:
-            break
-        if not any(_meet(region, one) for one in kept):
-            kept.append(region)
-    return kept
+    if not len(table) or not len(old):
+        return layout(table)
+    with threadpool_limits(1):
+        means = np.concatenate(
+            [
+                _mean_places(table[start : start + _ROWS_AT_ONCE], old, laid)
+                for start in range(0, len(table), _ROWS_AT_ONCE)
+            ]
+        )
+    return _beside(means, laid)
 
 
-def _meet(one: Region, other: Region) -> bool:
-    """Return whether two regions are in one place, or their names overlap."""
-    x, y = abs(one.x - other.x), abs(one.y - other.y)
-    width = _WIDTH * (len(one.name) + len(other.name)) / 2
-    return bool(np.hypot(x, y) < _APART or (x < width and y < _HEIGHT))
+def _read(vectors: Any, owner: str) -> Array:
+    """Return the rows scaled to length 1."""
+    try:
+        table = check_array(vectors, dtype=np.float32, ensure_min_samples=0, ensure_min_features=0)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    return np.asarray(table / np.where(lengths > 0, lengths, 1.0))
 
 
-class _Grid:
-    """Counts of points in squares around every cell of a grid."""
+def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | None) -> Array:
+    """Return places in any frame; those of equal items may be the same."""
+    count = len(table)
+    if count < 4:
+        # On a line, in their order.
+        line = np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(count)
+        return np.stack([line, np.zeros(count)], axis=1)
+    # Finding neighbours takes time with the square of the number of items.
+    share = count / (count + 30_000)
+    steps = sum(ROUNDS)
+    search = int(steps * share)
 
-    def __init__(self, places: Array) -> None:
-        self._places = places
-        self._low = places.min(axis=0) if len(places) else np.zeros(2)
-        high = places.max(axis=0) if len(places) else np.ones(2)
-        self._cell = max(float((high - self._low).max()), 1e-9) / _CELLS
-        self._all = [self._sums(np.arange(len(places)), width) for width in _WIDTHS]
-
-    def _sums(self, rows: Array, width: int) -> Array:
-        inside = ((self._places[rows] - self._low) / self._cell).astype(int)
-        inside = np.minimum(inside, _CELLS - 1)
-        counts = np.zeros((_CELLS, _CELLS))
-        np.add.at(counts, tuple(inside.T), 1.0)
-        return np.asarray(uniform_filter(counts, width, mode="constant") * width**2).round()
-
-    def best(self, name: str, rows: Array) -> tuple[float, Region] | None:
-        """Return the best square for a label, with its score; None if there is none."""
-        found: tuple[float, int, Any] | None = None
-        for width, everything in zip(_WIDTHS, self._all, strict=True):
-            own = self._sums(rows, width)
-            purity = own / np.maximum(everything, 1.0)
-            reach = own / rows.size
-            # Purity counts twice: a name may leave out items of its own, but not rename others.
-            worth = 5 * purity * reach / np.maximum(4 * reach + purity, 1e-12)
-            lift = purity * len(self._places) / rows.size
-            worth *= np.log(np.clip(lift, 1.0, _FULL_LIFT)) / np.log(_FULL_LIFT)
-            worth[(own < _LEAST_ITEMS) | (lift < _LEAST_LIFT)] = 0.0
-            place = int(worth.argmax())
-            if worth.flat[place] > (found[0] if found else 0.0):
-                found = float(worth.flat[place]), width, np.unravel_index(place, worth.shape)
-        if found is None:
+    def report(before: int, of: int) -> Progress | None:
+        if progress is None:
             return None
-        worth_here, width, cell = found
-        centre = self._low + (np.array(cell) + 0.5) * self._cell
-        near = np.abs(self._places[rows] - centre).max(axis=1) <= width / 2 * self._cell
-        x, y = np.median(self._places[rows[near]], axis=0)
-        return worth_here, Region(name, float(x), float(y), int(near.sum()))
+        return lambda done, total: progress(before + of * done // total, search + steps)
+
+    # Rows of zeros have no direction: a column of their own makes them similar.
+    zero = ~table.any(axis=1, keepdims=True)
+    near = nearest_rows(
+        np.hstack([table, zero.astype(np.float32)]) if zero.any() else table,
+        min(_NEIGHBOURS, max((count - 1) // 3, 1)),
+        report(0, search),
+    )
+    plane = _principal_plane(table - table.mean(axis=0, dtype=np.float64))
+    start = plane + rng.normal(scale=_NOISE, size=plane.shape)
+    return descend(near, 1e-4 * start, progress=report(search, steps))
+
+
+def _principal_plane(centred: Array) -> Array:
+    """Return the coordinates on two principal axes, the first with standard deviation 1."""
+    plane = np.zeros((len(centred), 2))
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    axes = axes[:, ::-1][:, :2]
+    plane[:, : axes.shape[1]] = centred @ axes
+    plane *= np.where(plane[np.abs(plane).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    return plane / max(float(plane[:, 0].std()), 1e-12)
+
+
+def _framed(places: Array) -> Array:
+    """Centre places, and scale them to lie from -1 to 1; nothing is clipped."""
+    if not len(places):
+        return np.zeros((0, 2), dtype=np.float32)
+    low, high = places.min(axis=0), places.max(axis=0)
+    side = max(float((high - low).max()), 1e-30)
+    framed = ((places - (low + high) / 2) / (side / 2)).astype(np.float32)
+    return np.asarray(np.clip(framed, -1.0, 1.0))  # for the last digit
+
+
+def _usual_distance(places: Array) -> float:
+    """Return the median distance to the nearest other point."""
+    if len(places) < 2:
+        return 1.0
+    asked = places[:: -(-len(places) // _MEASURED)]
+    found = float(np.median(cKDTree(places).query(asked, 2)[0][:, 1]))
+    return found or 1e-3 * float(np.ptp(places, axis=0).max()) or 1.0
+
+
+def _spiral(numbers: Array) -> Array:
+    """Return points around the origin with about the same distance, the first at the origin."""
+    radius = np.sqrt(numbers)
+    turn = _TURN * numbers
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
+
+
+def _side_by_side(places: Array) -> Array:
+    """Move points at the same place apart, so far as a picture can show."""
+    if not len(places):
+        return places
+    kinds, own = np.unique(np.rint(places / _SAME), axis=0, return_inverse=True)
+    if len(kinds) == len(places):
+        return places
+    own = own.reshape(-1)
+    sizes = np.bincount(own)
+    order = np.argsort(own, kind="stable")
+    number = np.empty(len(own))
+    number[order] = np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    reach = _NEXT_TO * _usual_distance(_SAME * kinds) / np.sqrt(sizes[own])
+    return _framed(places + reach[:, None] * _spiral(number))
+
+
+def _mean_places(table: Array, known: Array, laid: Array) -> Array:
+    """Return the weighted means of the places of the nearest."""
+    count = min(_PLACED_BY, len(known))
+    similarity = table @ known.T
+    near = np.argpartition(-similarity, count - 1, axis=1)[:, :count]
+    values = np.take_along_axis(similarity, near, axis=1)
+    # A steep weight, because the mean of two places far apart is far from both.
+    weights = np.exp(30.0 * (values - values.max(axis=1, keepdims=True)))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.asarray((laid[near] * weights[..., None]).sum(axis=1))
+
+
+def _beside(means: Array, laid: Array) -> Array:
+    """Return places near the means, which are different and inside the frame."""
+    distance = _NEXT_TO * _usual_distance(laid)
+    taken = {place.tobytes() for place in laid}
+    found = np.empty((len(means), 2), dtype=np.float32)
+    for row, mean in enumerate(means):
+        step = 1 + row % 7
+        while True:
+            off = distance * _spiral(np.array([step / 4]))[0]
+            # Inwards where it would leave the frame.
+            off = np.where(np.abs(mean + off) > 1, -off, off)
+            spot = np.clip(mean + off, -1.0, 1.0).astype(np.float32)
+            if spot.tobytes() not in taken:
+                break
+            step += 1
+        taken.add(spot.tobytes())
+        found[row] = spot
+    return found

@@ -3,6 +3,7 @@
     manifest.json           names the current generation and its files; replaced in one step
     generation-0a1b2c3d/    arrays, JSON files and items.sqlite
     lock                    held by the process that writes
+    map.places              cache of the layout of the map
 
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
 old generation: a process killed at any moment leaves the old index or the new one. Items added
@@ -37,6 +38,7 @@ from ..errors import (
 from .analysis import Analyzer, check_language
 from .items import ItemStore, check_descriptors, file_size, missing_resource
 from .model import Deferred, IndexModel, TextMap
+from .place_file import PLACES_FILE
 from .words import WORD_ARRAYS, WordIndex
 
 __all__ = ["IndexFolder", "foreign_files", "parse_json", "read_manifest", "write_manifest"]
@@ -51,7 +53,10 @@ _LARGEST_MANIFEST = 1 << 24
 _DEEPEST_MANIFEST = 20
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
-_OWN = re.compile(rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|\.?{re.escape(_MANIFEST)}.*")
+_OWN = re.compile(
+    rf"{_GENERATION.pattern}|{_LOCK}(-journal)?"
+    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(PLACES_FILE)}).*"
+)
 # Each retry follows a save between reading the manifest and reading its files.
 _TRIES = 20
 _TYPES = ("<f4", "<f8", "<i4", "<i8", "|u1")

@@ -93,6 +93,8 @@ class SemanticIndex:
         The fitted estimator.
     large : bool
         Whether there are ``approximate_from`` items or more.
+    path : Path or None
+        The folder from which the index was loaded.
     writable : bool
         Whether items can be added and removed.
 
@@ -511,6 +513,11 @@ class SemanticIndex:
     def large(self) -> bool:
         """Whether there are ``approximate_from`` items or more."""
         return len(self._fitted()[1]) >= self.approximate_from
+
+    @property
+    def path(self) -> Path | None:
+        """The folder from which the index was loaded; None in memory."""
+        return None if self._folder is None else self._folder.path
 
     @property
     def writable(self) -> bool:

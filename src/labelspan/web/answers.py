@@ -353,6 +353,7 @@ class MapData(TypedDict):
     """The answer of ``/map``."""
 
     state: Annotated[Literal["drawing", "ready", "failed"], "of the map"]
+    percent: Annotated[Count, "how much of the layout is done while it is being drawn"]
     items: Annotated[Count, "number of points"]
     item: AskedText
     label: AskedText
@@ -371,6 +372,7 @@ def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
     colours += [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked["label"]]
     return {
         "state": snapshot.map_state,
+        "percent": snapshot.map_percent,
         "items": len(snapshot.index),
         "item": asked["item"],
         "label": asked["label"],

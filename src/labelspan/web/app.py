@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -153,7 +153,10 @@ def _points(served: Served) -> Handler:
             raise Refused(500, "The map could not be drawn; see the output of the server.")
         if drawn is None:
             raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
-        return _sent(request, drawn.points, "application/json", drawn.etag)
+        kind = "application/json"
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return _sent(request, drawn.packed, kind, drawn.etag, {"content-encoding": "gzip"})
+        return _sent(request, drawn.points, kind, drawn.etag)
 
     return points
 
@@ -165,12 +168,14 @@ def _fixed(body: bytes, kind: str, etag: str) -> Handler:
     return fixed
 
 
-def _sent(request: Request, body: bytes, kind: str, etag: str) -> Response:
+def _sent(
+    request: Request, body: bytes, kind: str, etag: str, more: Mapping[str, str] | None = None
+) -> Response:
     """Return a body, or 304 if the client has it already."""
     known = request.headers.get("if-none-match", "").replace("W/", "").split(",")
     if etag in {one.strip() for one in known}:
         return Response(status_code=304, headers={"etag": etag})
-    return Response(body, headers={"etag": etag}, media_type=kind)
+    return Response(body, headers={"etag": etag, **(more or {})}, media_type=kind)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
+
+import numpy as np
 
 from ..display import CorpusMap
 from ..index import SemanticIndex
@@ -13,16 +17,20 @@ from .schema import Count
 
 __all__ = ["MapPoints", "PointsData", "RegionData", "draw"]
 
+# Places are sent as whole numbers of 16 bits.
+_SCALE = 32767
 _DIGITS = 4
 
 
 class RegionData(TypedDict):
-    """A name for a place of the map; ``count`` items with that label are there."""
+    """A name for a place of the map; ``count`` items with that label or word are there."""
 
     name: str
-    x: float
-    y: float
+    x: Annotated[float, "from -1 to 1"]
+    y: Annotated[float, "from -1 to 1"]
     count: Count
+    level: Annotated[Count, "0 is shown with the whole map, each further one at twice the zoom"]
+    kind: Annotated[str, "label, or word where no label names the place"]
 
 
 class PointsData(TypedDict):
@@ -30,43 +38,49 @@ class PointsData(TypedDict):
 
     ids: Annotated[list[str], "of all items"]
     titles: Annotated[list[str], "their first lines"]
-    x: list[float]
-    y: list[float]
+    x: Annotated[list[int], "from -32767 to 32767"]
+    y: Annotated[list[int], "from -32767 to 32767"]
     labels: Annotated[dict[str, list[Count]], "for each label the positions of its items"]
     regions: Annotated[list[RegionData], "names for places"]
 
 
 @dataclass(frozen=True)
 class MapPoints:
-    """A map ready to be sent: ``PointsData`` as JSON, its ETag, and the regions."""
+    """A map to be sent: ``PointsData`` as JSON, plain and packed, its ETag, and main regions."""
 
     points: bytes
+    packed: bytes
     etag: str
     regions: list[RegionData]
 
 
-def draw(index: SemanticIndex) -> MapPoints:
-    """Lay out all items of an index; this takes a while for many."""
-    found = CorpusMap.from_index(index)
+def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = None) -> MapPoints:
+    """Lay out all items of an index, or read their places; this takes a while for many."""
+    found = CorpusMap.from_index(index, progress=progress)
     rows: dict[str, list[int]] = {}
     for row, labels in enumerate(found.labels):
         for label in labels:
             rows.setdefault(label, []).append(row)
     regions: list[RegionData] = [
-        {"name": one.name, "x": _round(one.x), "y": _round(one.y), "count": one.count}
+        {
+            "name": one.name,
+            "x": round(one.x, _DIGITS),
+            "y": round(one.y, _DIGITS),
+            "count": one.count,
+            "level": one.level,
+            "kind": one.kind,
+        }
         for one in found.regions
     ]
     content: PointsData = {
         "ids": list(found.ids),
         "titles": list(found.titles),
-        "x": [_round(x) for x in found.points[:, 0].tolist()],
-        "y": [_round(y) for y in found.points[:, 1].tolist()],
+        "x": np.rint(_SCALE * found.points[:, 0]).astype(int).tolist(),
+        "y": np.rint(_SCALE * found.points[:, 1]).astype(int).tolist(),
         "labels": dict(sorted(rows.items())),
         "regions": regions,
     }
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    return MapPoints(data, f'"{hashlib.sha256(data).hexdigest()[:32]}"', regions)
-
-
-def _round(value: float) -> float:
-    return round(value, _DIGITS)
+    first = [one for one in regions if one["level"] == 0]
+    etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, first)

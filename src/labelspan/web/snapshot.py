@@ -39,6 +39,7 @@ class Snapshot:
         index.axes(1, [0])
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
+        self.map_percent = 0
         self.users = 0
         self.retired = False
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
@@ -74,10 +75,13 @@ class Snapshot:
     def draw_map(self) -> None:
         """Lay out the items; if that fails, only the map is missing."""
         try:
-            self.map, self.map_state = draw(self.index), "ready"
+            self.map, self.map_state = draw(self.index, self._drawn), "ready"
         except Exception:
             _log.exception("The map could not be drawn.")
             self.map_state = "failed"
+
+    def _drawn(self, done: int, total: int) -> None:
+        self.map_percent = 100 * done // max(total, 1)
 
     def prepare_search(self) -> None:
         """Build the cache of approximate search for a large index; until then, search is exact."""

@@ -67,7 +67,7 @@ const panel = (() => {
 
   const legend = (entries) => {
     const SVG = "http://www.w3.org/2000/svg";
-    const lines = entries.map(({ name, colour }) => {
+    const lines = entries.map(({ name, colour, count }) => {
       const mark = document.createElementNS(SVG, "svg");
       const dot = document.createElementNS(SVG, "circle");
       for (const [key, value] of Object.entries({ width: 12, height: 12, "aria-hidden": "true" }))
@@ -75,7 +75,8 @@ const panel = (() => {
       for (const [key, value] of Object.entries({ cx: 6, cy: 6, r: 5, fill: colour }))
         dot.setAttribute(key, value);
       mark.append(dot);
-      return element("li", {}, mark, name);
+      const number = element("span", { className: "count" }, count.toLocaleString("en"));
+      return element("li", {}, mark, `${name} `, number);
     });
     const box = document.getElementById("legend");
     box.replaceChildren(...(lines.length ? [element("ul", {}, ...lines)] : []));

@@ -16,7 +16,9 @@
   while (home.dataset.state === "drawing") {
     await wait(2);
     const answer = await fetch("/map.json").catch(() => null);
-    if (answer?.ok && (await answer.json()).state !== "drawing") location.reload();
+    const now = answer?.ok ? await answer.json() : { state: "drawing", percent: 0 };
+    if (now.state !== "drawing") location.reload();
+    else panel.say(`The map is being drawn: ${now.percent}%. It will appear here.`);
   }
   if (home.dataset.state !== "ready") return;
   panel.say("Loading the points …");
@@ -29,8 +31,9 @@
   const points = await answer.json();
   const { ids, titles } = points;
   const count = ids.length;
-  const x = Float32Array.from(points.x);
-  const y = Float32Array.from(points.y);
+  const SCALE = 32767; // places are whole numbers of 16 bits
+  const x = Float32Array.from(points.x, (value) => value / SCALE);
+  const y = Float32Array.from(points.y, (value) => value / SCALE);
   const labelsOf = Array.from({ length: count }, () => []);
   for (const [name, rows] of Object.entries(points.labels))
     for (const row of rows) labelsOf[row].push(name);
@@ -56,7 +59,11 @@
     const sizes = new Float32Array(count).fill(size);
     const chosen = colourBy.value
       ? [colourBy.value]
-      : [...points.regions].sort((a, b) => b.count - a.count).slice(0, 8).map((r) => r.name);
+      : points.regions
+          .filter((region) => region.level === 0 && region.kind === "label")
+          .sort((a, b) => b.count - a.count)
+          .slice(0, 8)
+          .map((region) => region.name);
     // A point of several regions gets the colour of the smallest, which is the most specific.
     chosen.forEach((name, number) => {
       for (const row of points.labels[name] ?? []) {
@@ -65,7 +72,13 @@
         if (colourBy.value) sizes[row] = size + 2;
       }
     });
-    panel.legend(chosen.map((name, number) => ({ name, colour: palette[number % palette.length] })));
+    panel.legend(
+      chosen.map((name, number) => ({
+        name,
+        colour: palette[number % palette.length],
+        count: points.labels[name]?.length ?? 0,
+      })),
+    );
     return { colour, alpha, size: sizes };
   };
 
@@ -161,12 +174,14 @@
     look(cx + dx * (across.end - across.start), cy + dy * (upwards.end - upwards.start), scale());
   };
 
-  // Names of regions, the best first, if they do not overlap.
+  // Names of regions, the best first, if they do not overlap; more at each doubling of the zoom.
   const placeNames = () => {
     const perPixel = scale();
+    const deepest = Math.log2(wholeScale() / perPixel) + 0.5;
     const taken = [];
     const data = { x: [], y: [], name: [] };
     for (const region of points.regions) {
+      if (region.level > deepest) continue;
       if (region.x < across.start || region.x > across.end) continue;
       if (region.y < upwards.start || region.y > upwards.end) continue;
       const [w, h] = [(7.4 * region.name.length + 12) * perPixel, 22 * perPixel];
@@ -179,7 +194,7 @@
       taken.push({ at, y: region.y, w });
       data.x.push(at);
       data.y.push(region.y);
-      data.name.push(region.name);
+      data.name.push(region.kind === "word" ? `“${region.name}”` : region.name);
     }
     names.data = data;
   };
@@ -208,7 +223,11 @@
     tip.hidden = row < 0;
     home.style.cursor = row < 0 ? "" : "pointer";
     if (row < 0) return;
-    tip.textContent = titles[row];
+    const own = labelsOf[row];
+    const more = own.length > 4 ? `, and ${own.length - 4} more` : "";
+    tip.replaceChildren(panel.element("strong", {}, titles[row]));
+    if (own.length)
+      tip.append(panel.element("span", { className: "labels" }, own.slice(0, 4).join(", ") + more));
     const far = event.sx > home.clientWidth / 2;
     tip.style.left = far ? "" : `${event.sx + 14}px`;
     tip.style.right = far ? `${home.clientWidth - event.sx + 14}px` : "";
