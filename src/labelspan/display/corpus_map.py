@@ -23,7 +23,7 @@ _COLOURS = COLOURS[:-1]
 _NAME = 8.5
 _ITEMS_AT_ONCE = 500
 # Zoom levels with names of regions, and characters of a text that may give them.
-_LEVELS = 4
+_LEVELS = 3
 _BEGINNING = 600
 
 

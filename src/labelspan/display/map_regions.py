@@ -32,6 +32,8 @@ _LEAST_PURITY = 0.3
 _APART, _HEIGHT, _WIDTH = 0.12, 0.05, 0.018
 # Names at each level: the first is given, and each level has this many times more.
 _MORE = 3
+# Squares that are tried for each name of a level.
+_TRIED = 4
 # Words: in this share of the items at most, and this many of a text.
 _MOST_FREQUENT = 0.25
 _MOST_WORDS = 30
@@ -153,7 +155,7 @@ def regions(
     for level in range(levels):
         full = len(kept.regions) + most * _MORE**level
         for one in names:
-            for region in squares.best(one, level):
+            for region in squares.best(one, level, _TRIED * full):
                 if len(kept.regions) == full:
                     break
                 kept.offer(region)
@@ -167,6 +169,7 @@ class _Kept:
         self.regions: list[Region] = []
         # Place and length of the name of each region.
         self._about = np.zeros((64, 3))
+        self._named: dict[str, list[int]] = {}
 
     def offer(self, region: Region) -> None:
         """Keep a region if it meets no other."""
@@ -179,10 +182,11 @@ class _Kept:
         meets = (away < scale * _APART) | ((across < widths) & (along < scale * _HEIGHT))
         if meets.any():
             return
-        for other, distance in zip(self.regions, away, strict=True):
-            # The same name again only in another part of the map.
-            if other.name == region.name and distance < 2 * _APART / 2**other.level:
+        # The same name again only in another part of the map.
+        for number in self._named.get(region.name, ()):
+            if away[number] < 2 * _APART / 2 ** self.regions[number].level:
                 return
+        self._named.setdefault(region.name, []).append(count)
         if count == len(self._about):
             self._about = np.concatenate([self._about, np.zeros_like(self._about)])
         self._about[count] = region.x, region.y, len(region.name)
@@ -216,7 +220,7 @@ class _Squares:
         self._low = places.min(axis=0)
         self._side = max(float(np.ptp(places, axis=0).max()), 1e-9)
 
-    def best(self, names: _Names, level: int) -> Iterator[Region]:
+    def best(self, names: _Names, level: int, most: int) -> Iterator[Region]:
         """Give regions for names, the best first; at level 0 one for each."""
         found: list[tuple[float, int, float, Array]] = []
         # Words are many, and their places need not fit as well.
@@ -226,6 +230,9 @@ class _Squares:
             for shift in _QUARTERS if few else _HALVES:
                 found += self._fitting(names, level, width, shift * width)
         found.sort(key=lambda one: (-one[0], names.names[one[1]], *one[3]))
+        # Worse ones would hardly find a free place.
+        if level:
+            found = found[:most]
         seen = set()
         for _, number, width, centre in found:
             if level == 0 and number in seen:
