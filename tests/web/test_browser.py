@@ -120,7 +120,7 @@ def test_search_ask_why_and_open_an_item(open_page):
     why = first.locator("a.why")
     why.click()
     first.locator(".explained").wait_for()
-    assert "Words of the query" in first.locator(".explained").inner_text()
+    assert "Words in its text" in first.locator(".explained").inner_text()
     assert why.get_attribute("aria-expanded") == "true"
     why.press(" ")
     assert not first.locator(".explained").is_visible()
@@ -160,7 +160,7 @@ def test_point_at_an_item_and_click_to_open_it(open_page):
     page.mouse.move(x - 40, y - 40)
     page.mouse.move(x, y, steps=3)
     page.locator("#tip").wait_for()
-    assert page.locator("#tip").inner_text() == "first line of music"
+    assert page.locator("#tip").inner_text().splitlines()[0] == "first line of music"
     # After zooming another item is under the pointer, or none.
     page.get_by_role("button", name="Zoom in").press("Enter")
     page.locator("#tip").wait_for(state="hidden")
@@ -202,7 +202,7 @@ def test_colours_keys_and_regions_of_the_map(open_page):
     assert page.locator("#said").inner_text().endswith("is in the middle.")
     page.select_option("#colour", IMAGE)
     page.wait_for_function(
-        "name => document.getElementById('legend').textContent === name", arg=IMAGE
+        "name => document.getElementById('legend').textContent.startsWith(name)", arg=IMAGE
     )
     colours = page.evaluate(
         "[...new Set(Bokeh.index.roots[0].model.renderers[0].data_source.data.colour)].length"

@@ -129,8 +129,8 @@ def regions(
     >>> rng = np.random.default_rng(0)
     >>> places = np.concatenate([rng.normal(-0.5, 0.05, (30, 2)), rng.normal(0.5, 0.05, (30, 2))])
     >>> found = regions(places, [["game"]] * 30 + [["sound"]] * 30)
-    >>> sorted((region.name, region.x > 0, region.count) for region in found)
-    [('game', False, 30), ('sound', True, 30)]
+    >>> sorted((region.name, region.x > 0) for region in found)
+    [('game', False), ('sound', True)]
     """
     given = {"most": most, "levels": levels}
     check_params("regions", given, {"most": Integer(0), "levels": Integer(1)})
