@@ -197,7 +197,8 @@ class Adapter(BaseEmbedding):
 
         Returns
         -------
-        self
+        self : Adapter
+            Fitted estimator.
         """
         self._check_params()
         features = self._read_features(X)
@@ -233,7 +234,8 @@ class Adapter(BaseEmbedding):
 
         Returns
         -------
-        self
+        self : Adapter
+            Estimator that has learned from all batches so far.
         """
         self._check_params()
         stream = vars(self).get("_stream")
@@ -412,10 +414,12 @@ class Adapter(BaseEmbedding):
         Parameters
         ----------
         Z : array of shape (n, m)
+            Points of the space.
 
         Returns
         -------
         X : array of shape (n, d)
+            Vectors, in the units of those that the map was fitted on.
         """
         return invert(self, Z)
 

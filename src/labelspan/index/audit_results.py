@@ -50,6 +50,11 @@ class Finding:
     evidence : dict
         The evidence in numbers.
 
+    See Also
+    --------
+    LabelAudit : Holds them.
+    labelspan.SemanticIndex.audit : Finds them.
+
     Examples
     --------
     >>> from labelspan.index import Finding
@@ -74,6 +79,12 @@ class LabelAudit:
     findings : tuple of Finding
         Kind by kind, within a kind the clearest first.
     n_items, n_labels : int
+        Number of items and of labels in the collection.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.audit : Returns it.
+    LabelReport : How well each label is predicted.
 
     Examples
     --------
@@ -94,9 +105,11 @@ class LabelAudit:
         Parameters
         ----------
         kind : str
+            For example "wrong" or "missing".
 
         Returns
         -------
         list of Finding
+            The clearest first; empty if there are none.
         """
         return [finding for finding in self.findings if finding.kind == kind]

@@ -328,6 +328,11 @@ class Vote:
     similarity : float
         Cosine of the features, from 0 to 1.
     has_label : bool
+        Whether the item has the label.
+
+    See Also
+    --------
+    TagExplanation : Holds them.
 
     Examples
     --------
@@ -353,6 +358,11 @@ class TagExplanation:
         What the words of the text add to the score, or take from it; largest first.
     votes : tuple of Vote
         The nearest labelled items, nearest first.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.explain_tag : Returns it.
+    Explanation : The same for a search result.
 
     Examples
     --------
@@ -385,6 +395,11 @@ class LabelReport:
         Share of these items that have the label, and share of its items that were found.
     threshold : float
         1 if the label is never chosen.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.label_report : Returns them.
+    LabelAudit : Labels to look at.
 
     Examples
     --------
