@@ -1,8 +1,9 @@
-"""Vectors of a model in fewer dimensions: the adapter beside PCA, other maps and a trained one.
+"""Vectors of a model in fewer dimensions: the adapter, PCA, other maps and a trained one.
 
-Sets: sentence embeddings of Debian packages (all-MiniLM-L6-v2, 384 dimensions, in ``examples``),
-static word embeddings of more of them (wordllama, 256 dimensions; its weights come with the
-package), usps (256 pixels) and mediamill (120 features of pictures). A third of the labels is
+Sets: sentence embeddings of Debian packages (all-MiniLM-L6-v2, 384 dimensions, in ``examples``; a
+development set), static word embeddings of Debian packages (wordllama, 256 dimensions; its weights
+come with the package; the packages may overlap with those of the first set), usps (256 pixels) and
+mediamill (120 features of pictures). A third of the labels is
 hidden from every map. Maps are fitted on training rows; each test row looks for its ten nearest
 training rows by cosine.
 

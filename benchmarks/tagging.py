@@ -1,10 +1,12 @@
 """Tags for new texts: labelspan's tagger, linear SVMs, logistic regression and centroids.
 
-``python -m benchmarks.tagging netflix kirjastonhoitaja`` prints a table. netflix and debtags were
-used in development; the others were not. Splits: makupalat and kirjastonhoitaja as they come,
-debtags by source package, Reuters ModApte, the others at random. Every method but labelspan's
-gets TF-IDF of words; thresholds of the others are those with the best F1 on a fifth of the
-training rows. ``--rows`` limits the training rows.
+``python -m benchmarks.tagging netflix kirjastonhoitaja`` prints a table. The features of the
+labelspan tagger were chosen on netflix, debtags and the training part of makupalat (development).
+Splits: makupalat and kirjastonhoitaja as they come, debtags by source package, Reuters ModApte,
+others at random. The other methods get TF-IDF of single words, labelspan's gets stems, pairs and
+word parts, so that differences are those of features and method together. Thresholds of the
+others are those with the best F1 on a fifth of the training rows. ``--rows`` limits the training
+rows.
 """
 
 from __future__ import annotations

@@ -61,8 +61,9 @@ class Randomized:
         from the last gains at half their rate, and holds only if random directions and the
         residual of the labels' regression add no more than that. On a sweep of spectra (flat,
         steep, in steps, units over eight decades, float32) it was never below what was
-        missing; it is an estimate all the same, not a bound. In float32 a ``tol`` below 4e-6 is
-        raised to that, with a warning.
+        missing. It is an estimate, not a bound: with 40 labels, flat spectra and a small alpha it
+        was up to 15 times too small, with at most 1.2% missing at a ``tol`` of 1e-2. In float32 a
+        ``tol`` below 4e-6 is raised to that, with a warning.
     max_iter : int
         The most blocks that a space grows by, beyond those that ``n_components`` needs.
     seed : int
