@@ -38,7 +38,7 @@ def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = N
 
     By t-SNE of all items: each is attracted by its 15 nearest neighbours and those whose
     neighbour it is, and repelled by all items, which start on the principal axes. 63,620 items
-    take less than two minutes of one core.
+    take about two minutes of one core.
 
     Parameters
     ----------
