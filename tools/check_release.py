@@ -51,6 +51,7 @@ REFERENCES = (
 
 # Besides modules.
 DATA = {
+    "labelspan/index/languages.json",
     "labelspan/py.typed",
     "labelspan/datasets/cards.toml",
     "labelspan/datasets/debtags_corpus.jsonl.gz",

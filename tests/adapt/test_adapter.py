@@ -366,7 +366,8 @@ def test_what_is_refused():
 
 @pytest.mark.skipif(not EMBEDDINGS.exists(), reason="the vectors of the gallery are not here")
 def test_sentence_embeddings_gain_on_seen_labels_and_keep_new_ones():
-    stored = np.load(EMBEDDINGS)
+    with np.load(EMBEDDINGS) as file:
+        stored = dict(file)
     corpus = load_debtags().take(stored["rows"])
     X = normalize(stored["codes"].astype(np.float32))
     counts = np.asarray(corpus.Y.sum(axis=0)).ravel()

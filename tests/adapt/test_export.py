@@ -21,7 +21,8 @@ def adapter():
 
 
 def test_numpy(adapter, tmp_path):
-    stored = np.load(export_map(adapter, tmp_path / "map.npz"), allow_pickle=False)
+    with np.load(export_map(adapter, tmp_path / "map.npz"), allow_pickle=False) as file:
+        stored = dict(file)
     expected = adapter.transform(X)
     np.testing.assert_allclose(X @ stored["components"].T + stored["bias"], expected, atol=1e-5)
     one_hot = CLASSES[:, None] == np.arange(10)

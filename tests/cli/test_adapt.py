@@ -27,7 +27,8 @@ def test_a_map_from_files(files):
     answer = json.loads(result.stdout)
     assert (answer["map"], answer["n_components"], answer["n_labels"]) == ("adapter.npz", 16, 12)
     assert "1,797 vectors of 64 dimensions" in result.stderr
-    stored = np.load("adapter.npz")
+    with np.load("adapter.npz") as file:
+        stored = dict(file)
     names = stored["label_names"].tolist()
     own = [(f"d{y}", "odd" if y % 2 else "even") for y in Y]
     table = np.array([[int(name in tags) for name in names] for tags in own])
@@ -38,7 +39,8 @@ def test_a_map_from_files(files):
 def test_vectors_can_be_saved(files):
     options = ["--save-vectors", "small.npy", "--dimensions", 8, "--balance", 0.3]
     assert run("adapt", "v.npy", "--labels", "tags.jsonl", *options).exit_code == 0
-    stored = np.load("adapter.npz")
+    with np.load("adapter.npz") as file:
+        stored = dict(file)
     plain = np.load("small.npy")
     expected = X @ stored["components"].T + stored["bias"]
     np.testing.assert_allclose(plain, expected, atol=1e-3)

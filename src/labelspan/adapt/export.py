@@ -69,8 +69,8 @@ def export_map(
     >>> X, y = load_digits(return_X_y=True)
     >>> adapter = Adapter(8, compare=False).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stored = np.load(export_map(adapter, f"{folder}/digits.npz"))
-    ...     Z = X @ stored["components"].T + stored["bias"]
+    ...     with np.load(export_map(adapter, f"{folder}/digits.npz")) as stored:
+    ...         Z = X @ stored["components"].T + stored["bias"]
     >>> np.allclose(Z, adapter.transform(X), atol=1e-4)
     True
     """
