@@ -225,7 +225,7 @@ def test_one_map_is_drawn_at_a_time(own, monkeypatch):
     monkeypatch.setattr("labelspan.web.snapshot._SECONDS_BETWEEN_LOOKS", 0.01)
     drawing, most, go = [], [], threading.Event()
 
-    def draw(snapshot):
+    def draw(snapshot, stop=None):
         drawing.append(snapshot)
         most.append(len(drawing))
         go.wait(20)
@@ -264,3 +264,19 @@ def test_cached_answers_are_those_of_their_snapshot(own, monkeypatch):
             assert len(snapshot._cache) <= 4
             assert snapshot.cached(4, lambda: "again") == 4
             assert snapshot.cached(0, lambda: "again") == "again"
+
+
+def test_a_server_that_ends_does_not_write_a_map_afterwards(folder, monkeypatch):
+    steps = threading.Event()
+
+    def endless(index, progress):
+        while True:
+            steps.set()
+            progress(1, 100)
+
+    monkeypatch.setattr("labelspan.web.snapshot.draw", endless)
+    served = Served(folder)
+    served.start()
+    assert steps.wait(30)
+    served.close()
+    assert not served._drawer.is_alive()

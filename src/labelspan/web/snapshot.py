@@ -21,6 +21,7 @@ from .points import MapPoints, draw
 __all__ = ["Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
+_SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
@@ -72,16 +73,21 @@ class Snapshot:
                 found[n] = hits[: asked[n][1]]
         return found
 
-    def draw_map(self) -> None:
-        """Lay out the items; if that fails, only the map is missing."""
+    def draw_map(self, stop: threading.Event | None = None) -> None:
+        """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
+
+        def drawn(done: int, total: int) -> None:
+            self.map_percent = 100 * done // max(total, 1)
+            if stop is not None and stop.is_set():
+                raise _Stopped
+
         try:
-            self.map, self.map_state = draw(self.index, self._drawn), "ready"
+            self.map, self.map_state = draw(self.index, drawn), "ready"
+        except _Stopped:
+            pass
         except Exception:
             _log.exception("The map could not be drawn.")
             self.map_state = "failed"
-
-    def _drawn(self, done: int, total: int) -> None:
-        self.map_percent = 100 * done // max(total, 1)
 
     def prepare_search(self) -> None:
         """Build the cache of approximate search for a large index; until then, search is exact."""
@@ -90,6 +96,10 @@ class Snapshot:
                 self.index.prepare_search()
         except Exception:
             _log.exception("Approximate search could not be prepared.")
+
+
+class _Stopped(Exception):
+    """The server ends while a map is drawn."""
 
 
 class Served:
@@ -123,6 +133,7 @@ class Served:
         self._stop = threading.Event()
         self._undrawn = threading.Event()
         self._watcher: threading.Thread | None = None
+        self._drawer: threading.Thread | None = None
         self._problem = ""
 
     @contextmanager
@@ -187,7 +198,8 @@ class Served:
         self._undrawn.set()
         # In its own thread, so that changes are seen while a map is drawn; only one, so that an
         # index that changes often is not drawn several times at once.
-        threading.Thread(target=self._draw, name="draw", daemon=True).start()
+        self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
+        self._drawer.start()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._watcher.start()
 
@@ -206,7 +218,9 @@ class Served:
                 return
             self._undrawn.clear()
             with self.lease() as held:
-                held.draw_map()
+                held.draw_map(self._stop)
+                if self._stop.is_set():
+                    return
                 held.prepare_search()
 
     def close(self) -> None:
@@ -215,6 +229,9 @@ class Served:
         self._undrawn.set()
         if self._watcher is not None:
             self._watcher.join()
+        if self._drawer is not None:
+            # A layout that is being drawn stops at its next step and writes nothing later.
+            self._drawer.join(_SECONDS_TO_STOP)
         with self._lock:
             held = self._current
             held.users += 1
