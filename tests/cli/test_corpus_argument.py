@@ -253,13 +253,26 @@ def test_evaluate(here):
     options = ["--folds", 2, "--dimensions", 4, "--no-tune", "--out", "report"]
     result = run("evaluate", "a.csv", *options)
     assert result.exit_code == 0, result.output
-    for part in ("Labels seen in training", "Labels held out", "ridge scores", "Recommended"):
+    for part in (
+        "Labels seen in training",
+        "Labels held out",
+        "ridge scores",
+        "held-out items, learned from",
+        "linear SVM",
+        "Items found by",
+        "Recommended",
+    ):
         assert part in result.stdout
     assert re.search(r"labelspan fit a\.csv --method \w+ --dimensions \d+", result.stdout)
     assert (here / "report" / "report.html").is_file()
     answer = json.loads(run("evaluate", "a.csv", *options, "--json").stdout)
     assert {record["setting"] for record in answer["records"]} == {"seen", "held out"}
     assert answer["facts"]["labels"] == 4
+    assert [r["system"] for r in answer["tagging"]] == ["most frequent", "linear SVM", "labelspan"]
+    assert "<h2>Tags</h2>" in (here / "report" / "report.html").read_text()
+    without = ["--no-tagging", "--known-items", 0, "--json"]
+    answer = json.loads(run("evaluate", "a.csv", *options, *without).stdout)
+    assert (answer["tagging"], answer["search"]) == (None, None)
     assert "three labels" in one_sentence(
         run("evaluate", "-", input='{"text": "x", "tags": ["a"]}\n' * 30)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,6 +68,10 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             min=0,
         ),
     ] = 200,
+    tagging: Annotated[
+        bool,
+        typer.Option("--tagging/--no-tagging", help="Also predict the tags of held-out items."),
+    ] = True,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
         "evaluation"
@@ -90,9 +95,10 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     Raw features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are fitted on
     one part of the corpus and evaluated on another: how well they find items with the same
     labels, and how well they predict labels, for labels used in training and for held-out
-    labels. Then search is evaluated: items found again by title and by words, and judged queries,
-    with TF-IDF, LSI, BM25, the space, and words and space together. Time and memory are estimated
-    first.
+    labels. Then tags are predicted for a fifth of the items, by linear SVMs and by the tagger of
+    an index, and search is evaluated: items found again by title and by words, and judged
+    queries, with TF-IDF, LSI, BM25, the space, and words and space together. Time and memory are
+    estimated first.
 
     For example:
 
@@ -132,9 +138,18 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             write_evaluation,
         )
         from ..evaluation.estimate import estimated_cost  # noqa: PLC0415
+        from ..evaluation.search_quality import search_tables  # noqa: PLC0415
+        from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
 
         cost = estimated_cost(
-            found.texts, found.labels, folds=folds, dimensions=dimensions, most=most, tune=tune
+            found.texts,
+            found.labels,
+            folds=folds,
+            dimensions=dimensions,
+            most=most,
+            tune=tune,
+            known_items=known_items + len(judged),
+            tagging=tagging,
         )
         typer.echo(f"  {cost}", err=True)
         with progress_bar("comparing") as report:
@@ -149,12 +164,19 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
                 random_state=seed,
                 progress=report,
             )
+        tagged = None
+        if tagging:
+            with progress_bar("tagging") as report:
+                tagged = evaluate_tagging(
+                    found.texts,
+                    found.labels,
+                    most_items=most,
+                    random_state=seed,
+                    progress=report,
+                )
         searched = None
         if judged or known_items:
-            from ..evaluation.search_quality import (  # noqa: PLC0415
-                evaluate_search,
-                search_tables,
-            )
+            from ..evaluation.search_quality import evaluate_search  # noqa: PLC0415
 
             with progress_bar("searching") as report:
                 searched = evaluate_search(
@@ -188,31 +210,43 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             "limit-labels": None if limit_labels is None else str(limit_labels),
         }
         command = f"labelspan fit {shlex.join([corpus, *_given(options)])}"
-        file, has_figure = write_evaluation(out, result, title, about, command, search=searched)
+        file, has_figure = write_evaluation(
+            out, result, title, about, command, search=searched, tagging=tagged
+        )
         advice = recommend(result)
     if as_json:
         typer.echo((out / "results.json").read_text(encoding="utf-8"))
         return
-    console = Console()
-    for line in (*about, *facts.notes):
-        console.print(Text(line))
-    for table in tables(result)[:2]:
-        console.print(_as_rich(table))
+    shown = [*tables(result)[:2]]
+    notes = [*about, *facts.notes]
+    if tagged is not None:
+        shown.append(tagging_table(tagged))
+        notes += tagged.notes
     if searched is not None:
-        for line in searched.notes:
-            console.print(Text(line))
-        for table in search_tables(searched):
-            console.print(_as_rich(table))
-    console.print("[bold]Recommended[/bold]")
-    typer.echo(f"  {command} {advice.arguments}")
-    for line in advice.reasons:
-        console.print(Text(f"- {line}"))
+        shown += search_tables(searched)
+        notes += searched.notes
+    _show(notes, shown, f"{command} {advice.arguments}", advice.reasons)
     typer.echo(f"Report: {file}")
     if not has_figure:
         typer.echo(
             "It has no figure because matplotlib is not installed; pip install 'labelspan[plot]'.",
             err=True,
         )
+
+
+def _show(
+    notes: Sequence[str], tables: Sequence[ReportTable], command: str, reasons: Sequence[str]
+) -> None:
+    console = Console()
+    for line in notes:
+        console.print(Text(line))
+    for table in tables:
+        console.print(_as_rich(table))
+    console.print("[bold]Recommended[/bold]")
+    # Not by the console, which would break a long line.
+    typer.echo(f"  {command}")
+    for line in reasons:
+        console.print(Text(f"- {line}"))
 
 
 def _given(options: dict[str, str | list[str] | bool | None]) -> list[str]:

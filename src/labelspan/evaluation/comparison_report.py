@@ -18,6 +18,7 @@ from .html_report import ReportTable, html_list, html_page, html_picture, html_t
 from .measurements import Results
 from .search_quality import SearchEvaluation, search_tables
 from .spaces import ESTIMATORS, MEASURES, NEIGHBOURS, RAW, RIDGE
+from .tag_quality import TaggingEvaluation, tagging_table
 
 __all__ = ["Recommendation", "draw", "page", "recommend", "tables", "write_evaluation"]
 
@@ -30,6 +31,11 @@ _NOTES = {
     "seen": "The methods were fitted on these labels, on other items.",
     "held out": "No method was fitted on these labels: how well it works for new labels.",
 }
+_TAGGING = (
+    "Most frequent: the same labels for every item. Linear SVM: one per label, on TF-IDF of words "
+    "and pairs of words, with the threshold of the best micro F1 on a fifth of the items learned "
+    "from. labelspan: the tagger of an index.",
+)
 
 
 @dataclass(frozen=True)
@@ -167,6 +173,7 @@ def page(
     command: str = "labelspan fit CORPUS",
     *,
     search: SearchEvaluation | None = None,
+    tagging: TaggingEvaluation | None = None,
 ) -> str:
     """Write the report as one self-contained HTML file.
 
@@ -182,6 +189,10 @@ def page(
         body.append(html_picture(picture, "Each measure for each method"))
     body += [html_table(table) for table in tables(evaluation)]
     body.append(html_list(_how(evaluation)))
+    if tagging is not None:
+        body.append("<h2>Tags</h2>")
+        body.append(html_table(tagging_table(tagging)))
+        body.append(html_list([*_TAGGING, *tagging.notes]))
     if search is not None:
         body.append("<h2>Search</h2>")
         body += [html_table(table) for table in search_tables(search)]
@@ -214,6 +225,7 @@ def write_evaluation(
     command: str = "labelspan fit CORPUS",
     *,
     search: SearchEvaluation | None = None,
+    tagging: TaggingEvaluation | None = None,
 ) -> tuple[Path, bool]:
     """Write ``report.html``, ``results.json`` and, with matplotlib, ``measures.png``.
 
@@ -232,10 +244,13 @@ def write_evaluation(
         "tried": list(evaluation.tried),
         "records": list(evaluation.results.records),
         "search": None if search is None else list(search.results.records),
+        "tagging": None if tagging is None else list(tagging.results.records),
     }
     files = {
         "results.json": json.dumps(content, indent=1).encode(),
-        "report.html": page(evaluation, title, about, picture, command, search=search).encode(),
+        "report.html": page(
+            evaluation, title, about, picture, command, search=search, tagging=tagging
+        ).encode(),
     }
     if picture is not None:
         files["measures.png"] = picture
