@@ -41,7 +41,7 @@ def test_nothing_in_a_corpus_is_run(tmp_path):
             ):
                 assert page.goto(path).status == 200, path
         for name in (ATTACKS[1], "__proto__", ATTACKS[10]):
-            page.goto(f"/map?label={quote_plus(name)}")
+            page.goto(f"/map?colour={quote_plus(name)}")
             page.wait_for_selector("#map[data-drawn]", timeout=40_000)
             assert page.locator("#legend").inner_text().rpartition("\n")[0] == name
             page.locator("#map").focus()

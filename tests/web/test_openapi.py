@@ -28,6 +28,7 @@ def described(tmp_path_factory):
     served = Served(folder)
     with served.lease() as snapshot:
         snapshot.draw_map()
+        snapshot.compute_audit()
     # The names by which schemathesis calls an application in its own process.
     app = make_app(served, hosts={"testserver", "localhost"}, watch=False)
 
@@ -73,9 +74,15 @@ KNOWN = [
     ("/index.json", {}),
     ("/search.json", {"q": "chess player", "k": 100}),
     ("/search.json", {"q": "music", "label": ["game"]}),
+    ("/list.json", {"q": "chess player"}),
+    ("/list.json", {"label": ["game"], "meta": ["year=2002"], "sort": "title"}),
+    ("/list/items.json", {"without": ["game"]}),
+    ("/map/matches.json", {"q": "chess"}),
+    ("/report.json", {}),
+    ("/audit.json", {}),
     ("/why.json", {"id": "item6", "q": "chess player"}),
     *(("/item.json", {"id": f"item{number}"}) for number in (6, 8, 10, 11)),
-    ("/map.json", {"item": "item6", "label": "game"}),
+    ("/map.json", {"item": "item6", "colour": "game", "label": ["game"]}),
     ("/labels.json", {}),
     ("/label.json", {"name": "game"}),
     ("/axes.json", {}),

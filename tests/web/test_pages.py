@@ -16,7 +16,8 @@ from labelspan.index import inputs
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app, parameters  # noqa: E402
-from labelspan.web.openapi import POINTS, describe  # noqa: E402
+from labelspan.web.downloads import DOWNLOADS  # noqa: E402
+from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
@@ -29,14 +30,25 @@ ASKED = [
     ("/search", {"label": [IMAGE]}),
     ("/search", {"q": "zzz"}),
     ("/search", {"q": '"><script>alert(1)</script>'}),
+    ("/list", {}),
+    ("/list", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
+    ("/list", {"group": ["works-with"], "meta": ["year=2001"], "sort": "meta.year"}),
+    ("/list", {"without_group": ["works-with"], "without_meta": ["free=true"], "sort": "-labels"}),
+    ("/list", {"lasso": "-32767.-32767_32767.-32767_0.32767", "page": 1}),
+    ("/list", {"q": '"><script>alert(1)</script>'}),
     ("/why", {"id": "item6", "q": "chess player"}),
     ("/why", {"id": ODD[4], "label": [IMAGE]}),
     *(("/item", {"id": name}) for name in [*ODD, "item7", "item8", "item9", "item10", "item11"]),
     ("/map", {}),
-    ("/map", {"item": ODD[0], "label": IMAGE}),
+    ("/map", {"item": ODD[0], "colour": IMAGE, "view": "-10.20.150"}),
+    ("/map", {"q": "chess", "label": [IMAGE], "without_meta": ["year=2001"]}),
     ("/labels", {}),
     ("/labels", {"q": "MUSIC"}),
     ("/label", {"name": IMAGE}),
+    ("/report", {}),
+    ("/report", {"q": "MUSIC", "sort": "-precision"}),
+    ("/audit", {}),
+    ("/audit", {"kind": "missing", "label": IMAGE, "sort": "item"}),
     ("/axes", {}),
     ("/tag", {}),
     ("/tag", {"text": "a picture of a chess board", "k": 2}),
@@ -60,6 +72,7 @@ def client(folder):
     served = Served(folder)
     with served.lease() as snapshot:
         snapshot.draw_map()
+        snapshot.compute_audit()
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
         yield client
 
@@ -222,7 +235,8 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
     with served.lease() as snapshot:
         snapshot.draw_map()
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
-        for path in ("/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axes", "/tag"):
+        paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axes", "/tag"]
+        for path in [*paths, "/list", "/list?q=board", "/report", "/audit"]:
             assert client.get(path).status_code == 200, path
         refused = client.post("/tag", data={"text": "board"})
         assert refused.status_code == 400
@@ -337,7 +351,10 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
 def test_openapi_describes_all_json_and_nothing_else(client):
     described = client.get("/openapi.json").json()
     assert described == json.loads(json.dumps(describe()))
-    assert described["paths"].keys() == {p.json_path for p in PAGES} | {POINTS, "/openapi.json"}
+    assert described["paths"].keys() == {
+        *(p.json_path for p in PAGES),
+        *(POINTS, MATCHES, ITEMS, "/openapi.json"),
+    }
     operations = [one for path in described["paths"].values() for one in path.values()]
     names = [one["operationId"] for one in operations]
     assert len(names) == len(set(names))
@@ -360,7 +377,9 @@ def test_the_docs_name_every_address_and_parameter():
             assert f"`{parameter.name}`" in section, (page.path, parameter.name)
         for name in page.answer_type.__annotations__:
             assert f"`{name}`" in section, (page.path, name)
-    for other in (POINTS, "/openapi.json", "--allow-host"):
+    for other in (POINTS, MATCHES, *(one.path for one in DOWNLOADS), "/openapi.json"):
+        assert f"`{other}`" in text
+    for other in ("--allow-host",):
         assert f"`{other}`" in text
 
 

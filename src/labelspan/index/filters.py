@@ -104,6 +104,13 @@ class Catalogue:
         """Return the rows of every label."""
         return {label: sorted(rows) for label, rows in self._labels.items()}
 
+    def metadata_rows(self) -> dict[str, dict[tuple[bool, Any], list[int]]]:
+        """Return the rows of every value of every key; a value comes with whether it is a bool."""
+        return {
+            key: {value: sorted(rows) for value, rows in values.items()}
+            for key, values in self._metadata.items()
+        }
+
     def row(self, name: Any) -> int:
         """Return the row of an id."""
         if name not in self.rows:

@@ -466,6 +466,19 @@ class ItemStore:
             ids = {place: name for name, place in self.catalogue.rows.items()}
             return ids, self.catalogue.label_rows()
 
+    def described(
+        self,
+    ) -> tuple[dict[str, list[int]], dict[str, dict[tuple[bool, Any], list[int]]]]:
+        """Return the places of every label, and of every value of each key of the metadata."""
+        with self._lock:
+            return self.catalogue.label_rows(), self.catalogue.metadata_rows()
+
+    def in_places(self, places: Sequence[int]) -> list[Item]:
+        """Return the items in some places, without those that a writer has removed."""
+        with self._lock:
+            found = self._fetch([int(place) for place in places])
+        return [found[int(place)] for place in places if int(place) in found]
+
     def _row(self, place: int) -> int:
         """Return the table row of the item in a place."""
         return place if place < self._early else self._late[place - self._early]

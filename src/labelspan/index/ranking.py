@@ -29,7 +29,9 @@ __all__ = [
     "FusedWeights",
     "Match",
     "TextQuery",
+    "all_matches",
     "check_balance",
+    "near_matches",
     "rank_texts",
     "text_match",
     "weak",
@@ -165,6 +167,35 @@ def rank_texts(
                 )
             )
     return answers, approximate
+
+
+def all_matches(query: TextQuery, store: ItemStore, balance: float) -> tuple[Array, Array]:
+    """Return the rows of all items that are not weak matches of a text, and their scores."""
+    assert store.words is not None
+    vectors = store.unit_vectors
+    found = store.words.score(query.parsed)
+    deviation = _deviation(query.vector, store.spread())
+    weights = FusedWeights.of(found, deviation, balance, known=bool(query.vector.any()))
+    mask = vectors.alive if found.allowed is None else vectors.alive & found.allowed
+    if balance < 1:
+        rows = np.flatnonzero(mask & (found.coverage >= _WEAK_COVERAGE))
+    else:
+        rows = np.flatnonzero(mask)
+        rows = rows[vectors.cosines(query.vector, rows) >= _WEAK_COSINE]
+    exact = _exact(query.text, store.words, store.catalogue.rows, vectors.alive)
+    rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
+    scores = weights.words * found.scores[rows]
+    scores = scores + weights.space * vectors.cosines(query.vector, rows)
+    scores[np.isin(rows, list(exact))] = 1.0
+    return rows, np.minimum(scores, 1.0)
+
+
+def near_matches(vector: Array, store: ItemStore) -> tuple[Array, Array]:
+    """Return the rows of all items whose cosine with a vector is not weak, and their cosines."""
+    rows = np.flatnonzero(store.unit_vectors.alive)
+    scores = store.unit_vectors.cosines(vector, rows)
+    near = scores >= _WEAK_COSINE
+    return rows[near], np.minimum(scores[near], 1.0)
 
 
 @dataclass(frozen=True)

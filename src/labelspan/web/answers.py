@@ -6,21 +6,32 @@ The types below are the only description of the answers: the OpenAPI schema is d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..index import AxisShare, Hit, Item, Tag
+from ..index import AxisShare, Hit, Tag
 from ..index.inputs import label_name
 from ..index.query_syntax import parse_query
 from ..index.ranking import weak
+from .answer_parts import (
+    Asked,
+    AskedCount,
+    AskedText,
+    AskedTexts,
+    CountedData,
+    counted,
+    find_item,
+    find_label,
+    page_of,
+    rounded,
+)
 from .http_errors import Refused
+from .label_table import ReportRowData, report_of
 from .points import RegionData
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
 __all__ = ["axes", "home", "item", "label", "labels", "map_page", "search", "tag", "why"]
-
-Asked = Mapping[str, Any]
 
 _LABELS_PER_PAGE = 200
 _AXES_PER_PAGE = 20
@@ -30,19 +41,8 @@ _FACETS = 8
 _MOST_COLOURS = 400
 _LONGEST_SHOWN = 20_000
 
-AskedText = Annotated[str, "as requested"]
-AskedTexts = Annotated[list[str], "as requested"]
-AskedCount = Annotated[Count, "as requested"]
-
 
 # --- parts of answers -----------------------------------------------------------------------
-
-
-class CountedData(TypedDict):
-    """A label and the number of items that have it."""
-
-    label: str
-    count: Count
 
 
 class TagData(TypedDict):
@@ -70,16 +70,12 @@ class HitData(TypedDict):
     predicted: Annotated[list[TagData], "the most probable labels"]
 
 
-def _counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:
-    return [{"label": name, "count": count} for name, count in pairs]
-
-
 def _tags(tags: Sequence[Tag]) -> list[TagData]:
     return [
         {
             "label": one.label,
-            "probability": _round(one.probability),
-            "threshold": _round(one.threshold),
+            "probability": rounded(one.probability),
+            "threshold": rounded(one.threshold),
             "chosen": one.chosen,
         }
         for one in tags
@@ -91,9 +87,9 @@ def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[HitData]:
     return [
         {
             "id": hit.id,
-            "score": _round(hit.score),
-            "from_words": _round(hit.from_words),
-            "from_space": _round(hit.from_space),
+            "score": rounded(hit.score),
+            "from_words": rounded(hit.from_words),
+            "from_space": rounded(hit.from_space),
             "exact": hit.exact,
             "weak": hit.weak,
             "snippet": hit.snippet,
@@ -111,43 +107,8 @@ def _predicted(snapshot: Snapshot, ids: list[str], k: int) -> list[list[Tag]]:
     return found
 
 
-def _find_item(snapshot: Snapshot, name: str) -> Item:
-    """Return an item by its id; unlike ``index.item``, do not look for similar ids."""
-    missing = Refused(404, f"There is no item {_shortened(name)} in this index.")
-    if name not in snapshot.index:
-        raise missing
-    found = snapshot.index.items([name])
-    if not found:
-        # A writer has removed it since the index was loaded.
-        raise missing
-    return found[0]
-
-
-def _find_label(snapshot: Snapshot, name: str) -> int:
-    """Return the number of items that have a label."""
-    count = snapshot.labels.get(label_name(name))
-    if count is None:
-        raise Refused(404, f"No item of this index has the label {_shortened(name)}.")
-    return count
-
-
-def _shortened(name: str) -> str:
-    return repr(name if len(name) <= 60 else f"{name[:60]}…")
-
-
 def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
     return sorted(snapshot.labels.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _page(asked: int, count: int, each: int) -> tuple[int, int]:
-    pages = max(1, -(-count // each))
-    if asked > pages:
-        raise Refused(404, f"page: there are pages 1 to {pages}.")
-    return asked, pages
-
-
-def _round(value: float) -> float:
-    return round(float(value), 4)
 
 
 # --- pages ----------------------------------------------------------------------------------
@@ -171,7 +132,7 @@ def home(snapshot: Snapshot, asked: Asked) -> HomeData:
         "labels": len(snapshot.labels),
         "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
-        "common": _counted(_by_count(snapshot)[:_COMMON]),
+        "common": counted(_by_count(snapshot)[:_COMMON]),
     }
 
 
@@ -196,7 +157,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     if parsed.excludes and not parsed.text.strip():
         raise Refused(400, "q: it only says what to leave out; add a word to search for.")
     for name in (*wanted, *unwanted):
-        _find_label(snapshot, name)
+        find_label(snapshot, name)
     hits: list[Hit] = []
     if q.strip() and not wanted and not unwanted:
         hits = snapshot.search(q, k, balance)
@@ -216,7 +177,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
         "k": k,
         "note": weak(hits),
         "hits": _hits(snapshot, hits),
-        "facets": _counted(facets[:_FACETS]),
+        "facets": counted(facets[:_FACETS]),
     }
 
 
@@ -275,9 +236,9 @@ class WhyData(TypedDict):
 
 def why(snapshot: Snapshot, asked: Asked) -> WhyData:
     """Explain why an item was found: the axes, words and labels it shares with a query."""
-    found, q, near = _find_item(snapshot, asked["id"]), asked["q"], asked["label"]
+    found, q, near = find_item(snapshot, asked["id"]), asked["q"], asked["label"]
     for name in near:
-        _find_label(snapshot, name)
+        find_label(snapshot, name)
     if not q.strip() and not near:
         raise Refused(400, "q: it is empty; give the text that was searched for.")
     text = q if q.strip() else None
@@ -290,19 +251,20 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
         "id": found.id,
         "balance": asked["balance"],
         "title": found.title,
-        "score": _round(explained.score),
-        "from_words": _round(explained.from_words),
-        "from_space": _round(explained.from_space),
+        "score": rounded(explained.score),
+        "from_words": rounded(explained.from_words),
+        "from_space": rounded(explained.from_space),
         "exact": explained.exact,
-        "matches": [{"word": one.word, "share": _round(one.share)} for one in explained.matches],
-        "cosine": _round(explained.cosine),
+        "matches": [{"word": one.word, "share": rounded(one.share)} for one in explained.matches],
+        "cosine": rounded(explained.cosine),
         "words": [
-            {"word": one.word, "share": _round(one.share), "shared": one.shared}
+            {"word": one.word, "share": rounded(one.share), "shared": one.shared}
             for one in explained.words
         ],
         "axes": [_axis_share(one) for one in explained.axes],
         "labels": [
-            {"label": one.label, "probability": _round(one.probability)} for one in explained.labels
+            {"label": one.label, "probability": rounded(one.probability)}
+            for one in explained.labels
         ],
     }
 
@@ -310,7 +272,7 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
 def _axis_share(one: AxisShare) -> AxisShareData:
     return {
         "axis": one.axis.number,
-        "share": _round(one.share),
+        "share": rounded(one.share),
         "end": one.end,
         "words": _names(one.words),
         "labels": _names(one.labels),
@@ -336,7 +298,7 @@ class ItemData(TypedDict):
 
 def item(snapshot: Snapshot, asked: Asked) -> ItemData:
     """Return an item with its text, labels, predicted labels and neighbours."""
-    found = _find_item(snapshot, asked["id"])
+    found = find_item(snapshot, asked["id"])
     return {
         "id": found.id,
         "title": found.title,
@@ -356,7 +318,17 @@ class MapData(TypedDict):
     percent: Annotated[Count, "how much of the layout is done while it is being drawn"]
     items: Annotated[Count, "number of points"]
     item: AskedText
-    label: AskedText
+    colour: AskedText
+    view: AskedText
+    q: AskedText
+    balance: AskedCount
+    label: AskedTexts
+    without: AskedTexts
+    group: AskedTexts
+    without_group: AskedTexts
+    meta: AskedTexts
+    without_meta: AskedTexts
+    lasso: AskedText
     regions: Annotated[list[RegionData], "names for places"]
     labels: Annotated[list[CountedData], "labels to colour by"]
 
@@ -364,20 +336,30 @@ class MapData(TypedDict):
 def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
     """Return the state of the map and its names; the points have an address of their own."""
     if asked["item"]:
-        _find_item(snapshot, asked["item"])
-    if asked["label"]:
-        _find_label(snapshot, asked["label"])
+        find_item(snapshot, asked["item"])
+    for name in (*filter(None, [asked["colour"]]), *asked["label"], *asked["without"]):
+        find_label(snapshot, name)
     found = _by_count(snapshot)
     colours = found[:_MOST_COLOURS]
-    colours += [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked["label"]]
+    colours += [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked["colour"]]
     return {
         "state": snapshot.map_state,
         "percent": snapshot.map_percent,
         "items": len(snapshot.index),
         "item": asked["item"],
-        "label": asked["label"],
+        "colour": asked["colour"],
+        "view": asked["view"],
+        "q": asked["q"],
+        "balance": asked["balance"],
+        "label": list(asked["label"]),
+        "without": list(asked["without"]),
+        "group": list(asked["group"]),
+        "without_group": list(asked["without_group"]),
+        "meta": list(asked["meta"]),
+        "without_meta": list(asked["without_meta"]),
+        "lasso": asked["lasso"],
         "regions": [] if snapshot.map is None else snapshot.map.regions,
-        "labels": _counted(colours),
+        "labels": counted(colours),
     }
 
 
@@ -395,14 +377,14 @@ def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
     """List all labels with the number of their items, the most frequent first."""
     part = asked["q"].strip().casefold()
     matching = [(name, n) for name, n in _by_count(snapshot) if part in name.casefold()]
-    page, pages = _page(asked["page"], len(matching), _LABELS_PER_PAGE)
+    page, pages = page_of(asked["page"], len(matching), _LABELS_PER_PAGE)
     start = (page - 1) * _LABELS_PER_PAGE
     return {
         "q": asked["q"],
         "count": len(matching),
         "page": page,
         "pages": pages,
-        "labels": _counted(matching[start : start + _LABELS_PER_PAGE]),
+        "labels": counted(matching[start : start + _LABELS_PER_PAGE]),
     }
 
 
@@ -419,6 +401,7 @@ class LabelData(TypedDict):
 
     label: str
     count: Annotated[Count, "number of items that have it"]
+    report: Annotated[ReportRowData | None, "how well it is predicted; null if it is not"]
     neighbours: Annotated[list[NearData], "labels with similar items"]
     items: Annotated[list[HitData], "items that have it, the most typical first"]
     others: Annotated[list[HitData], "similar items that do not have it"]
@@ -427,15 +410,16 @@ class LabelData(TypedDict):
 def label(snapshot: Snapshot, asked: Asked) -> LabelData:
     """Return a label with its neighbours, its items, and items that may lack it."""
     name = asked["name"]
-    count = _find_label(snapshot, name)
+    count = find_label(snapshot, name)
     index = snapshot.index
     own = index.search(None, 10, {"labels": [name]}, labels=name)
     others = index.search(None, 5, {"without": [name]}, labels=name)
     return {
         "label": name,
         "count": count,
+        "report": report_of(snapshot).get(label_name(name)),
         "neighbours": [
-            {"label": other, "score": _round(score), "count": snapshot.labels[other]}
+            {"label": other, "score": rounded(score), "count": snapshot.labels[other]}
             for other, score in index.similar_labels(name, 12)
         ],
         "items": _hits(snapshot, own),
@@ -471,7 +455,7 @@ class AxesData(TypedDict):
 def axes(snapshot: Snapshot, asked: Asked) -> AxesData:
     """List the dimensions of the embedding, with the words and labels at both ends."""
     count = snapshot.index.n_dimensions
-    page, pages = _page(asked["page"], count, _AXES_PER_PAGE)
+    page, pages = page_of(asked["page"], count, _AXES_PER_PAGE)
     numbers = range((page - 1) * _AXES_PER_PAGE, min(count, page * _AXES_PER_PAGE))
     return {
         "count": count,

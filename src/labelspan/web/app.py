@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,10 +17,12 @@ from starlette.routing import Route
 
 from ..errors import InvalidFile, LabelspanError, MissingData
 from .assets import load_assets
+from .downloads import DOWNLOADS, Download, PartsResponse
 from .http_errors import Refused, as_refused
+from .item_list import matches
 from .middleware import LOOPBACK, Guard, read_all, wants_json
-from .openapi import POINTS, describe
-from .pages import PAGES, Page
+from .openapi import MATCHES, POINTS, describe
+from .pages import PAGES, SELECTION, Page
 from .parameters import read_address, read_body, read_parameters
 from .render import as_json, as_page, refused_response, templates
 from .snapshot import Served
@@ -89,7 +91,10 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
         methods = ["GET", "POST"] if page.posts else ["GET"]
         for path, render in ((page.path, as_page), (page.json_path, _page_as_json)):
             routes.append(Route(path, _answering(served, pool, page, render), methods=methods))
+    for download in DOWNLOADS:
+        routes.append(Route(download.path, _sending(served, pool, download)))
     routes.append(Route(POINTS, _points(served)))
+    routes.append(Route(MATCHES, _matches(served, pool)))
     description = describe()
 
     async def openapi(request: Request) -> Response:
@@ -136,6 +141,33 @@ def _answering(
             kind = request.headers.get("content-type", "")
             pairs += read_body(kind, await read_all(request.receive))
         asked = read_parameters(page.parameters, pairs)
+        return await asyncio.get_running_loop().run_in_executor(pool, work, asked)
+
+    return answer
+
+
+def _sending(served: Served, pool: ThreadPoolExecutor, download: Download) -> Handler:
+    def begin(asked: dict[str, Any]) -> Response:
+        # The index stays open until all is sent.
+        with ExitStack() as stack:
+            snapshot = stack.enter_context(served.lease())
+            parts = download.parts(snapshot, asked)
+            return PartsResponse(download, parts, pool, stack.pop_all())
+
+    async def send(request: Request) -> Response:
+        asked = read_parameters(download.parameters, read_address(request.scope["query_string"]))
+        return await asyncio.get_running_loop().run_in_executor(pool, begin, asked)
+
+    return send
+
+
+def _matches(served: Served, pool: ThreadPoolExecutor) -> Handler:
+    def work(asked: dict[str, Any]) -> Response:
+        with served.lease() as snapshot:
+            return as_json(matches(snapshot, asked))
+
+    async def answer(request: Request) -> Response:
+        asked = read_parameters(SELECTION, read_address(request.scope["query_string"]))
         return await asyncio.get_running_loop().run_in_executor(pool, work, asked)
 
     return answer

@@ -6,14 +6,17 @@ from typing import Any
 
 from .. import __version__
 from .http_errors import RefusalData
-from .pages import PAGES, Page
+from .item_list import ItemsData, MatchesData
+from .pages import PAGES, SELECTION, Page
 from .parameters import LONGEST_BODY, MOST_CHUNKS, Parameter
 from .points import PointsData
 from .schema import Schema, json_schema
 
-__all__ = ["POINTS", "describe"]
+__all__ = ["ITEMS", "MATCHES", "POINTS", "describe"]
 
 POINTS = "/map/points.json"
+MATCHES = "/map/matches.json"
+ITEMS = "/list/items.json"
 
 _ERROR = {"$ref": "#/components/responses/Refused"}
 _REFUSALS = {
@@ -43,6 +46,28 @@ def describe() -> dict[str, Any]:
             "operationId": "points",
             "summary": "All points of the map; 503 while it is being drawn.",
             "responses": _responses("The points.", json_schema(PointsData, components)),
+        }
+    }
+    paths[MATCHES] = {
+        "get": {
+            "operationId": "matches",
+            "summary": "The points of the map whose items match.",
+            "parameters": [_parameter(one) for one in SELECTION],
+            "responses": _responses("The points.", json_schema(MatchesData, components)),
+        }
+    }
+    paths[ITEMS] = {
+        "get": {
+            "operationId": "items",
+            "summary": "All items that match, as a file.",
+            "parameters": [
+                _parameter(one)
+                for page in PAGES
+                if page.name == "list"
+                for one in page.parameters
+                if one.name != "page"
+            ],
+            "responses": _responses("The items.", json_schema(ItemsData, components)),
         }
     }
     paths["/openapi.json"] = {
@@ -113,6 +138,8 @@ def _schema(one: Parameter) -> dict[str, Any]:
         }
     else:
         schema = {"type": "string", "maxLength": one.largest}
+        if one.pattern:
+            schema["pattern"] = f"^(?:{one.pattern})$"
     if one.kind == "texts":
         return {"type": "array", "items": schema, "maxItems": one.most, "default": []}
     return schema if one.default is None else schema | {"default": one.default}

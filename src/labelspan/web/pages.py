@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from ..index.ranking import BALANCE
-from . import answers
+from . import answers, findings, item_list, label_table
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
 
-__all__ = ["PAGES", "Page"]
+__all__ = ["PAGES", "SELECTION", "Page"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,25 @@ _BALANCE = Parameter(
     round(100 * BALANCE),
     100,
 )
+_VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
+# What selects items, in the list, in its downloads and on the map.
+SELECTION = (
+    _text("q", "Only items that match this text.", largest=LONGEST_QUERY),
+    _BALANCE,
+    Parameter("label", "texts", "Only items with this label; may be repeated.", ()),
+    Parameter("without", "texts", "Only items without this label; may be repeated.", ()),
+    Parameter("group", "texts", "Only items with a label that begins so; may be repeated.", ()),
+    Parameter("without_group", "texts", "Only items without such a label; may be repeated.", ()),
+    Parameter("meta", "texts", "Only items with this metadata, as key=value.", ()),
+    Parameter("without_meta", "texts", "Only items without this metadata, as key=value.", ()),
+    Parameter(
+        "lasso",
+        "text",
+        "Only items inside this polygon on the map: corners as x.y, separated by underscores.",
+        "",
+        pattern=item_list.LASSO,
+    ),
+)
 _PAGE = Parameter("page", "whole", "Number of the page, from 1.", 1, 100_000, 1)
 
 PAGES = (
@@ -76,6 +95,21 @@ PAGES = (
             Parameter("without", "texts", "Only items without this label; may be repeated.", ()),
             _BALANCE,
             _count("items"),
+        ),
+    ),
+    Page(
+        "list",
+        "/list",
+        "Items",
+        "Items as a table, with counts of labels and metadata over all that match.",
+        item_list.item_list,
+        (
+            *SELECTION,
+            _text(
+                "sort",
+                "What to sort by: score, title, id, labels, or meta.KEY; with a minus, reversed.",
+            ),
+            _PAGE,
         ),
     ),
     Page(
@@ -105,7 +139,18 @@ PAGES = (
         "Map",
         "All items as points, similar items near each other.",
         answers.map_page,
-        (_text("item", "An item to highlight."), _text("label", "A label to colour by.")),
+        (
+            _text("item", "An item to highlight."),
+            _text("colour", "A label to colour by."),
+            Parameter(
+                "view",
+                "text",
+                "What is visible: the centre and the zoom in percent, as x.y.zoom.",
+                "",
+                pattern=_VIEW,
+            ),
+            *SELECTION,
+        ),
     ),
     Page(
         "labels",
@@ -124,6 +169,34 @@ PAGES = (
         answers.label,
         (_text("name", "The label.", None),),
         cached=True,
+    ),
+    Page(
+        "report",
+        "/report",
+        "Label report",
+        "How well each label is predicted for items that were left out.",
+        label_table.report,
+        (
+            _text("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
+            _text(
+                "sort", f"What to sort by: {', '.join(label_table.SORTS)}; with a minus, reversed."
+            ),
+            _PAGE,
+        ),
+        cached=True,
+    ),
+    Page(
+        "audit",
+        "/audit",
+        "Audit",
+        "Labels that look wrong or missing, and labels to merge, split or drop.",
+        findings.audit,
+        (
+            _text("kind", "Only findings of this kind."),
+            _text("label", "Only findings about this label."),
+            _text("sort", "What to sort by: score, item or label; with a minus, reversed."),
+            _PAGE,
+        ),
     ),
     Page(
         "axes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -44,7 +45,8 @@ class Parameter:
     """A named input of a page: its kind, its limits, and its description.
 
     ``largest`` is the maximum number of characters of a text, or of each of several texts, or
-    the largest integer; ``most`` is the maximum number of texts.
+    the largest integer; ``most`` is the maximum number of texts; ``pattern`` is a regular
+    expression that a text must match.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Parameter:
     largest: int = LONGEST_NAME
     smallest: int = 0
     most: int = field(default=16)
+    pattern: str = ""
 
     @property
     def required(self) -> bool:
@@ -85,6 +88,8 @@ class Parameter:
             given.encode()
         except UnicodeEncodeError:
             raise Refused(400, f"{self.name}: unpaired surrogates are not valid text.") from None
+        if self.pattern and not re.fullmatch(self.pattern, given, re.ASCII):
+            raise Refused(400, f"{self.name}: this is not valid. {self.about}")
         return given
 
     def _whole(self, given: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
+from .._typing import Array
 from ..display import CorpusMap
 from ..index import SemanticIndex
 from .schema import Count
@@ -46,12 +47,26 @@ class PointsData(TypedDict):
 
 @dataclass(frozen=True)
 class MapPoints:
-    """A map to be sent: ``PointsData`` as JSON, plain and packed, its ETag, and main regions."""
+    """A map to be sent: ``PointsData`` as JSON, plain and packed, its ETag, and main regions.
+
+    ``places`` are the points as whole numbers.
+    """
 
     points: bytes
     packed: bytes
     etag: str
     regions: list[RegionData]
+    places: Array
+
+    def inside(self, corners: Array) -> Array:
+        """Return the numbers of the points inside a polygon, by the even-odd rule."""
+        x, y = self.places.T.astype(np.float64)
+        found = np.zeros(len(x), dtype=bool)
+        for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            crosses = (ay > y) != (by > y)
+            if ay != by:
+                found ^= crosses & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+        return np.flatnonzero(found)
 
 
 def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = None) -> MapPoints:
@@ -72,15 +87,16 @@ def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = Non
         }
         for one in found.regions
     ]
+    places = np.rint(_SCALE * np.asarray(found.points)).astype(np.int16)
     content: PointsData = {
         "ids": list(found.ids),
         "titles": list(found.titles),
-        "x": np.rint(_SCALE * found.points[:, 0]).astype(int).tolist(),
-        "y": np.rint(_SCALE * found.points[:, 1]).astype(int).tolist(),
+        "x": places[:, 0].tolist(),
+        "y": places[:, 1].tolist(),
         "labels": dict(sorted(rows.items())),
         "regions": regions,
     }
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     first = [one for one in regions if one["level"] == 0]
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, first)
+    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, first, places)

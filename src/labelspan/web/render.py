@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -23,7 +23,7 @@ from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "link", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
-_IN_MENU = ("search", "map", "labels", "axes", "tag")
+_IN_MENU = ("search", "list", "map", "labels", "audit", "axes", "tag")
 
 CONTENT_POLICY = {
     "default-src": "'none'",
@@ -74,10 +74,23 @@ def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) ->
             "img-src": "'self' data: blob:",
         }
     body = _template(f"{page.name}.html").render(
-        page=page, json_link=json_link, nonce=nonce, asked=asked, data=content
+        page=page,
+        json_link=json_link,
+        nonce=nonce,
+        asked=asked,
+        data=content,
+        here=partial(_here, page, asked),
     )
     headers = {"content-security-policy": policy_line(policy)}
     return Response(body, headers=headers, media_type=_HTML)
+
+
+def _here(page: Page, asked: Mapping[str, Any], path: str = "", /, **changes: Any) -> str:
+    """Return the address of a page with some parameters changed, from its first page on."""
+    usual = {one.name: one.default for one in page.parameters}
+    kept = {name: value for name, value in asked.items() if name != "page"} | changes
+    given = {name: value for name, value in kept.items() if value != usual.get(name)}
+    return link(path or page.path, **given)
 
 
 def refused_response(refused: Refused, *, json_wanted: bool) -> Response:
@@ -127,6 +140,18 @@ def chips(names: Sequence[str]) -> Markup:
     return Markup("".join([f"<li>{label(name)}</li>" for name in names]))
 
 
+def first_chips(names: Sequence[str], most: int = 4) -> Markup:
+    """Return a few labels as list items; the others unfold."""
+    if len(names) <= most + 1:
+        return chips(names)
+    rest = Markup('<li><details class="rest"><summary>+{}</summary><ul class="chips">{}</ul>')
+    return (
+        chips(names[:most])
+        + rest.format(len(names) - most, chips(names[most:]))
+        + Markup("</details></li>")
+    )
+
+
 def guesses(tags: Sequence[Mapping[str, Any]], own: Sequence[str] | None) -> Markup:
     """Return predicted labels with their probabilities; mark those that the item has."""
     parts = []
@@ -162,6 +187,7 @@ def templates() -> Environment:
     }
     environment.filters |= {
         "chips": chips,
+        "first_chips": first_chips,
         "guesses": guesses,
         "label": label,
         "percent": lambda value: f"{value:.0%}",

@@ -6,14 +6,16 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import LabelspanError
-from ..index import Hit, SemanticIndex
+from ..index import Hit, LabelAudit, SemanticIndex
 from ..index.ann import installed
+from ..index.listing import ItemListing
 from ..index.ranking import BALANCE
 from .batching import Batcher
 from .points import MapPoints, draw
@@ -26,6 +28,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
 _MOST_CACHED = 500
+_FINDINGS_OF_A_KIND = 200
 
 
 class Snapshot:
@@ -41,10 +44,49 @@ class Snapshot:
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
+        self.audit: LabelAudit | None = None
+        self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
         self.users = 0
         self.retired = False
+        # Keeps the index open for a thread that outlives the request that started it.
+        self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
         self._cache_lock = threading.Lock()
+        self._once = threading.Lock()
+        self._listing: ItemListing | None = None
+
+    @property
+    def listing(self) -> ItemListing:
+        """All items, to be selected, sorted and counted; made when it is first needed."""
+        with self._once:
+            if self._listing is None:
+                self._listing = ItemListing.of(self.index)
+            return self._listing
+
+    def start_audit(self) -> None:
+        """Audit the labels in a thread, unless this was begun before."""
+        with self._once:
+            if not self.tags or self.audit_state != "none":
+                return
+            self.audit_state = "computing"
+        held = self.keep()
+        held.__enter__()
+
+        def work() -> None:
+            try:
+                self.compute_audit()
+            finally:
+                held.__exit__(None, None, None)
+
+        threading.Thread(target=work, name="audit", daemon=True).start()
+
+    def compute_audit(self) -> None:
+        """Audit the labels; if that fails, only the audit is missing."""
+        try:
+            self.audit, self.audit_state = self.index.audit(_FINDINGS_OF_A_KIND), "ready"
+        except Exception:
+            _log.exception("The labels could not be audited.")
+            self.audit_state = "failed"
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached value of a key, or make it; the least recently used are dropped."""
@@ -179,10 +221,21 @@ class Served:
         # Not memory-mapped: a truncated file would kill the process.
         index = SemanticIndex.load(self.folder, mapped=False)
         try:
-            return Snapshot(index)
+            made = Snapshot(index)
         except BaseException:
             index.close()
             raise
+        made.keep = partial(self._keep, made)
+        return made
+
+    @contextmanager
+    def _keep(self, held: Snapshot) -> Iterator[None]:
+        with self._lock:
+            held.users += 1
+        try:
+            yield
+        finally:
+            self._let_go(held)
 
     def _let_go(self, held: Snapshot) -> None:
         with self._lock:
