@@ -137,6 +137,8 @@ def _leading(square):
 
 def centred_exactly(X):
     X = X.astype(WIDE)
+    # Twice: where extended precision is 80 bits, the rounding of a large mean would be a direction.
+    X = X - X.mean(axis=0)
     return X - X.mean(axis=0)
 
 
