@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,22 +21,45 @@ from ..operators.array_backend import (
 from .accuracy import rounding
 from .orthonormal import orthonormalize
 
-__all__ = ["Iterated", "block_cg", "solve_definite"]
+__all__ = ["Iterated", "Run", "block_cg", "solve_definite"]
+
+# Random columns that estimate the smallest eigenvalue of A in the Krylov space, and the factor
+# by which the estimate of these may be too small.
+_PROBES, _SAFE = 4, 2.0
+# The smallest relative residual that is asked for beyond the tolerance.
+_ROUNDING = 1e-14
 
 
-def block_cg(
+class Run(NamedTuple):
+    """What block conjugate gradients found.
+
+    ``residual`` is the largest relative one, by the recursion. ``gains`` say by how much each
+    iteration lowered the square of the error, ``tr E'A E``. ``spread`` is about the root of
+    ``tr A^-1`` in the Krylov space: a residual R means an error ``(tr E'A E)^1/2`` of at most
+    ``|R| spread``, unless directions are so short that the space has not seen them.
+    """
+
+    solution: Array
+    n_iter: int
+    residual: float
+    gains: list[float]
+    spread: float
+
+
+def block_cg(  # noqa: PLR0917
     apply: Callable[[Array], Array],
     right: Array,
     alpha: float,
     tol: float,
     max_iter: int,
-) -> tuple[Array, int, float, list[float]]:
+    error: float = np.inf,
+) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
     Right-hand sides that depend on each other are merged at the start, and a residual
-    that loses rank on the way only narrows the block: nothing divides by zero. Returns the
-    solution, the number of iterations, the relative residual by the recursion, and by how much
-    each iteration lowered the square of the error, ``tr E'A E``.
+    that loses rank on the way only narrows the block: nothing divides by zero. Stops when the
+    relative residual of each column is below ``tol`` and the residual means an error below
+    ``error``, see `Run`, or is rounding.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -46,7 +70,12 @@ def block_cg(
     coefficients = factor
     worst, n_iter = float(residual_basis.shape[1] > 0), 0
     gains: list[float] = []
-    while worst > tol and n_iter < max_iter and residual_basis.shape[1]:
+    rng = np.random.default_rng(0)
+    # Q the residual blocks, T = Q'A Q = U'SU with S = diag(square) and U bidiagonal by the factors:
+    # z'T^-1 z of random z needs no more than U'^-1 z, block by block.
+    probe = rng.standard_normal((residual_basis.shape[1], _PROBES))
+    inverse_trace, unsure = 0.0, False
+    while (worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
         image = apply(direction) + alpha * direction
         square = inner(direction, image)
@@ -55,14 +84,23 @@ def block_cg(
                 (square + square.T) / 2, rcond=rounding(width_of(right)), hermitian=True
             )
         step = inverse @ coefficients
+        inverse_trace += float((probe * (inverse @ probe)).sum()) / _PROBES
         gains.append(float(((coefficients * step).sum(axis=0) * np.square(lengths)).sum()))
         add_product(solution, direction, step)
         residual_basis, factor = orthonormalize(residual_basis - times(image, inverse))
         coefficients = factor @ coefficients
+        probe = factor @ probe + rng.standard_normal((factor.shape[0], _PROBES))
+        size = float(np.linalg.norm(coefficients * lengths))
         worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
+        # What the recursion says below rounding is not a residual.
+        unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = times(direction, factor.T)
         direction += residual_basis
-    return solution * scale, n_iter, worst, gains
+    return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
+
+
+def _spread(inverse_trace: float) -> float:
+    return float(_SAFE * np.sqrt(max(inverse_trace, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -111,12 +149,10 @@ def solve_definite(
     while gaps.max(initial=0.0) > tol and n_iter < max_iter:
         # Columns that are done would only widen the block.
         open_ = gaps > tol
-        step, used, _, _ = block_cg(
-            scaled, rest[:, open_], 0.0, tol / gaps.max(), max_iter - n_iter
-        )
-        n_iter += used
+        run = block_cg(scaled, rest[:, open_], 0.0, tol / gaps.max(), max_iter - n_iter)
+        n_iter += run.n_iter
         trial = solution.copy()
-        trial[:, open_] += step
+        trial[:, open_] += run.solution
         rest = target - scaled(trial)
         before, after = gaps, np.linalg.norm(rest, axis=0) / lengths
         if after.max() < before.max():

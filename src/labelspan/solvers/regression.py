@@ -9,8 +9,8 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import host, inner, like, sum_of_squares
-from .accuracy import Check, accuracy_wanted, check_regression, column_lengths
+from ..operators.array_backend import column_norms, host, inner, like, sum_of_squares
+from .accuracy import Check, accuracy_wanted, check_regression, column_lengths, rounding
 from .conjugate_gradients import block_cg
 from .problem import DIRECT_LIMIT
 from .singular_basis import singular_basis, small_enough
@@ -29,6 +29,8 @@ _CENTRED = 1e-9
 _LATEST = 0.2
 # and how many times these gains that may be.
 _TO_COME = 10.0
+# Roundings that fitted labels may be off by at least.
+_ROUNDINGS = 256.0
 # By how much a second run lowers the residual of the first.
 _REFINED = 1e-2
 # Columns whose lengths differ by less than this factor need no scaling in an iteration.
@@ -69,9 +71,10 @@ def regress(
     it. The minimum-norm solution where ``alpha`` is 0.
 
     Every answer is checked by fresh products with X: two with 4 columns for a direct
-    solution, two with all columns for an iteration. The error of an iteration is estimated from
-    what its last fifth gained, ten times; where that is too much it goes on, up to as many steps
-    again. This errs on the safe side unless steps gain nothing for long, and then more.
+    solution, two with all columns for an iteration. The error of an iteration is the larger of two
+    estimates: ten times what its last fifth gained, and the residual over the shortest direction
+    of X that the iteration has seen. Where that is too much it goes on, up to as many steps again.
+    A direction so short that the residual hides it is not seen.
     """
     smaller = X.short_side
     if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
@@ -137,16 +140,14 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     rows, columns = X.shape
     targets = X.place(targets)
     cross = X.rmatmat(targets)
+    whole = float(np.sqrt(sum_of_squares(targets))) or 1.0
     if rows < columns and alpha > 0:
         # The dual system lives on the shorter side, and the penalty makes it definite.
-        error: float | None = None
-        dual, n_iter, _, _ = block_cg(
-            lambda block: X.matmat(X.rmatmat(block)), targets, alpha, tol, max_iter
-        )
-        slopes, method = X.rmatmat(dual), "block conjugate gradients, dual"
-        left, wanted = targets - X.matmat(slopes) - alpha * dual, targets
+        slopes, left, n_iter = _dual_cg(X, targets, alpha, tol, max_iter)
+        # The residual is the error of the fitted labels, shrunk nowhere.
+        wanted, error = targets, float(np.sqrt(sum_of_squares(left))) / whole
+        method = "block conjugate gradients, dual"
     else:
-        whole = float(np.sqrt(sum_of_squares(targets))) or 1.0
         slopes, left, wanted, n_iter, error = _primal_cg(X, cross, alpha, whole, tol, max_iter)
         method = "block conjugate gradients"
     sizes = np.linalg.norm(host(wanted), axis=0)
@@ -154,8 +155,30 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     residual = float((np.linalg.norm(host(left), axis=0) / sizes).max(initial=0.0))
     # The recursion and the true residual part at rounding, by a factor that is small.
     agreement = inner(cross, slopes)
-    right = residual <= 10 * tol and (error is None or error <= _largest_error(X, tol))
+    right = residual <= 10 * tol and error <= _largest_error(X, tol)
     return Regressed(slopes, agreement, method, n_iter, residual, error, right)
+
+
+def _dual_cg(
+    X: Operator, targets: Array, alpha: float, tol: float, max_iter: int
+) -> tuple[Array, Array, int]:
+    """Return slopes, the residual of ``(X X' + alpha I) A = targets``, and iterations."""
+    dual, left, n_iter = 0 * targets, targets, 0
+    lengths = column_norms(targets)
+    lengths[lengths == 0] = 1.0
+    gap = 1.0
+    while True:
+        run = block_cg(
+            lambda block: X.matmat(X.rmatmat(block)), left, alpha, tol / gap, max_iter - n_iter
+        )
+        n_iter += run.n_iter
+        dual = dual + run.solution
+        slopes = X.rmatmat(dual)
+        before, left = gap, targets - X.matmat(slopes) - alpha * dual
+        gap = float((column_norms(left) / lengths).max(initial=0.0))
+        # The recursion parts from the true residual where targets outside X's columns are large.
+        if gap <= 10 * tol or gap > _REFINED * before or n_iter >= max_iter:
+            return slopes, left, n_iter
 
 
 def _primal_cg(  # noqa: PLR0917
@@ -179,25 +202,28 @@ def _primal_cg(  # noqa: PLR0917
         image: Array = (X.rmatmat(X.matmat(block)) + alpha * block) / scale
         return image
 
-    wanted = cross / scale
-    scaled, n_iter, _, gains = block_cg(apply, wanted, 0.0, tol, max_iter)
-    left, error = wanted - apply(scaled), _still_missing(gains) / whole
-    if error > _largest_error(X, tol) and n_iter < max_iter:
+    wanted, most = cross / scale, _largest_error(X, tol)
+    run = block_cg(apply, wanted, 0.0, tol, max_iter, error=most * whole)
+    scaled, n_iter, spread = run.solution, run.n_iter, run.spread
+    left = wanted - apply(scaled)
+    error = _still_missing(run.gains, left, spread) / whole
+    if error > most and n_iter < max_iter:
         # A small residual along short directions is a large error of the fitted labels. From the
         # residual as it is: what these steps gain was missing before.
-        most = min(max_iter - n_iter, max(_BUDGET, n_iter))
-        more, used, _, gains = block_cg(apply, left, 0.0, _REFINED, most)
-        n_iter += used
-        rest = wanted - apply(scaled + more)
+        turns = min(max_iter - n_iter, max(_BUDGET, n_iter))
+        run = block_cg(apply, left, 0.0, _REFINED, turns)
+        n_iter += run.n_iter
+        rest = wanted - apply(scaled + run.solution)
         if sum_of_squares(rest) < sum_of_squares(left):
-            scaled, left, error = scaled + more, rest, _still_missing(gains) / whole
+            scaled, left = scaled + run.solution, rest
+            error = _still_missing(run.gains, left, max(spread, run.spread)) / whole
         else:
             # The residual was rounding, and so is what the first of these steps gained.
-            error = _still_missing(gains[:1]) / whole
+            error = _still_missing(run.gains[:1], left, spread) / whole
     if alpha > 0:
         # Whatever the gains, the penalty bounds the error.
         error = min(error, float(np.linalg.norm(host(left * scale)) / np.sqrt(alpha) / whole))
-    return scaled / scale, left, wanted, n_iter, error
+    return scaled / scale, left, wanted, n_iter, max(error, _ROUNDINGS * rounding(X.dtype))
 
 
 def _largest_error(X: Operator, tol: float) -> float:
@@ -205,7 +231,8 @@ def _largest_error(X: Operator, tol: float) -> float:
     return max(accuracy_wanted(X.dtype), 10 * tol)
 
 
-def _still_missing(gains: list[float]) -> float:
-    """Estimate the error of the fitted labels from what the last iterations gained."""
-    latest = gains[-max(5, round(_LATEST * len(gains))) :]
-    return float(np.sqrt(_TO_COME * max(sum(latest), 0.0)))
+def _still_missing(gains: list[float], left: Array, spread: float) -> float:
+    """Estimate the error of the fitted labels from the last gains, and from the residual."""
+    latest = gains[-max(1, round(_LATEST * len(gains))) :]
+    gained = float(np.sqrt(_TO_COME * max(sum(latest), 0.0)))
+    return max(gained, spread * float(np.sqrt(sum_of_squares(left))))
