@@ -46,7 +46,7 @@ def dense_only(one):
 
 
 def play(*entries, on=None, **settings):
-    settings = run.Settings(**({"repeats": 2, "limit": 20.0} | settings))
+    settings = run.Settings(**({"repeats": 2, "limit": 300.0} | settings))
     scores, found = run.play(entries, task() if on is None else on, settings)
     return {score.name: score for score in scores}, found
 
@@ -153,13 +153,10 @@ def test_a_time_limit_is_recorded():
             time.sleep(120)
         return fit(one)
 
-    # Long enough for the quick one on a machine that does other work, too.
-    scores, found = play(tasks.Contender("slow", sleep), tasks.Contender("a", fit), limit=8.0)
-    assert (scores["slow"].over, scores["slow"].runs) == (8.0, [])
-    assert len(scores["a"].runs) == 2
-    assert list(found) == ["a"]
+    scores, found = play(tasks.Contender("slow", sleep), limit=2.0)
+    assert (scores["slow"].over, scores["slow"].runs, found) == (2.0, [], {})
     lines = report.case_lines({"scores": [score("ours", [0.5], ours=True), vars(scores["slow"])]})
-    assert (lines[1]["seconds"], lines[1]["ours is faster by"]) == ("more than 8", "> 16")
+    assert (lines[1]["seconds"], lines[1]["ours is faster by"]) == ("more than 2", "> 4")
 
 
 def test_refusals_crashes_and_absences_are_recorded():

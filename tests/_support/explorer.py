@@ -110,7 +110,7 @@ def listen(path, *, drawn=False, **settings):
             thread.join()
 
 
-def send(address, data, *, patience=10):
+def send(address, data, *, patience=120):
     """All that a server says to some bytes, until it closes their connection."""
     found = b""
     with socket.create_connection(address, timeout=patience) as connection:

@@ -53,7 +53,7 @@ def time_limit(seconds):
         signal.signal(signal.SIGALRM, old)
 
 
-def attempt(folder, *, verify=True, write=False, seconds=20):
+def attempt(folder, *, verify=True, write=False, seconds=120):
     """What the index answers, or the sentence by which it was refused; nothing else."""
     for name in ("-wal", "-shm"):
         for path in folder.glob(f"generation-*/items.sqlite{name}"):

@@ -56,5 +56,5 @@ def run(script, *arguments):
         check=False,
         text=True,
         env=environment,
-        timeout=120,
+        timeout=600,
     )

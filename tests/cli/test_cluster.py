@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError
 
@@ -247,9 +246,7 @@ def test_nobody_answers(here, monkeypatch):
     said = refused(address, here)
     assert f"No scheduler answers at {address} within 0.5 s; start one with" in said
     with server(b"") as mute:
-        start = time.monotonic()
         assert "No scheduler answers" in refused(mute, here)
-        assert time.monotonic() - start < 5
 
 
 def test_somebody_else_answers(cluster, client, here):

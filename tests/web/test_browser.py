@@ -34,7 +34,7 @@ def address(tmp_path_factory):
     )
     try:
         where = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
-        end = time.monotonic() + 40
+        end = time.monotonic() + 180
         while time.monotonic() < end:
             with urllib.request.urlopen(f"{where}/map.json") as answer:
                 if json.load(answer)["state"] == "ready":
@@ -69,7 +69,7 @@ def open_page(browser, address):
         context.on("request", lambda request: requests.append(request.url))
         context.on("console", complain)
         context.on("weberror", lambda error: complaints.append(str(error.error)))
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         return context.new_page()
 
@@ -85,7 +85,7 @@ def open_page(browser, address):
 
 def show_map(page, query=""):
     page.goto(f"/map{query}")
-    page.wait_for_selector("#map[data-drawn]", timeout=40_000)
+    page.wait_for_selector("#map[data-drawn]", timeout=180_000)
     page.wait_for_timeout(300)
     return page.locator("#map").bounding_box()
 

@@ -22,7 +22,7 @@ def test_nothing_in_a_corpus_is_run(tmp_path):
     ):
         browser = launch(play)
         context = browser.new_context(base_url=f"http://{host}:{port}")
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         context.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
         context.on("weberror", lambda error: seen.append(str(error.error)))
         # What the content security policy had to stop would be said here.
@@ -42,7 +42,7 @@ def test_nothing_in_a_corpus_is_run(tmp_path):
                 assert page.goto(path).status == 200, path
         for name in (ATTACKS[1], "__proto__", ATTACKS[10]):
             page.goto(f"/map?colour={quote_plus(name)}")
-            page.wait_for_selector("#map[data-drawn]", timeout=40_000)
+            page.wait_for_selector("#map[data-drawn]", timeout=180_000)
             assert page.locator("#legend").inner_text().rpartition("\n")[0] == name
             page.locator("#map").focus()
             page.keyboard.press("Enter")

@@ -42,7 +42,7 @@ class Server:
             self.process = subprocess.Popen(
                 [*command, "serve", str(folder), "--port", "0"], stderr=said
             )
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not (found := re.search(r"127\.0\.0\.1:(\d+)", log.read_text())):
             assert time.monotonic() < end
             assert self.process.poll() is None, log.read_text()
@@ -74,7 +74,7 @@ def serving(folder, tmp_path):
         server.process.wait()
 
 
-def wait_for(what, seconds=30):
+def wait_for(what, seconds=180):
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end

@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn", reason="install labelspan[app]")
 pytest.importorskip("starlette", reason="install labelspan[app]")
 
 from labelspan.web import connection as connections
-from labelspan.web import middleware
+from labelspan.web import middleware, server
 from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY, MOST_CHUNKS
 
 HOST = b"Host: localhost\r\n"
@@ -51,7 +51,7 @@ def works(address):
     return status == 200 and json.loads(body)["items"] == 60
 
 
-def left(connection, seconds=10):
+def left(connection, seconds=120):
     """Whether the server leaves a connection, whatever it sends before."""
     connection.settimeout(seconds)
     try:
@@ -139,7 +139,7 @@ def test_noise_does_no_harm(address, folder, caplog):
 def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
     caplog.set_level(logging.WARNING)
     head = b"PUT /tag HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)
         assert connection.recv(100).startswith(b"HTTP/1.1 405")
         connection.sendall(b"not a chunk\r\n")
@@ -173,7 +173,7 @@ def test_many_requests_at_once_on_one_connection_are_answered_in_turn(address):
 def test_large_bodies_are_not_read(address):
     told = FORM + b"Content-Length: %d\r\n\r\n" % (LONGEST_BODY + 1)
     for path in (b"/tag", b"/tag.json", b"/nowhere", b"/search"):
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=120) as connection:
             connection.sendall(b"POST " + path + b" HTTP/1.1\r\n" + told)
             assert connection.recv(100).startswith(b"HTTP/1.1 413")
             assert left(connection)
@@ -184,7 +184,7 @@ def test_large_bodies_are_not_read(address):
 def test_chunks_without_end_are_not_read_to_the_end(address):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)
         sent = 0
         try:
@@ -224,7 +224,7 @@ def test_a_client_that_closes_its_sending_side_gets_its_answer(address):
     posted = b"POST /tag.json HTTP/1.1\r\n" + FORM.replace(b"Connection: close\r\n", b"")
     posted += b"Content-Length: 10\r\n\r\ntext=chess"
     for data, count in ((one, 1), (posted, 1), (one * 5 + posted, 6)):
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=120) as connection:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             answer = b""
@@ -245,7 +245,7 @@ def test_bodies_that_nobody_asked_for_are_thrown_away(address, method):
 
 def test_a_length_that_lies(address):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM.replace(b"Connection: close\r\n", b"")
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head + b"Content-Length: 50\r\n\r\ntext=a")
         connection.shutdown(socket.SHUT_WR)
         assert left(connection), "who ends before the body does is not waited for"
@@ -263,6 +263,8 @@ def hasty(folder, monkeypatch):
     monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.5)
     monkeypatch.setattr(connections, "SECONDS_TO_TAKE", 0.5)
     monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5,))
+    # Longer than any test: what ends a connection here is not the pause between two requests.
+    monkeypatch.setattr(server, "_SECONDS_BETWEEN_REQUESTS", 1000)
     with listen(folder) as address:
         yield address
 
@@ -279,28 +281,27 @@ def drip(connection, data, pause=0.1):
 
 
 def test_slow_headers_are_not_waited_for(hasty):
-    with socket.create_connection(hasty, timeout=10) as connection:
-        assert drip(connection, b"GET /index.json HTTP/1.1\r\n" + LAST) < 40
+    with socket.create_connection(hasty, timeout=120) as connection:
+        head = b"GET /index.json HTTP/1.1\r\n" + b"X-Slow: 1\r\n" * 100 + LAST
+        assert drip(connection, head) < len(head)
         assert left(connection)
     assert works(hasty)
 
 
 def test_those_who_say_nothing_are_left(hasty):
-    with socket.create_connection(hasty, timeout=10) as connection:
+    with socket.create_connection(hasty, timeout=120) as connection:
         assert left(connection)
-    with socket.create_connection(hasty, timeout=10) as connection:
+    with socket.create_connection(hasty, timeout=120) as connection:
         connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
         # The timeout holds for the second request, too.
         connection.sendall(b"GET /index.json HTTP/1.1\r\n")
-        began = time.monotonic()
         assert left(connection)
-        assert time.monotonic() - began < 4, "sooner than between two requests"
 
 
 def test_a_slow_body_is_not_waited_for(hasty):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
-    with socket.create_connection(hasty, timeout=10) as connection:
+    with socket.create_connection(hasty, timeout=120) as connection:
         connection.sendall(head)
         drip(connection, b"text=" + b"a" * 5)
         status, headers, body = parsed(connection.recv(1 << 16))
@@ -311,9 +312,10 @@ def test_a_slow_body_is_not_waited_for(hasty):
 
 def test_a_body_that_nobody_asked_for_may_not_drip_for_ever(hasty):
     head = b"GET /index.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(hasty, timeout=10) as connection:
+    with socket.create_connection(hasty, timeout=120) as connection:
         connection.sendall(head)
-        assert drip(connection, b"1\r\na\r\n" * 20) < 120
+        body = b"1\r\na\r\n" * 200
+        assert drip(connection, body) < len(body)
         assert left(connection)
 
 
@@ -323,7 +325,7 @@ def test_an_answer_that_is_not_taken_is_dropped(hasty, end):
     with socket.socket() as connection:
         # Little room at this end, so that the server's own buffers fill.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(10)
+        connection.settimeout(120)
         connection.connect(hasty)
         connection.sendall((big + b"\r\n") * 8 + big + end + b"\r\n")
         time.sleep(2)
@@ -337,12 +339,14 @@ def test_an_answer_that_is_not_taken_is_dropped(hasty, end):
     assert taken < 8_000_000, "all was sent, to one who did not read"
 
 
-def test_a_slow_reader_who_reads_gets_everything(hasty):
+def test_a_slow_reader_who_reads_gets_everything(hasty, monkeypatch):
+    # Longer than a pause of this reader even on a busy machine, shorter than all of them.
+    monkeypatch.setattr(connections, "SECONDS_TO_TAKE", 3.0)
     whole = parsed(send(hasty, b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST))[2]
     assert len(whole) > 500_000
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        connection.settimeout(10)
+        connection.settimeout(120)
         connection.connect(hasty)
         connection.sendall(b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST)
         taken = b""
@@ -357,13 +361,13 @@ def test_a_slow_reader_who_reads_gets_everything(hasty):
 
 def test_idle_connections_make_room(folder):
     with listen(folder, most=20) as address:
-        idle = [socket.create_connection(address, timeout=10) for _ in range(60)]
+        idle = [socket.create_connection(address, timeout=120) for _ in range(60)]
         try:
             assert works(address)
             assert left(idle[0])
-            closed = sum(left(one, 0.05) for one in idle)
-            assert 38 <= closed <= 45, "the oldest were let go"
-            idle[-1].settimeout(10)
+            assert all(left(one) for one in idle[:38]), "the oldest were let go"
+            assert sum(left(one, 0.05) for one in idle) <= 45
+            idle[-1].settimeout(120)
             idle[-1].sendall(b"GET /index.json HTTP/1.1\r\n" + LAST)
             assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
         finally:
@@ -374,7 +378,7 @@ def test_idle_connections_make_room(folder):
 def test_slow_bodies_and_readers_make_room_too(folder):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
     with listen(folder, most=20) as address:
-        slow = [socket.create_connection(address, timeout=10) for _ in range(20)]
+        slow = [socket.create_connection(address, timeout=120) for _ in range(20)]
         try:
             for one in slow:
                 one.sendall(head)
@@ -389,7 +393,7 @@ def test_slow_bodies_and_readers_make_room_too(folder):
 def test_if_all_are_being_answered_the_next_gets_an_error(folder, monkeypatch):
     monkeypatch.setattr(connections.Connection, "_waits", False)
     with listen(folder, most=3) as address:
-        held = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        held = [socket.create_connection(address, timeout=120) for _ in range(3)]
         try:
             time.sleep(0.2)
             status, headers, body = parsed(send(address, b"GET /index.json HTTP/1.1\r\n" + LAST))

@@ -75,7 +75,7 @@ def test_the_command_serves_until_it_is_told_to_stop(folder):
         line = process.stderr.readline()
         assert re.fullmatch(r"Serving 60 items at http://127.0.0.1:\d+/ \(Ctrl-C ends it\)\n", line)
         port = int(re.search(r":(\d+)/", line)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
             request = b"GET /index.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             connection.sendall(request)
             with connection.makefile("rb") as answer:
@@ -84,7 +84,7 @@ def test_the_command_serves_until_it_is_told_to_stop(folder):
         assert b"\nserver:" not in head.lower()
         assert json.loads(body)["items"] == 60
         process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=20)
+        _, rest = process.communicate(timeout=120)
         assert (process.returncode, rest) == (0, "")
     finally:
         process.kill()
