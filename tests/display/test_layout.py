@@ -13,7 +13,7 @@ from labelspan.display import stored_layout as stored_module
 from labelspan.display.layout import layout, place
 from labelspan.display.map_regions import Region, regions, word_lists
 from labelspan.display.mesh_tsne import Mesh, _over_pairs
-from labelspan.display.nearest_rows import nearest_rows
+from labelspan.display.nearest_rows import _first_largest, nearest_rows
 from labelspan.errors import InvalidInput, InvalidParameter, MissingData
 from labelspan.index.place_file import PLACES_FILE
 
@@ -123,6 +123,9 @@ def test_nearest_rows_are_those_of_a_full_sort(monkeypatch):
         [0, 2],
         [0, 1],
     ]
+    rough = np.random.default_rng(0).integers(0, 3, (40, 30)).astype(np.float32)
+    stable = np.sort(np.argsort(-rough, axis=1, kind="stable")[:, :7], axis=1)
+    assert np.array_equal(_first_largest(rough, 7), stable)
 
 
 def test_many_rows_are_compared_with_those_of_near_clusters(monkeypatch):
@@ -333,7 +336,9 @@ def test_a_map_of_an_index(index, corpus_map):
     assert corpus_map.titles[7] == "<b>7</b> $$x$$"
     assert corpus_map.labels[0] == ()
     assert corpus_map.counts == dict.fromkeys(("game", "image", "sound"), 18)
-    assert {region.name for region in corpus_map.regions} == {"game", "image", "sound"}
+    # Words can name places between them, as the layout happens to be.
+    named = {region.name for region in corpus_map.regions if region.kind == "label"}
+    assert named == {"game", "image", "sound"}
     colours = corpus_map.colours()
     points = corpus_map.point_colours()
     for colour, own in zip(points, corpus_map.labels, strict=True):
@@ -355,7 +360,7 @@ def test_the_picture_has_points_and_names(corpus_map):
 
     shown = CorpusMapDisplay(corpus_map).plot(title="all")
     assert len(shown.ax_.collections[0].get_offsets()) == 60
-    assert sorted(shown.names_) == ["game", "image", "sound"]
+    assert {"game", "image", "sound"} <= set(shown.names_)
     assert [text.get_text() for text in shown.ax_.texts] == shown.names_
     # A second name in the same place is left out.
     twice = [*corpus_map.regions, Region("again", *shown.ax_.texts[0].get_position(), 1)]

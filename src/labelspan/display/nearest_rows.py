@@ -18,8 +18,8 @@ _EXACT = 100_000
 _CLUSTER, _NEAR_CLUSTERS = 1000, 12
 _CENTRES_FROM = 20
 # Equal values that are all kept take memory: a block with more than this many per row and
-# neighbour is searched as a whole.
-_TIES = 64
+# neighbour is searched as a whole, that many rows at a time.
+_TIES, _TIED = 64, 64
 
 Progress = Callable[[int, int], None]
 
@@ -84,13 +84,27 @@ def _best(table: Array, rows: Array, others: Array, k: int) -> Array:
     least = np.partition(tops, groups - k, axis=1)[:, groups - k]
     left = np.flatnonzero(scores >= least[:, None])
     if left.size > _TIES * k * rows.size:
-        some = np.sort(np.argpartition(-scores, k - 1, axis=1)[:, :k], axis=1)
+        some = np.concatenate(
+            [_first_largest(scores[at : at + _TIED], k) for at in range(0, rows.size, _TIED)]
+        )
         order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1, kind="stable")
         return np.asarray(others[np.take_along_axis(some, order, axis=1)])
     own, columns = np.divmod(left, scores.shape[1])
     order = np.lexsort((columns, -scores.ravel()[left], own))
     first = np.searchsorted(own, np.arange(rows.size))
     return np.asarray(others[columns[order][first[:, None] + np.arange(k)]])
+
+
+def _first_largest(scores: Array, k: int) -> Array:
+    """Return the columns of the ``k`` largest of each row, in order; of equal ones the first.
+
+    A partition by itself chooses among equal values as the processor likes.
+    """
+    least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k, None]
+    larger, equal = scores > least, scores == least
+    room = k - larger.sum(axis=1, dtype=np.int32, keepdims=True)
+    larger |= equal & (np.cumsum(equal, axis=1, dtype=np.int32) <= room)
+    return np.nonzero(larger)[1].reshape(len(scores), k)
 
 
 def _clusters(table: Array, k: int) -> list[tuple[Array, Array]]:
