@@ -59,6 +59,12 @@ def export_map(
     path : Path
         What was written.
 
+    See Also
+    --------
+    labelspan.Adapter : Learns the map.
+    to_faiss : The same map as an object of faiss.
+    write_search_index : Adapted vectors instead of the map.
+
     Examples
     --------
     >>> import tempfile
@@ -122,6 +128,11 @@ def to_faiss(adapter: Adapter) -> Any:
     Returns
     -------
     faiss.LinearTransform
+        The map, ready for use.
+
+    See Also
+    --------
+    export_map : Writes it to a file.
 
     Examples
     --------
@@ -227,6 +238,12 @@ def write_search_index(
     Returns
     -------
     path : Path
+        The file that was written.
+
+    See Also
+    --------
+    export_map : Writes only the map.
+    Quantizer : Codes of one byte or one bit per dimension.
 
     Examples
     --------

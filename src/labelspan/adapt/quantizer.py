@@ -38,6 +38,10 @@ class QuantizerReport:
     bytes_before : int
         Size of a vector in float32.
 
+    See Also
+    --------
+    Quantizer : Measures it.
+
     Examples
     --------
     >>> import numpy as np
@@ -81,6 +85,11 @@ class Quantizer(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of dimensions.
 
+    See Also
+    --------
+    labelspan.Adapter : Computes the vectors.
+    QuantizerReport : What is kept of the exact search.
+
     Examples
     --------
     >>> import numpy as np
@@ -113,6 +122,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         Returns
         -------
         self
+            The fitted quantizer.
         """
         given = {name: getattr(self, name) for name in self._constraints}
         check_params("Quantizer", given, self._constraints)
@@ -142,6 +152,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         Returns
         -------
         codes : array of int8 of shape (n, m), or of uint8 of shape (n, ceil(m / 8))
+            One code per row.
         """
         check_is_fitted(self, "report_")
         rows = _normalised(Z)
@@ -162,11 +173,15 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        queries, items : arrays of codes, of shape (q, c) and (n, c)
+        queries : array of shape (q, c)
+            Codes of queries.
+        items : array of shape (n, c)
+            Codes of items.
 
         Returns
         -------
         array of shape (q, n)
+            The larger, the more similar.
         """
         check_is_fitted(self, "n_features_in_")
         if self.kind == "int8":

@@ -230,6 +230,7 @@ class SemanticIndex:
         Returns
         -------
         self
+            The fitted index.
         """
         # Searches do without all that is needed to learn.
         from ..estimators import MLSI  # noqa: PLC0415
@@ -342,7 +343,17 @@ class SemanticIndex:
 
         Parameters
         ----------
-        texts, labels, ids, metadata, vectors, label_names
+        texts : list of str
+            As in :meth:`fit`.
+        labels : list of lists of str, indicator, or None, default=None
+            As in :meth:`fit`.
+        ids : list of str or None, default=None
+            As in :meth:`fit`; None takes numbers that no item has yet.
+        metadata : list of dict or None, default=None
+            As in :meth:`fit`.
+        vectors : array or sparse matrix of shape (n, d) or None, default=None
+            As in :meth:`fit`.
+        label_names : list of str or None, default=None
             As in :meth:`fit`.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
@@ -350,6 +361,7 @@ class SemanticIndex:
         Returns
         -------
         self
+            The index with the items.
         """
         model, store = self._changing("add")
         given = read_texts(texts, "add")
@@ -368,10 +380,12 @@ class SemanticIndex:
         Parameters
         ----------
         ids : str or list of str
+            Ids of the items.
 
         Returns
         -------
         self
+            The index without the items.
         """
         _, store = self._changing("remove")
         store.remove(as_names(ids))
@@ -394,6 +408,7 @@ class SemanticIndex:
         Returns
         -------
         self
+            The index with the new labels.
 
         Examples
         --------
@@ -419,10 +434,12 @@ class SemanticIndex:
         Parameters
         ----------
         id : str
+            Id of the item.
 
         Returns
         -------
         Item
+            Its id, text, labels and metadata.
         """
         return self._fitted()[1].item(id)
 
@@ -437,6 +454,7 @@ class SemanticIndex:
         Returns
         -------
         list of Item
+            One for each id.
         """
         store = self._fitted()[1]
         return store.items(self.ids if ids is None else as_names(ids))
@@ -452,6 +470,7 @@ class SemanticIndex:
         Returns
         -------
         array of shape (n_ids, n_dimensions)
+            A row for each id.
         """
         store = self._fitted()[1]
         return store.vectors(self.ids if ids is None else as_names(ids))
@@ -651,6 +670,7 @@ class SemanticIndex:
         Returns
         -------
         self
+            The index, which now can search approximately.
         """
         queries.check_count("prepare_search", "jobs", jobs)
         self._ann_cache().prepare(jobs, progress)
@@ -725,6 +745,7 @@ class SemanticIndex:
         Returns
         -------
         TagExplanation
+            The probability, with the words and the items that speak for the label.
         """
         from .tag_query import explain_tag  # noqa: PLC0415 - with scikit-learn
 
@@ -822,18 +843,23 @@ class SemanticIndex:
 
         Parameters
         ----------
-        query, items, labels
+        query : str, array or None
             As in :meth:`search`; at most one text.
         id : str
             Id of the item.
         n : int, default=5
             Maximum number of axes, and of words.
+        items : str or list of str, default=()
+            As in :meth:`search`.
+        labels : str or list of str, default=()
+            As in :meth:`search`.
         balance : float, default=0.4
             As in :meth:`search`.
 
         Returns
         -------
         Explanation
+            What words, axes and labels contribute to the score.
         """
         model, store = self._fitted()
         queries.check_count("explain", "n", n)
@@ -870,6 +896,7 @@ class SemanticIndex:
         Parameters
         ----------
         label : str
+            A label of the items.
         k : int, default=10
             Maximum number of labels.
 
@@ -894,6 +921,7 @@ class SemanticIndex:
         Returns
         -------
         list of Axis
+            One for each dimension, in the order asked for.
         """
         model, store = self._fitted()
         queries.check_count("axes", "n", n)
@@ -933,6 +961,7 @@ class SemanticIndex:
         Returns
         -------
         self
+            The index.
 
         Examples
         --------
@@ -1077,6 +1106,7 @@ class SemanticIndex:
         Returns
         -------
         bool
+            True if there is a newer version, which :meth:`load` would read.
         """
         _, store = self._fitted()
         if self._folder is None or self._folder.writable:
