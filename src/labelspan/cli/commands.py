@@ -18,6 +18,7 @@ from .inspect import axes, info
 from .labels import labels, relabel
 from .map import corpus_map
 from .reproduce import reproduce
+from .review import review
 from .search import search
 from .serve import serve
 from .tag import tag
@@ -40,6 +41,7 @@ app.command()(add)
 app.command()(relabel)
 app.command()(labels)
 app.command()(audit)
+app.command()(review)
 app.command()(evaluate)
 app.command()(adapt)
 app.command("map")(corpus_map)

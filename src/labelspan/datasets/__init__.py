@@ -7,6 +7,7 @@ public source, where scikit-learn or OpenML has the set.
 
 from .cards import Card, card, names
 from .corpora import CorpusReading, TaggedTexts, read_corpus
+from .corpus_edit import CorpusEdit, edit_corpus
 from .dataset import DataSet
 from .debtags import Debtags, load_debtags
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
@@ -20,6 +21,7 @@ from .vector_files import VectorFile, open_vectors
 
 __all__ = [
     "Card",
+    "CorpusEdit",
     "CorpusReading",
     "DataSet",
     "Debtags",
@@ -29,6 +31,7 @@ __all__ = [
     "VectorFile",
     "card",
     "data_home",
+    "edit_corpus",
     "load",
     "load_debtags",
     "load_reuters21578",

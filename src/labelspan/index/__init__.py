@@ -1,6 +1,7 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
 from .audit_results import Finding, LabelAudit
+from .decisions import LabelDecision
 from .filters import Filter
 from .results import (
     Axis,
@@ -15,6 +16,7 @@ from .results import (
     Vote,
     WordShare,
 )
+from .review_queue import Progress, Review
 from .semantic import SemanticIndex
 
 __all__ = [
@@ -26,8 +28,11 @@ __all__ = [
     "Hit",
     "Item",
     "LabelAudit",
+    "LabelDecision",
     "LabelReport",
     "LabelShare",
+    "Progress",
+    "Review",
     "SemanticIndex",
     "Tag",
     "TagExplanation",

@@ -4,6 +4,7 @@
     generation-0a1b2c3d/    arrays, JSON files and items.sqlite
     lock                    held by the process that writes
     map.places              cache of the layout of the map
+    decisions.jsonl         decisions about labels; they stay when the index is saved again
 
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
 old generation: a process killed at any moment leaves the old index or the new one. Items added
@@ -36,6 +37,7 @@ from ..errors import (
     MissingData,
 )
 from .analysis import Analyzer, check_language
+from .decisions import DECISIONS_FILE
 from .items import ItemStore, check_descriptors, file_size, missing_resource
 from .model import Deferred, IndexModel, TextMap
 from .place_file import PLACES_FILE
@@ -55,7 +57,7 @@ _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
 _OWN = re.compile(
     rf"{_GENERATION.pattern}|{_LOCK}(-journal)?"
-    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(PLACES_FILE)}).*"
+    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(PLACES_FILE)}).*|{re.escape(DECISIONS_FILE)}"
 )
 # Each retry follows a save between reading the manifest and reading its files.
 _TRIES = 20

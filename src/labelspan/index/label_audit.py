@@ -7,7 +7,8 @@ when the item is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from .._typing import Array
-from .audit_results import Finding, LabelAudit
+from .audit_results import KINDS, AuditKind, Finding, LabelAudit
 from .items import ItemStore
 from .model import IndexModel
 from .tagger import Tagger, left_out
@@ -39,34 +40,38 @@ _DIFFERENT = 0.35
 _MOST_LABELS = 3000
 
 
-def audit_labels(model: IndexModel, store: ItemStore, tagger: Tagger, n: int) -> LabelAudit:
-    """Collect at most ``n`` findings of each kind."""
+def audit_labels(
+    model: IndexModel,
+    store: ItemStore,
+    tagger: Tagger,
+    n: int,
+    kinds: Collection[AuditKind] = tuple(KINDS),
+) -> LabelAudit:
+    """Collect at most ``n`` findings of each of some kinds."""
     ids, rows = store.labelled()
     found: list[Finding] = []
-    candidates = left_out(tagger)
     names = [ids.get(int(place), "") for place in tagger.places]
-    chances = tagger.decision.probability(
-        candidates.regression + tagger.decision.weight * candidates.votes
-    )
-    parts = [
-        _wrong(tagger, candidates, chances, names),
-        _missing(tagger, candidates, chances, names),
-        _unlabelled(model, store, tagger, ids=ids, rows=rows, n=n),
-        _duplicates(tagger, names),
-        _merge(tagger),
-        _split(tagger),
-        _implied(tagger),
-        _unpredictable(tagger),
-        _junk(tagger),
-        _rare(tagger, names),
-    ]
-    for part in parts:
-        first: list[Finding] = []
-        for finding in part:
-            first.append(finding)
-            if len(first) == n:
-                break
-        found += first
+    parts: dict[AuditKind, Iterator[Finding]] = {
+        "unlabelled": _unlabelled(model, store, tagger, ids=ids, rows=rows, n=n),
+        "duplicates": _duplicates(tagger, names),
+        "merge": _merge(tagger),
+        "split": _split(tagger),
+        "implied": _implied(tagger),
+        "unpredictable": _unpredictable(tagger),
+        "junk": _junk(tagger),
+        "rare": _rare(tagger, names),
+    }
+    if "wrong" in kinds or "missing" in kinds:
+        candidates = left_out(tagger)
+        chances = tagger.decision.probability(
+            candidates.regression + tagger.decision.weight * candidates.votes
+        )
+        parts["wrong"] = _wrong(tagger, candidates, chances, names)
+        parts["missing"] = _missing(tagger, candidates, chances, names)
+    for kind in KINDS:
+        # These are generators: what is not asked for is not computed.
+        if kind in kinds:
+            found += islice(parts[kind], n)
     return LabelAudit(tuple(found), len(ids), len(tagger.labels))
 
 

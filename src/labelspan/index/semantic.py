@@ -16,7 +16,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from . import query as queries
 from .analysis import AUTO, Analyzer, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
-from .audit_results import LabelAudit
+from .audit_results import KINDS, AuditKind, LabelAudit
 from .explain import explain, read_axes
 from .filters import Filter
 from .folder import IndexFolder
@@ -775,13 +775,16 @@ class SemanticIndex:
         self._fitted()
         return label_report(self._tagger())
 
-    def audit(self, n: int = 20) -> LabelAudit:
+    def audit(self, n: int = 20, *, kinds: Sequence[AuditKind] | None = None) -> LabelAudit:
         """Find labels that look wrong or missing, and labels to merge, split or drop.
 
         Parameters
         ----------
         n : int, default=20
             Maximum number of findings of each kind.
+        kinds : list of str or None, default=None
+            Kinds of findings, for example ``["wrong", "missing"]``; None for all. Others are not
+            computed.
 
         Returns
         -------
@@ -801,7 +804,13 @@ class SemanticIndex:
         tagger = self._tagger()
         if tagger is None:
             raise Mismatch("audit: this index was fitted without labels.")
-        return audit_labels(model, store, tagger, n)
+        wanted: Sequence[AuditKind] = tuple(KINDS) if kinds is None else kinds
+        unknown = [kind for kind in wanted if kind not in KINDS]
+        if unknown:
+            raise InvalidParameter(
+                f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
+            )
+        return audit_labels(model, store, tagger, n, wanted)
 
     def _tagger(self) -> Tagger | None:
         """Return the tagger, after it has learned what changed."""

@@ -1,0 +1,244 @@
+"""``labelspan review``: decide about labels that look wrong or missing, one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+
+import click
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from .corpus_argument import (
+    Delimiter,
+    Encoding,
+    Format,
+    IdField,
+    LabelField,
+    NoHeader,
+    Separator,
+    TextFields,
+)
+from .failures import plain_errors, standard_input
+from .index_argument import DEFAULT, IndexArgument, check_index, complete_label, open_index
+
+if TYPE_CHECKING:
+    from ..index import Finding, LabelDecision, Review
+    from ..index.decisions import Verdict
+
+__all__ = ["review"]
+
+_KEYS: dict[str, Verdict] = {"a": "accept", "r": "reject", "s": "skip"}
+
+
+def review(  # noqa: PLR0917 - typer reads options from parameters
+    index: IndexArgument = DEFAULT,
+    label: Annotated[
+        str,
+        typer.Option(metavar="LABEL", help="Only this label.", autocompletion=complete_label),
+    ] = "",
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="Only labels that look wrong, or missing.")
+    ] = "",
+    skipped: Annotated[
+        bool, typer.Option("--skipped", help="Ask about what was skipped before.")
+    ] = False,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write the decisions to .csv or .jsonl, or - for JSON lines here."
+        ),
+    ] = None,
+    apply: Annotated[
+        Path | None,
+        typer.Option(metavar="CORPUS", help="Change the labels of this file as decided ..."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="COPY", help="... in a copy with this name,")
+    ] = None,
+    patch: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="... or as a patch for the file.")
+    ] = None,
+    text: TextFields = None,
+    labels: LabelField = None,
+    ids: IdField = None,
+    separator: Separator = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = None,
+) -> None:
+    """Decide about labels that look wrong or missing, one by one, the clearest first.
+
+    Keys: a accepts (removes a wrong label, adds a missing one), r rejects, s skips, u undoes the
+    last decision, q quits. Each decision is on disk at once, and tags are learned from it. Keys
+    can also be piped, one per line.
+
+    For example:
+
+      labelspan review
+
+      labelspan review notes.labelspan --label game --kind wrong
+
+      labelspan review --export decisions.csv
+
+      labelspan review --apply notes.jsonl --out corrected.jsonl
+    """
+    with plain_errors():
+        from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
+
+        if kind not in ("", "wrong", "missing"):
+            raise InvalidParameter(f"--kind must be wrong or missing, but {kind!r} was given.")
+        if (apply is None) != (out is None and patch is None):
+            raise Mismatch("--apply CORPUS needs --out COPY or --patch FILE, and they need it.")
+        check_index(index)
+        if export is not None:
+            _export(index, export)
+        if apply is not None:
+            from ..datasets import edit_corpus  # noqa: PLC0415
+            from ..index.decisions import DecisionLog  # noqa: PLC0415
+
+            edit = edit_corpus(
+                apply,
+                DecisionLog(index).changes(),
+                format=format,
+                text=text,
+                labels=labels,
+                ids=ids,
+                separator=separator,
+                encoding=encoding,
+                header=False if no_header else None,
+                delimiter=delimiter,
+            )
+            if out is not None:
+                edit.write(out)
+            if patch is not None:
+                edit.write_patch(patch)
+            _report(edit.n_items, edit.n_added, edit.n_removed, edit.n_unchanged, edit.missing)
+        if export is None and apply is None:
+            _ask(index, label, kind, skipped=skipped)  # type: ignore[arg-type]
+
+
+def _export(index: Path, target: str) -> None:
+    from .._files import write_whole  # noqa: PLC0415
+    from ..errors import InvalidParameter  # noqa: PLC0415
+    from ..index.decisions import DecisionLog, as_lines, as_table  # noqa: PLC0415
+
+    found = DecisionLog(index).decisions()
+    if target == "-":
+        typer.echo(as_lines(found), nl=False)
+        return
+    suffix = Path(target).suffix.lower()
+    if suffix not in (".csv", ".jsonl"):
+        raise InvalidParameter(f"--export writes .csv or .jsonl, but {target!r} was given.")
+    content = (as_table if suffix == ".csv" else as_lines)(found).encode()
+
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    write_whole(Path(target), write)
+    typer.echo(f"{len(found):,} decisions in {target}.")
+
+
+def _report(items: int, added: int, removed: int, there: int, missing: tuple[str, ...]) -> None:
+    typer.echo(f"{items:,} items changed: {added:,} labels added, {removed:,} removed.")
+    if there:
+        typer.echo(f"{there:,} changes were in the file already.", err=True)
+    if missing:
+        typer.echo(
+            f"{len(missing):,} items are not in the file, for example {missing[0]!r:.60}.", err=True
+        )
+
+
+def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skipped: bool) -> None:
+    """Ask about one finding after the other, until the queue or the keys end."""
+    from ..index import Review  # noqa: PLC0415
+
+    with open_index(index, write=True) as opened:
+        review = Review(opened)
+        if review.recovered:
+            typer.echo("The last decision was interrupted; it was completed or dropped.", err=True)
+        typer.echo("Looking for labels that look wrong or missing ...", err=True)
+        queue = review.waiting(label=label, kind=kind, skipped=skipped)
+        keys = _keys()
+        made = 0
+        while queue or made:
+            if queue:
+                _show(review, queue[0], made, made + len(queue))
+            else:
+                typer.echo("Nothing is left: u undoes the last decision, q quits.")
+            key = next(keys, "q")
+            if key == "q":
+                break
+            if key == "u":
+                undone = review.undo()
+                again = review.findings_of(undone)
+                queue = [*again, *(one for one in queue if one not in again)]
+                made = max(0, made - len(again))
+                _say_undone(undone)
+            elif key in _KEYS and queue:
+                (decision,) = review.decide([queue.pop(0)], _KEYS[key])
+                made += 1
+                typer.echo(_said(decision))
+            else:
+                typer.echo("Keys: a accept, r reject, s skip, u undo, q quit.")
+        done = review.progress(label=label, kind=kind)
+        typer.echo(
+            f"{done.accepted:,} accepted, {done.rejected:,} rejected, {done.skipped:,} skipped, "
+            f"{done.waiting:,} waiting."
+        )
+
+
+def _keys() -> Iterator[str]:
+    """Yield keys: those pressed in a terminal, or the first characters of lines."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        while True:
+            yield click.getchar().lower()
+    for line in standard_input():
+        yield line.decode("utf-8", "replace").strip()[:1].lower()
+
+
+def _show(review: Review, finding: Finding, done: int, total: int) -> None:
+    (name,), (label,) = finding.items, finding.labels
+    item = review.index.item(name)
+    wrong = finding.kind == "wrong"
+    console = Console(highlight=False)
+    console.print()
+    title = Text(f"{done + 1}/{total}  ", style="dim")
+    title.append(f"Remove {label}?" if wrong else f"Add {label}?", style="bold")
+    console.print(title)
+    text = " ".join(item.text.split())
+    console.print(Text(f"{name}: ", style="bold").append(Text(text[:300], style="not bold")))
+    others = [one for one in item.labels or () if one != label]
+    console.print(Text(f"  other labels: {', '.join(others) or '-'}", style="dim"))
+    console.print(Text(f"  {finding.reason}"))
+    why = review.explain(finding)
+    if why is not None:
+        words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words) or "-"
+        votes = ", ".join(
+            f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes
+        )
+        console.print(Text(f"  words: {words}"))
+        console.print(Text(f"  nearest items: {votes or '-'}"))
+    accept = "remove" if wrong else "add"
+    reject = "keep" if wrong else "do not add"
+    console.print(Text(f"  a {accept}   r {reject}   s skip   u undo   q quit", style="dim"))
+
+
+def _said(decision: LabelDecision) -> str:
+    what = f"{decision.label} of {decision.item}"
+    if decision.decision == "skip":
+        return f"Skipped: {what}."
+    if decision.decision == "accept":
+        return f"{'Added' if decision.wanted else 'Removed'}: {what}."
+    return f"{'Not added' if decision.wanted else 'Kept'}: {what}."
+
+
+def _say_undone(undone: tuple[LabelDecision, ...]) -> None:
+    for one in undone:
+        typer.echo(f"Undone: {one.decision} {one.label} of {one.item}.")
+    if not undone:
+        typer.echo("There is nothing to undo.")

@@ -1,0 +1,397 @@
+"""Review labels one by one: a queue of labels that look wrong or missing, and decisions."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ..errors import InvalidInput, InvalidParameter, Mismatch
+from .audit_results import Finding
+from .decisions import DecisionLog, LabelDecision, Verdict
+from .inputs import label_name
+from .results import TagExplanation
+
+if TYPE_CHECKING:
+    from .semantic import SemanticIndex
+    from .tagger import Tagger
+
+__all__ = ["Progress", "Review"]
+
+_MOST = 10_000
+_LIKELY = 0.5
+_WORDS = 6
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a review is.
+
+    Attributes
+    ----------
+    accepted, rejected, skipped : int
+        Number of decisions of each kind.
+    waiting : int
+        Number of findings without a decision.
+
+    See Also
+    --------
+    Review.progress : Returns it.
+
+    Examples
+    --------
+    >>> from labelspan.index import Progress
+    >>> Progress(accepted=3, rejected=1, skipped=0, waiting=12).decided
+    4
+    """
+
+    accepted: int
+    rejected: int
+    skipped: int
+    waiting: int
+
+    @property
+    def decided(self) -> int:
+        """Number of decisions to accept or to reject."""
+        return self.accepted + self.rejected
+
+    @property
+    def total(self) -> int:
+        """Number of decisions and of findings without one."""
+        return self.decided + self.skipped + self.waiting
+
+
+class Review:
+    """Labels of an index that look wrong or missing, to be accepted or rejected one by one.
+
+    Accepting a finding changes the labels of its item: a wrong label is removed, a missing one
+    added (:meth:`SemanticIndex.relabel`). Rejecting it leaves them. Either way it is not asked
+    again, also after the index was fitted again in the same folder. Decisions are kept in the
+    folder of the index, each on disk when its call returns; in an index without a folder they are
+    kept in memory.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        Fitted with labels; in a folder, loaded with ``write=True``.
+
+    Attributes
+    ----------
+    recovered : bool
+        Whether a decision that was being written when a process was killed was found: it was
+        completed if it was written whole, and dropped if not.
+
+    See Also
+    --------
+    SemanticIndex.audit : Finds what is reviewed, and more.
+
+    Notes
+    -----
+    The queue and the evidence are those of the model at the time of :meth:`order`; predictions of
+    the index follow each decision.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.index import Review
+    >>> texts = ["a chess game", "chess online", "a card game", "edit photos", "edit a photo"]
+    >>> labels = [["game"], ["game"], ["image"], ["image"], ["image"]]
+    >>> review = Review(SemanticIndex().fit(texts, labels))
+    >>> finding = review.waiting(kind="wrong")[0]
+    >>> finding.items, finding.labels
+    (('2',), ('image',))
+    >>> _ = review.decide([finding], "accept")
+    >>> review.index.item("2").labels
+    ()
+    >>> _ = review.undo()
+    >>> review.index.item("2").labels
+    ('image',)
+    """
+
+    def __init__(self, index: SemanticIndex) -> None:
+        if not index.writable:
+            raise Mismatch("review: the index was loaded for reading; load it with write=True.")
+        if not index.can_tag:
+            raise Mismatch("review: this index was fitted without labels.")
+        self.index = index
+        self._lock = threading.RLock()
+        self._log = DecisionLog(index.path, write=True)
+        pending, undone = self._log.pending()
+        self.recovered = self._log.recovered or bool(pending)
+        self._apply(pending, undone=undone)
+        self._findings: dict[Pair, Finding] | None = None
+        self._tagger: Tagger | None = None
+
+    # --- the queue --------------------------------------------------------------------
+
+    def order(self) -> Review:
+        """Find what looks wrong or missing with the labels of now, the clearest first.
+
+        Returns
+        -------
+        self
+        """
+        found = self.index.audit(_MOST, kinds=("wrong", "missing")).findings
+        kept = [
+            one
+            for one in found
+            if (one.evidence["probability"] >= _LIKELY) == (one.kind == "missing")
+        ]
+        kept.sort(key=lambda one: -one.score)
+        with self._lock:
+            self._findings = {pair_of(one): one for one in kept}
+            # Evidence is that of the model that made the queue, and does not wait for a new one.
+            self._tagger = self.index._tagger()
+        return self
+
+    def _queue(self) -> dict[Pair, Finding]:
+        with self._lock:
+            if self._findings is None:
+                self.order()
+            assert self._findings is not None
+            return self._findings
+
+    def waiting(
+        self,
+        *,
+        label: str = "",
+        kind: Literal["", "wrong", "missing"] = "",
+        skipped: bool = False,
+    ) -> list[Finding]:
+        """List the findings without a decision, the clearest first.
+
+        Parameters
+        ----------
+        label : str, default=""
+            Only findings about this label.
+        kind : {"", "wrong", "missing"}, default=""
+            Only findings of this kind.
+        skipped : bool, default=False
+            Whether to list the findings that were skipped, instead of those without a decision.
+
+        Returns
+        -------
+        list of Finding
+        """
+        label = _check(label, kind)
+        with self._lock:
+            latest = self._log.latest()
+            found = []
+            for pair, one in self._queue().items():
+                before = latest.get(pair)
+                fits = before is None if not skipped else before and before.decision == "skip"
+                if fits and label in ("", pair[1]) and kind in ("", one.kind):
+                    found.append(one)
+            return found
+
+    def labels(self) -> list[tuple[str, int]]:
+        """List the labels with findings that wait, the most frequent first.
+
+        Returns
+        -------
+        list of (str, int)
+            Labels and the number of their findings.
+        """
+        counts = Counter(one.labels[0] for one in self.waiting())
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    def progress(self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "") -> Progress:
+        """Count decisions and findings without one.
+
+        Parameters
+        ----------
+        label, kind
+            As in :meth:`waiting`.
+
+        Returns
+        -------
+        Progress
+        """
+        label = _check(label, kind)
+        with self._lock:
+            counts = Counter(
+                one.decision
+                for one in self._log.decisions()
+                if label in ("", one.label) and kind in ("", one.kind)
+            )
+            waiting = len(self.waiting(label=label, kind=kind))
+        return Progress(counts["accept"], counts["reject"], counts["skip"], waiting)
+
+    def findings_of(self, decisions: Sequence[LabelDecision]) -> list[Finding]:
+        """Return the findings that decisions were about.
+
+        Parameters
+        ----------
+        decisions : list of LabelDecision
+
+        Returns
+        -------
+        list of Finding
+            Without those that the queue does not hold.
+        """
+        queue = self._queue()
+        found = [queue.get((one.item, one.label)) for one in decisions]
+        return [one for one in found if one is not None]
+
+    def find(self, keys: Iterable[str]) -> list[Finding]:
+        """Return the findings with some keys, as the explorer names them.
+
+        Parameters
+        ----------
+        keys : list of str
+
+        Returns
+        -------
+        list of Finding
+            Without those whose key is unknown.
+        """
+        with self._lock:
+            by_key = {finding_key(one): one for one in self._queue().values()}
+        return [by_key[key] for key in keys if key in by_key]
+
+    def explain(self, finding: Finding) -> TagExplanation | None:
+        """Explain the probability of the label, by words and by labelled items near the item.
+
+        Parameters
+        ----------
+        finding : Finding
+
+        Returns
+        -------
+        TagExplanation or None
+            None if the item or the label is not known any more.
+        """
+        (item, label) = pair_of(finding)
+        from .tag_query import explain_tag  # noqa: PLC0415 - with scikit-learn
+
+        self._queue()
+        model, store = self.index._fitted()
+        try:
+            return explain_tag(
+                model, store, self._tagger, label=label, query=None, items=item, n=_WORDS
+            )
+        except InvalidInput:
+            return None
+
+    # --- decisions --------------------------------------------------------------------
+
+    def decide(self, findings: Sequence[Finding], decision: Verdict) -> tuple[LabelDecision, ...]:
+        """Decide about findings; several at once are kept, and undone, together.
+
+        Parameters
+        ----------
+        findings : list of Finding
+        decision : {"accept", "reject", "skip"}
+            "accept" removes a wrong label and adds a missing one; "reject" leaves the labels;
+            "skip" sets the finding aside.
+
+        Returns
+        -------
+        tuple of LabelDecision
+        """
+        with self._lock:
+            given = {pair_of(one): one for one in findings}
+            if not given:
+                return ()
+            labels = {item: self.index.item(item).labels for item, _ in given}
+            pairs: list[tuple[str, str, str, bool | None]] = []
+            for (item, label), one in given.items():
+                own = labels[item]
+                pairs.append((one.kind, item, label, None if own is None else label in own))
+            made = self._log.add(decision, pairs)
+            self._apply(made, undone=False)
+            return made
+
+    def undo(self) -> tuple[LabelDecision, ...]:
+        """Undo the last decision, or the last decisions that were made together.
+
+        Returns
+        -------
+        tuple of LabelDecision
+            Empty if there is none.
+        """
+        with self._lock:
+            undone = self._log.undo()
+            self._apply(undone, undone=True)
+            queue = self._queue()
+            for one in undone:
+                pair = one.item, one.label
+                there = queue.get(pair)
+                if there is None or there.kind != one.kind:
+                    # The queue was ordered since: put it back at the front.
+                    again = Finding(one.kind, 1.0, (one.item,), (one.label,), "Decided before.")
+                    queue.pop(pair, None)
+                    self._findings = {pair: again, **queue}
+                    queue = self._findings
+            return undone
+
+    def decisions(self) -> list[LabelDecision]:
+        """List the decisions that hold, the oldest first.
+
+        Returns
+        -------
+        list of LabelDecision
+        """
+        with self._lock:
+            return self._log.decisions()
+
+    def changes(self) -> dict[str, dict[str, bool]]:
+        """Return what accepting has changed, for :func:`labelspan.datasets.edit_corpus`.
+
+        Returns
+        -------
+        dict
+            For each item its labels that were added (True) and removed (False).
+        """
+        with self._lock:
+            return self._log.changes()
+
+    def _apply(self, decisions: Sequence[LabelDecision], *, undone: bool) -> None:
+        """Change the labels in the index as decided; note in the log that it was done."""
+        changing = [one for one in decisions if one.changes and one.item in self.index]
+        if changing:
+            items = list(dict.fromkeys(one.item for one in changing))
+            labels = {name: self.index.item(name).labels for name in items}
+            for one in changing:
+                own = set(labels[one.item] or ())
+                wanted = bool(one.had) if undone else one.wanted
+                own = own | {one.label} if wanted else own - {one.label}
+                unknown = undone and one.had is None and not own
+                labels[one.item] = None if unknown else tuple(sorted(own))
+            self.index.relabel(items, [labels[name] for name in items])
+        self._log.applied()
+
+
+def pair_of(finding: Finding) -> Pair:
+    """Return the item and the label of a finding."""
+    return finding.items[0], finding.labels[0]
+
+
+def finding_key(finding: Finding) -> str:
+    """Return a short name for a finding, from its kind, item and label.
+
+    Examples
+    --------
+    >>> from labelspan.index import Finding
+    >>> from labelspan.index.review_queue import finding_key
+    >>> finding_key(Finding("wrong", 0.9, ("gimp",), ("game",), "")) == finding_key(
+    ...     Finding("wrong", 0.5, ("gimp",), ("game",), "")
+    ... )
+    True
+    """
+    item, label = pair_of(finding)
+    parts = "\0".join((finding.kind, str(len(item)), item, label))
+    return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _check(label: str, kind: str) -> str:
+    if kind not in ("", "wrong", "missing"):
+        raise InvalidParameter(
+            f"review: kind must be wrong or missing, but {kind!r:.40} was given."
+        )
+    return str(label_name(label))

@@ -1,0 +1,84 @@
+"""``labelspan review``: keys from a pipe, exports, and decisions applied to a corpus file."""
+
+import csv
+import json
+
+import pytest
+from _support.commands import one_sentence, run
+from _support.topics import planted, planted_index
+
+from labelspan import SemanticIndex
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """An index in which labels are wrong, and the corpus that it came from."""
+    path = tmp_path / "index.labelspan"
+    texts, labels, ids = planted()
+    rows = zip(ids, texts, labels, strict=True)
+    with (tmp_path / "notes.jsonl").open("w") as file:
+        for name, text, own in rows:
+            file.write(json.dumps({"id": name, "text": text, "tags": own}) + "\n")
+    planted_index().save(path)
+    return path
+
+
+def review(saved, keys, *args):
+    return run("review", saved, "--label", "sound", *args, input="\n".join(keys) + "\n")
+
+
+def test_keys_decide_and_undo(saved):
+    result = review(saved, "ar?suuq", "--kind", "wrong")
+    assert result.exit_code == 0, result.output
+    said = result.stdout
+    assert "1/" in said
+    assert "Remove sound?" in said
+    assert "Removed: sound of item1." in said
+    assert "nearest items: " in said
+    assert "Keys: a accept" in said
+    assert "Undone: skip sound" in said
+    assert "Undone: reject sound" in said
+    assert said.splitlines()[-1].startswith("1 accepted, 0 rejected, 0 skipped")
+    with SemanticIndex.load(saved) as index:
+        assert "sound" not in index.item("item1").labels
+    # The next session begins where this one ended, and its undo goes further back.
+    again = review(saved, "u", "--kind", "wrong").stdout
+    assert "Undone: accept sound of item1." in again
+    with SemanticIndex.load(saved) as index:
+        assert "sound" in index.item("item1").labels
+
+
+def test_decisions_are_exported_and_applied(saved, tmp_path):
+    review(saved, "as", "--kind", "wrong")
+    rows = [json.loads(line) for line in run("review", saved, "--export", "-").stdout.splitlines()]
+    assert [row["decision"] for row in rows] == ["accept", "skip"]
+    assert "2 decisions" in run("review", saved, "--export", tmp_path / "made.csv").stdout
+    with (tmp_path / "made.csv").open() as file:
+        assert [row["item"] for row in csv.DictReader(file)] == [row["item"] for row in rows]
+    corpus_file, copy = tmp_path / "notes.jsonl", tmp_path / "copy.jsonl"
+    before = corpus_file.read_text()
+    result = run("review", saved, "--apply", corpus_file, "--out", copy, "--patch", tmp_path / "p")
+    assert result.stdout == "1 items changed: 0 labels added, 1 removed.\n"
+    assert corpus_file.read_text() == before
+    old, new = before.splitlines(), copy.read_text().splitlines()
+    assert [n for n in range(len(old)) if old[n] != new[n]] == [1]
+    assert "sound" not in json.loads(new[1])["tags"]
+    assert (tmp_path / "p").read_text().startswith("--- a/notes.jsonl\n+++ b/notes.jsonl\n")
+    again = run("review", saved, "--apply", copy, "--out", tmp_path / "second.jsonl")
+    assert "1 changes were in the file already." in again.stderr
+
+
+def test_what_was_skipped_is_asked_again(saved):
+    review(saved, "s", "--kind", "wrong")
+    result = review(saved, "a", "--kind", "wrong", "--skipped")
+    assert "Removed: sound of item1." in result.stdout
+
+
+def test_wrong_calls_are_refused(saved, tmp_path):
+    assert "--kind must be" in one_sentence(run("review", saved, "--kind", "odd"))
+    assert "needs --out" in one_sentence(run("review", saved, "--apply", tmp_path / "notes.jsonl"))
+    assert ".csv or .jsonl" in one_sentence(run("review", saved, "--export", "made.xls"))
+    notes = tmp_path / "notes.jsonl"
+    refused = one_sentence(run("review", saved, "--apply", notes, "--out", notes))
+    assert "is not replaced" in refused
+    assert "There is no index" in one_sentence(run("review", tmp_path / "none"))

@@ -1,0 +1,127 @@
+"""Labels of a corpus file are changed, and nothing else."""
+
+import gzip
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from labelspan.datasets import edit_corpus, read_corpus
+from labelspan.errors import InvalidInput
+
+LINES = (
+    '{"id": "a", "text": "a chess game",  "year": 1.50, "tags": ["game", "image"]}\r\n'
+    "\n"
+    '{"tags": [ "image" ], "id":"b","text":"edit photos \\u00e9"}\n'
+    '{"id": "c", "text": "nothing here", "tags": null}\n'
+    '{"id": "d", "text": "no field here"}'
+)
+CHANGES = {"a": {"image": False, "fun": True}, "c": {"game": True}, "d": {"game": True}}
+
+
+def labels_of(path, **how):
+    found = read_corpus(path, **how)
+    return dict(zip(found.ids, found.labels, strict=True))
+
+
+def test_json_lines_keep_every_other_byte(tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(LINES.encode())
+    edit = edit_corpus(path, {**CHANGES, "b": {"image": True, "game": False}, "x": {"y": True}})
+    lines = edit.content.decode().splitlines(keepends=True)
+    assert lines[0] == LINES.splitlines(keepends=True)[0].replace('"image"]', '"fun"]')
+    assert lines[1:3] == LINES.splitlines(keepends=True)[1:3]
+    assert lines[3] == '{"id": "c", "text": "nothing here", "tags": ["game"]}\n'
+    assert lines[4] == '{"id": "d", "text": "no field here", "tags": ["game"]}'
+    counts = (edit.n_items, edit.n_added, edit.n_removed, edit.n_unchanged, edit.missing)
+    assert counts == (3, 3, 1, 2, ("x",))
+    assert path.read_bytes() == LINES.encode()
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
+def test_the_patch_makes_the_copy(tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(LINES.encode())
+    edit = edit_corpus(path, CHANGES)
+    edit.write_patch(tmp_path / "notes.patch")
+    subprocess.run(
+        ["patch", "--binary", "-s", "notes.jsonl", "notes.patch"], cwd=tmp_path, check=True
+    )
+    assert path.read_bytes() == edit.content
+
+
+def test_an_indented_json_file(tmp_path):
+    rows = [
+        {"name": "a", "text": "a chess game", "labels": [{"name": "x", "n": 1}, {"name": "y"}]},
+        {"name": "b", "text": "edit photos", "labels": [{"name": "y"}]},
+    ]
+    path = tmp_path / "notes.json"
+    for content in (rows, {"items": rows, "total": 2}):
+        path.write_text(json.dumps(content, indent=2))
+        edit = edit_corpus(path, {"a": {"x": False, "z": True}}, ids="name")
+        made = json.loads(edit.content)
+        first = (made if isinstance(made, list) else made["items"])[0]
+        assert first["labels"] == [{"name": "y"}, {"name": "z"}]
+        assert edit.content.decode().count("\n") >= path.read_text().count("\n") - 3
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "wanted"),
+    [
+        ("id,text,tags", ['a,"one, ""two""",x;y', "b,three,y"], 'a,"one, ""two""",y;z'),
+        ("id,text,tags", ['"a","one","x; y"', '"b","two","y"'], '"a","one","y; z"'),
+        ("id;text;tags", ['a;"line\nline";x,y', "b;two;y"], 'a;"line\nline";y,z'),
+        ("id\ttext\ttags", ['a\tsay "hello\tx|y', "b\ttwo\ty"], 'a\tsay "hello\ty|z'),
+        ("id,text,tags", ["a,one,\"['x', 'y']\"", "b,two,['y']"], "a,one,\"['y', 'z']\""),
+        ("id,text,tags", ["a,one,<x> <y>", "b,two,<y>"], "a,one,<y> <z>"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_tables_keep_their_style(tmp_path, head, rows, wanted, end):
+    path = tmp_path / ("notes.tsv" if "\t" in head else "notes.csv")
+    path.write_bytes(end.join([head, *rows, ""]).encode())
+    edit = edit_corpus(path, {"a": {"x": False, "z": True}})
+    assert edit.content.decode() == end.join([head, wanted, *rows[1:], ""])
+    edit.write(tmp_path / "copy.csv")
+    made = labels_of(tmp_path / "copy.csv", format=path.suffix[1:])
+    assert made == {"a": ["y", "z"], "b": ["y"]}
+
+
+def test_encodings_and_packed_files(tmp_path):
+    table = "id,text,tags\na,é one,x;ü\nb,two,x;y\n"
+    for codec in ("utf-8-sig", "utf-16", "latin-1"):
+        path = tmp_path / f"{codec}.csv"
+        path.write_bytes(table.encode(codec))
+        encoding = "latin-1" if codec == "latin-1" else None
+        edit = edit_corpus(path, {"a": {"x": False, "y": True}}, encoding=encoding)
+        assert edit.content.decode(codec) == table.replace("x;ü", "ü;y")
+    with pytest.raises(InvalidInput, match="cannot hold"):
+        edit_corpus(path, {"a": {"日": True}}, encoding="latin-1")
+    with pytest.raises(InvalidInput, match="no patches"):
+        edit_corpus(tmp_path / "utf-16.csv", {"a": {"x": False}}).write_patch(tmp_path / "p")
+    packed = tmp_path / "notes.csv.gz"
+    packed.write_bytes(gzip.compress(table.encode()))
+    edit_corpus(packed, {"b": {"x": False}}).write(tmp_path / "copy.csv.gz")
+    assert gzip.decompress((tmp_path / "copy.csv.gz").read_bytes()).endswith(b"b,two,y\n")
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("id,text,tags\na,one,x\nb,two,y\n")
+    with pytest.raises(InvalidInput, match="has one label"):
+        edit_corpus(path, {"a": {"y": True}})
+    assert edit_corpus(path, {"a": {"x": False}}).content.endswith(b"a,one,\nb,two,y\n")
+    several = tmp_path / "several.csv"
+    several.write_text("id,text,tags\na,one,x;y\nb,two,y\n")
+    with pytest.raises(InvalidInput, match="read differently"):
+        edit_corpus(several, {"a": {"p;q": True}})
+    (tmp_path / "lines.txt").write_text("one\ntwo\n")
+    with pytest.raises(InvalidInput, match="format lines"):
+        edit_corpus(tmp_path / "lines.txt", {})
+    edit = edit_corpus(several, {"a": {"x": False}})
+    for existing in (several, path):
+        before = existing.read_bytes()
+        with pytest.raises(InvalidInput, match="is not replaced"):
+            edit.write(existing)
+        assert existing.read_bytes() == before
