@@ -143,12 +143,25 @@ def edit_corpus(
         A file that :func:`read_corpus` reads, also packed.
     changes : dict
         For each id a dict from labels to whether the item should have it.
-    format, text, labels, ids, separator, encoding, header, delimiter
-        As in :func:`read_corpus`; what is not given is guessed.
+    format : str or None, default=None
+        As in :func:`read_corpus`, like all that follow; None guesses.
+    text : str, sequence of str or None, default=None
+        The field of the text, or several.
+    labels, ids : str or None, default=None
+        The fields of the labels and of the ids.
+    separator : str or None, default=None
+        The separator of labels in a string.
+    encoding : str or None, default=None
+        The encoding of text.
+    header : bool or None, default=None
+        Whether the first line of csv or tsv names the columns.
+    delimiter : str or None, default=None
+        The character between the columns of csv.
 
     Returns
     -------
     CorpusEdit
+        The new content, the patch, and what was changed.
 
     Raises
     ------

@@ -134,7 +134,8 @@ class Review:
 
         Returns
         -------
-        self
+        Review
+            The review itself.
         """
         found = self.index.audit(_MOST, kinds=("wrong", "missing")).findings
         kept = [
@@ -177,6 +178,7 @@ class Review:
         Returns
         -------
         list of Finding
+            The same objects as before, unless the queue was ordered since.
         """
         label = _check(label, kind)
         with self._lock:
@@ -205,12 +207,15 @@ class Review:
 
         Parameters
         ----------
-        label, kind
-            As in :meth:`waiting`.
+        label : str, default=""
+            Only this label.
+        kind : {"", "wrong", "missing"}, default=""
+            Only this kind.
 
         Returns
         -------
         Progress
+            Numbers of decisions, and of findings that wait.
         """
         label = _check(label, kind)
         with self._lock:
@@ -228,6 +233,7 @@ class Review:
         Parameters
         ----------
         decisions : list of LabelDecision
+            For example what :meth:`undo` returned.
 
         Returns
         -------
@@ -244,6 +250,7 @@ class Review:
         Parameters
         ----------
         keys : list of str
+            Short names of findings.
 
         Returns
         -------
@@ -260,6 +267,7 @@ class Review:
         Parameters
         ----------
         finding : Finding
+            One of the queue.
 
         Returns
         -------
@@ -286,6 +294,7 @@ class Review:
         Parameters
         ----------
         findings : list of Finding
+            One or several.
         decision : {"accept", "reject", "skip"}
             "accept" removes a wrong label and adds a missing one; "reject" leaves the labels;
             "skip" sets the finding aside.
@@ -293,6 +302,7 @@ class Review:
         Returns
         -------
         tuple of LabelDecision
+            One for each finding.
         """
         with self._lock:
             given = {pair_of(one): one for one in findings}
@@ -336,6 +346,7 @@ class Review:
         Returns
         -------
         list of LabelDecision
+            The last one about each pair of an item and a label.
         """
         with self._lock:
             return self._log.decisions()
