@@ -210,6 +210,10 @@ class Analyzer:
                 found += [(pair, pair, False) for pair in pairs]
         return found
 
+    def term(self, word: str) -> str:
+        """Return the term of a normalised word."""
+        return self._stems[word]
+
     def key(self, text: str) -> str:
         """Return the words of a name without stemming: names with the same key are the same."""
         return " ".join(TOKENS.findall(normalise(text)))

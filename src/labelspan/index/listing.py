@@ -149,6 +149,11 @@ class ItemListing:
         """List the items of an index as they are now."""
         return cls(*index._fitted())
 
+    @property
+    def unlabelled(self) -> int:
+        """Number of items that have no label, or whose labels are not known."""
+        return int(np.count_nonzero(self._rank("labels")[self.alive] == 0))
+
     # --- selecting --------------------------------------------------------------------
 
     def select(self, wanted: Selection) -> Selected:

@@ -243,6 +243,10 @@ class WordIndex:
         late = np.array(self._tail.names.get(key, []), dtype=np.intp)
         return np.unique(np.concatenate([early, late]))
 
+    def frequency(self, term: str) -> int:
+        """Return the number of items whose text has a term."""
+        return len(self._postings(term)[0])
+
     def score(self, query: ParsedQuery) -> WordScores:
         """Compute BM25 of all items, and which of them a query allows."""
         self._take_pending()

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..index import AxisShare, Hit, Tag
+from ..index import AxisShare, Hit, Item, Tag
+from ..index.audit_results import KINDS
 from ..index.inputs import label_name
+from ..index.passages import passage, shared_words
 from ..index.query_syntax import parse_query
 from ..index.ranking import weak
 from .answer_parts import (
@@ -27,16 +29,19 @@ from .answer_parts import (
 )
 from .http_errors import Refused
 from .label_table import ReportRowData, report_of
-from .points import RegionData
+from .points import RegionData, small_place
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
 __all__ = ["axes", "home", "item", "label", "labels", "map_page", "search", "tag", "why"]
 
 _LABELS_PER_PAGE = 200
-_AXES_PER_PAGE = 20
-_PREDICTED = 5
-_COMMON = 40
+AXES_PER_PAGE = 20
+_SUGGESTED = 5
+_PREDICTED = 10
+_COMMON = 24
+_EXAMPLES = 6
+_PLACES = 9
 _FACETS = 8
 _MOST_COLOURS = 400
 _LONGEST_SHOWN = 20_000
@@ -65,9 +70,11 @@ class HitData(TypedDict):
         Literal["id", "title"] | None, "whether the query is the id or the title of the item"
     ]
     weak: Annotated[bool, "whether it has less than a third of the words"]
-    snippet: str
+    title: Annotated[str, "first line of the text"]
+    snippet: Annotated[str, "a passage of the rest"]
+    words: Annotated[list[str], "words of both that were searched for"]
     labels: Annotated[list[str] | None, "null if they are not known"]
-    predicted: Annotated[list[TagData], "the most probable labels"]
+    suggested: Annotated[list[TagData], "labels that are predicted, and that it does not have"]
 
 
 def _tags(tags: Sequence[Tag]) -> list[TagData]:
@@ -82,8 +89,10 @@ def _tags(tags: Sequence[Tag]) -> list[TagData]:
     ]
 
 
-def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[HitData]:
-    predicted = _predicted(snapshot, [hit.id for hit in hits], _PREDICTED)
+def _hits(snapshot: Snapshot, hits: Sequence[Hit], q: str = "") -> list[HitData]:
+    predicted = snapshot.predicted([hit.id for hit in hits])
+    wanted = snapshot.query_words(q)
+    shown = [passage(Item(hit.id, hit.text, hit.labels, {}), wanted) for hit in hits]
     return [
         {
             "id": hit.id,
@@ -92,19 +101,18 @@ def _hits(snapshot: Snapshot, hits: Sequence[Hit]) -> list[HitData]:
             "from_space": rounded(hit.from_space),
             "exact": hit.exact,
             "weak": hit.weak,
-            "snippet": hit.snippet,
+            "title": part.title,
+            "snippet": part.text,
+            "words": list(part.words),
             "labels": None if hit.labels is None else list(hit.labels),
-            "predicted": _tags(tags),
+            "suggested": _tags(_suggested(tags, hit.labels)),
         }
-        for hit, tags in zip(hits, predicted, strict=True)
+        for hit, tags, part in zip(hits, predicted, shown, strict=True)
     ]
 
 
-def _predicted(snapshot: Snapshot, ids: list[str], k: int) -> list[list[Tag]]:
-    if not snapshot.tags or not ids:
-        return [[] for _ in ids]
-    found: list[list[Tag]] = snapshot.index.tag(items=ids, k=k)
-    return found
+def _suggested(tags: Sequence[Tag], own: Sequence[str] | None) -> list[Tag]:
+    return [tag for tag in tags if tag.chosen and tag.label not in (own or ())][:_SUGGESTED]
 
 
 def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
@@ -114,26 +122,126 @@ def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
 # --- pages ----------------------------------------------------------------------------------
 
 
+class AttentionData(TypedDict):
+    """Something in the labels to look at."""
+
+    what: str
+    count: Count
+    address: Annotated[str, "where it is listed"]
+
+
+class LineData(TypedDict):
+    """Points of one colour."""
+
+    colour: Annotated[str, "c0 to c7, or empty"]
+    path: Annotated[str, "as in SVG"]
+
+
+class PlaceData(TypedDict):
+    """A name on the small map."""
+
+    name: str
+    x: Annotated[Count, "from the left"]
+    y: Annotated[Count, "from the top"]
+    address: Annotated[str, "of the map there"]
+
+
 class HomeData(TypedDict):
     """The answer of ``/``."""
 
+    name: Annotated[str, "name of the folder"]
     items: Annotated[Count, "number of items"]
     labels: Annotated[Count, "number of labels"]
     dimensions: Annotated[Count, "number of dimensions"]
     tags: Annotated[bool, "whether labels can be predicted"]
     common: Annotated[list[CountedData], "the most frequent labels"]
+    examples: Annotated[list[str], "texts to search for"]
+    attention: Annotated[list[AttentionData], "what to look at"]
+    picture: Annotated[list[LineData], "a small map, 500 by 340; empty until the map is drawn"]
+    names: Annotated[list[PlaceData], "names of places on it"]
 
 
 def home(snapshot: Snapshot, asked: Asked) -> HomeData:
     """Summarize the index."""
     index = snapshot.index
     return {
+        "name": snapshot.name,
         "items": len(index),
         "labels": len(snapshot.labels),
         "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
         "common": counted(_by_count(snapshot)[:_COMMON]),
+        "examples": snapshot.cached(("examples",), lambda: _examples(snapshot)),
+        "attention": _attention(snapshot),
+        "picture": [
+            {"colour": colour, "path": path}
+            for colour, path in ([] if snapshot.map is None else snapshot.map.small)
+        ],
+        "names": [] if snapshot.map is None else _place_names(snapshot.map.regions),
     }
+
+
+def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
+    """Return the names of the largest regions that do not overlap on the small map."""
+    found: list[PlaceData] = []
+    for one in sorted(regions, key=lambda one: -one["count"]):
+        wide = 6.5 * len(one["name"])
+        x, y = small_place(32767 * one["x"], 32767 * one["y"])
+        at = min(max(float(x), wide / 2 + 6), 494 - wide / 2)
+        free = all(
+            abs(at - other["x"]) > (wide + 6.5 * len(other["name"])) / 2 + 6
+            or abs(float(y) - other["y"]) > 15
+            for other in found
+        )
+        if free and len(found) < _PLACES and wide < 480:
+            view = f"{32767 * one['x']:.0f}.{32767 * one['y']:.0f}.350"
+            found.append(
+                {
+                    "name": one["name"],
+                    "x": round(at),
+                    "y": round(float(y)),
+                    "address": f"/map?view={view}",
+                }
+            )
+    return found
+
+
+def _examples(snapshot: Snapshot) -> list[str]:
+    """Return words that lie together at the ends of the first axes."""
+    common = frozenset() if snapshot.words is None else snapshot.words.analyzer.common
+    found: list[str] = []
+    for axis in snapshot.index.axes(6, range(min(snapshot.index.n_dimensions, _EXAMPLES))):
+        for end in (axis.words.high, axis.words.low):
+            used = " ".join(found)
+            words = [
+                word
+                for word in _names(end)
+                if " " not in word and word not in common and word not in used
+            ]
+            if len(words) >= 2:
+                found.append(" ".join(words[:2]))
+    return found[:_EXAMPLES]
+
+
+def _attention(snapshot: Snapshot) -> list[AttentionData]:
+    """Count what is known without an audit, and what the audit has found if it was computed."""
+    found: list[AttentionData] = []
+
+    def add(what: str, count: int, address: str) -> None:
+        if count:
+            found.append({"what": what, "count": count, "address": address})
+
+    if snapshot.labels:
+        add("items without labels", snapshot.listing.unlabelled, "/list?sort=labels")
+        single = sum(count == 1 for count in snapshot.labels.values())
+        add("labels of a single item", single, "/report?sort=-support")
+    rows = report_of(snapshot).values()
+    never = sum(row["threshold"] is None for row in rows)
+    add("labels that cannot be predicted", never, "/report?sort=-threshold")
+    for kind, count in Counter(one.kind for one in snapshot.findings).items():
+        if kind in ("wrong", "missing", "duplicates", "merge"):
+            add(KINDS[kind].lower(), count, f"/audit?kind={kind}")
+    return found
 
 
 class SearchData(TypedDict):
@@ -176,7 +284,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
         "balance": asked["balance"],
         "k": k,
         "note": weak(hits),
-        "hits": _hits(snapshot, hits),
+        "hits": _hits(snapshot, hits, q),
         "facets": counted(facets[:_FACETS]),
     }
 
@@ -283,6 +391,18 @@ def _names(entries: Sequence[tuple[Any, float]]) -> list[str]:
     return [str(name) for name, _ in entries]
 
 
+class NeighbourData(TypedDict):
+    """A similar item, and what it shares with this one."""
+
+    id: str
+    score: Annotated[Unit, "cosine similarity"]
+    title: Annotated[str, "first line of the text"]
+    snippet: Annotated[str, "beginning of the rest"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    shared_labels: list[str]
+    shared_words: Annotated[list[str], "the rarest first"]
+
+
 class ItemData(TypedDict):
     """The answer of ``/item``."""
 
@@ -293,12 +413,13 @@ class ItemData(TypedDict):
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
     predicted: Annotated[list[TagData], "the most probable labels"]
-    neighbours: Annotated[list[HitData], "other items, the most similar first"]
+    neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
 
 
 def item(snapshot: Snapshot, asked: Asked) -> ItemData:
     """Return an item with its text, labels, predicted labels and neighbours."""
     found = find_item(snapshot, asked["id"])
+    near = snapshot.index.search(None, asked["k"], items=found.id)
     return {
         "id": found.id,
         "title": found.title,
@@ -306,8 +427,23 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "cut": len(found.text) > _LONGEST_SHOWN,
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
-        "predicted": _tags(_predicted(snapshot, [found.id], 10)[0]),
-        "neighbours": _hits(snapshot, snapshot.index.search(None, asked["k"], items=found.id)),
+        "predicted": _tags(snapshot.predicted([found.id])[0][:_PREDICTED]),
+        "neighbours": [_neighbour(snapshot, found, hit) for hit in near],
+    }
+
+
+def _neighbour(snapshot: Snapshot, found: Item, hit: Hit) -> NeighbourData:
+    part = passage(Item(hit.id, hit.text, hit.labels, {}))
+    words = snapshot.words
+    own = set(found.labels or ())
+    return {
+        "id": hit.id,
+        "score": rounded(hit.score),
+        "title": part.title,
+        "snippet": part.text,
+        "labels": None if hit.labels is None else list(hit.labels),
+        "shared_labels": [name for name in hit.labels or () if name in own],
+        "shared_words": [] if words is None else shared_words(words, found.text, hit.text),
     }
 
 
@@ -455,8 +591,8 @@ class AxesData(TypedDict):
 def axes(snapshot: Snapshot, asked: Asked) -> AxesData:
     """List the dimensions of the embedding, with the words and labels at both ends."""
     count = snapshot.index.n_dimensions
-    page, pages = page_of(asked["page"], count, _AXES_PER_PAGE)
-    numbers = range((page - 1) * _AXES_PER_PAGE, min(count, page * _AXES_PER_PAGE))
+    page, pages = page_of(asked["page"], count, AXES_PER_PAGE)
+    numbers = range((page - 1) * AXES_PER_PAGE, min(count, page * AXES_PER_PAGE))
     return {
         "count": count,
         "page": page,

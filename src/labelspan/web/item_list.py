@@ -216,9 +216,9 @@ def _ordered(listing: ItemListing, found: Selected, sort: str) -> Any:
 
 
 def _columns(listing: ItemListing) -> list[str]:
-    """Return keys of the metadata that are worth a column: those whose values repeat first."""
-    keys = sorted(listing.values, key=lambda key: 2 * len(listing.values[key].names) > listing.size)
-    return keys[:_MOST_COLUMNS]
+    """Return keys of the metadata that are worth a column: those whose values repeat."""
+    half = len(listing.alive) / 2
+    return [key for key, own in listing.values.items() if len(own.names) <= half][:_MOST_COLUMNS]
 
 
 def _row(item: Item, score: float | None, columns: Sequence[str]) -> RowData:

@@ -82,7 +82,7 @@ SELECTION = (
 _PAGE = Parameter("page", "whole", "Number of the page, from 1.", 1, 100_000, 1)
 
 PAGES = (
-    Page("home", "/", "Explore", "Summary of the index.", answers.home, cached=True),
+    Page("home", "/", "Explore", "Summary of the index.", answers.home),
     Page(
         "search",
         "/search",

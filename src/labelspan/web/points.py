@@ -6,8 +6,8 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from ..display import CorpusMap
 from ..index import SemanticIndex
 from .schema import Count
 
-__all__ = ["MapPoints", "PointsData", "RegionData", "draw"]
+__all__ = ["MapPoints", "PointsData", "RegionData", "draw", "small_place"]
 
 # Places are sent as whole numbers of 16 bits.
 _SCALE = 32767
 _DIGITS = 4
+# The small picture on the first page has at most this number of points, in these colours.
+_SMALL, _COLOURS = 1800, 8
 
 
 class RegionData(TypedDict):
@@ -49,7 +51,8 @@ class PointsData(TypedDict):
 class MapPoints:
     """A map to be sent: ``PointsData`` as JSON, plain and packed, its ETag, and main regions.
 
-    ``places`` are the points as whole numbers.
+    ``places`` are the points as whole numbers, ``small`` the lines of a small picture of them: a
+    class, and where its points lie.
     """
 
     points: bytes
@@ -57,6 +60,8 @@ class MapPoints:
     etag: str
     regions: list[RegionData]
     places: Array
+
+    small: list[tuple[str, str]] = field(default_factory=list)
 
     def inside(self, corners: Array) -> Array:
         """Return the numbers of the points inside a polygon, by the even-odd rule."""
@@ -99,4 +104,33 @@ def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = Non
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     first = [one for one in regions if one["level"] == 0]
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, first, places)
+    small = _small(places, first, rows)
+    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, first, places, small)
+
+
+def _small(
+    places: Array, regions: list[RegionData], rows: dict[str, list[int]]
+) -> list[tuple[str, str]]:
+    """Return a sample of the points by colour, as paths of an SVG picture of 500 by 340."""
+    colour = np.full(len(places), -1)
+    named = sorted(
+        (one for one in regions if one["kind"] == "label"), key=lambda one: -one["count"]
+    )
+    # As on the map: a point of several regions gets the colour of the smallest.
+    for number, one in enumerate(named[:_COLOURS]):
+        colour[rows[one["name"]]] = number
+    # Evenly spaced in the order of the index, so that all of it is shown.
+    shown = np.arange(0, len(places), max(1, -(-len(places) // _SMALL)))
+    x, y = small_place(places[shown, 0], places[shown, 1])
+    found: list[tuple[str, str]] = []
+    for number in range(-1, _COLOURS):
+        own = np.flatnonzero(colour[shown] == number)
+        if len(own):
+            path = "".join(f"M{x[n]:.0f} {y[n]:.0f}h0" for n in own)
+            found.append(("" if number < 0 else f"c{number}", path))
+    return found
+
+
+def small_place(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return where places of the map lie in the small picture."""
+    return 250 + x * (238 / _SCALE), 170 - y * (158 / _SCALE)

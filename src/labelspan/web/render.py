@@ -15,7 +15,9 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from .. import __version__
+from ..index.analysis import TOKENS
 from ..index.ranking import BALANCE
+from .answers import AXES_PER_PAGE
 from .http_errors import Refused, refusal
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
@@ -152,18 +154,26 @@ def first_chips(names: Sequence[str], most: int = 4) -> Markup:
     )
 
 
-def guesses(tags: Sequence[Mapping[str, Any]], own: Sequence[str] | None) -> Markup:
-    """Return predicted labels with their probabilities; mark those that the item has."""
-    parts = []
-    for tag in tags:
-        right = " right" if own and tag["label"] in own else ""
-        weak = "" if tag["chosen"] else " weak"
-        text = f"{_escaped(tag['label'])} {tag['probability']:.0%}"
-        parts.append(f'<span class="guess{weak}{right}">{text}</span>')
-    return Markup("\n".join(parts))
+def suggestions(tags: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return predicted labels as links, with their probabilities."""
+    parts = [f"{label(tag['label'])} <span>{tag['probability']:.0%}</span>" for tag in tags]
+    return Markup(" ".join(f'<span class="guess">{part}</span>' for part in parts))
 
 
-_escaped = lru_cache(maxsize=10_000)(escape)
+def marked(text: str, words: Sequence[str]) -> Markup:
+    """Return a text with some of its words marked."""
+    if not words:
+        return escape(text)
+    own = set(words)
+    parts, end = [], 0
+    for found in TOKENS.finditer(text):
+        if found.group() in own:
+            parts += [
+                escape(text[end : found.start()]),
+                Markup("<mark>{}</mark>").format(found.group()),
+            ]
+            end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
 
 
 @cache
@@ -184,11 +194,13 @@ def templates() -> Environment:
         "longest_query": LONGEST_QUERY,
         "usual_balance": round(100 * BALANCE),
         "longest_text": LONGEST_TEXT,
+        "axes_per_page": AXES_PER_PAGE,
     }
     environment.filters |= {
         "chips": chips,
         "first_chips": first_chips,
-        "guesses": guesses,
+        "marked": marked,
+        "suggestions": suggestions,
         "label": label,
         "percent": lambda value: f"{value:.0%}",
         "thousands": lambda value: f"{value:,}",

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import LabelspanError
-from ..index import Hit, LabelAudit, SemanticIndex
+from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
 from ..index.listing import ItemListing
+from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
 from .batching import Batcher
 from .points import MapPoints, draw
@@ -29,6 +30,8 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _LOOKS_AFTER_A_PROBLEM = 5
 _MOST_CACHED = 500
 _FINDINGS_OF_A_KIND = 200
+_PREDICTED = 12
+_MOST_PREDICTED = 50_000
 
 
 class Snapshot:
@@ -38,6 +41,9 @@ class Snapshot:
         self.index = index
         self.labels = index.labels
         self.tags = index.can_tag
+        self.name = "" if index.path is None else index.path.resolve().name
+        self.name = self.name.removesuffix(".labelspan") or "index"
+        self.words = word_index(index)
         self._searches = Batcher(self._search_all)
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
@@ -52,6 +58,7 @@ class Snapshot:
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
         self._cache_lock = threading.Lock()
+        self._predicted: dict[str, list[Tag]] = {}
         self._once = threading.Lock()
         self._listing: ItemListing | None = None
 
@@ -62,6 +69,33 @@ class Snapshot:
             if self._listing is None:
                 self._listing = ItemListing.of(self.index)
             return self._listing
+
+    def query_words(self, text: str) -> QueryWords | None:
+        """Return the words of a query; None if there are none to be found in texts."""
+        if self.words is None or not text.strip():
+            return None
+        return QueryWords(self.words.analyzer, text)
+
+    def predicted(self, ids: list[str]) -> list[list[Tag]]:
+        """Return the most probable labels of some items; those of many items are kept."""
+        if not self.tags or not ids:
+            return [[] for _ in ids]
+        with self._cache_lock:
+            known = {name: self._predicted[name] for name in ids if name in self._predicted}
+        missing = [name for name in dict.fromkeys(ids) if name not in known]
+        if missing:
+            new = dict(zip(missing, self.index.tag(items=missing, k=_PREDICTED), strict=True))
+            known |= new
+            with self._cache_lock:
+                if len(self._predicted) + len(new) > _MOST_PREDICTED:
+                    self._predicted.clear()
+                self._predicted |= new
+        return [known[name] for name in ids]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the audit has found; nothing before it is computed."""
+        return () if self.audit is None else self.audit.findings
 
     def start_audit(self) -> None:
         """Audit the labels in a thread, unless this was begun before."""

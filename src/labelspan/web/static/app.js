@@ -71,4 +71,14 @@
       if (event.key === " ") act(event);
     });
   }
+
+  // What is being computed is shown when it is there.
+  const waiting = document.querySelector("[data-wait]");
+  const look = async () => {
+    const answer = await fetch(waiting.dataset.wait).catch(() => null);
+    const now = answer?.ok ? await answer.json() : { state: "computing" };
+    if (now.state !== "computing") location.reload();
+    else setTimeout(look, 2000);
+  };
+  if (waiting) setTimeout(look, 1000);
 }

@@ -23,7 +23,7 @@ const panel = (() => {
     return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
   };
 
-  const list = (rows, points, labelsOf, { what, clear }) => {
+  const list = (rows, points, labelsOf, { what, clear, table }) => {
     const box = document.getElementById("chosen");
     document.getElementById("map-help").hidden = rows.length > 0;
     if (!rows.length) {
@@ -53,6 +53,8 @@ const panel = (() => {
     const button = element("button", { type: "button", className: "quiet" }, "Clear");
     button.addEventListener("click", clear);
     const parts = [];
+    if (table)
+      parts.push(element("p", { className: "more" }, element("a", { href: table }, "All of them as a table")));
     if (chips.length)
       parts.push(
         element("h2", {}, "Their most frequent labels"),
@@ -60,9 +62,35 @@ const panel = (() => {
       );
     parts.push(element("h2", {}, "Items"), element("ol", {}, ...items));
     if (rows.length > SHOWN)
-      parts.push(element("p", { className: "none" }, `and ${rows.length - SHOWN} more`));
+      parts.push(element("p", { className: "none" }, `and ${(rows.length - SHOWN).toLocaleString("en")} more`));
     box.replaceChildren(button, ...parts);
     say(`${plural(rows.length, "item")} ${what === "chosen" ? "chosen" : "in view"}.`);
+  };
+
+  // What an item is, before its page is opened.
+  const preview = async (card, id, title, labels, close) => {
+    const button = element("button", { type: "button", className: "quiet" }, "Close");
+    button.addEventListener("click", close);
+    const open = element("a", { className: "button", href: itemAddress(id) }, "Open");
+    const text = element("p", { className: "snippet" });
+    const chips = labels
+      .slice(0, 6)
+      .map((name) => element("li", {}, element("a", { className: "label", href: labelAddress(name) }, name)));
+    if (labels.length > 6)
+      chips.push(element("li", { className: "none" }, `+${(labels.length - 6).toLocaleString("en")}`));
+    card.replaceChildren(
+      element("h2", {}, title),
+      text,
+      element("ul", { className: "chips" }, ...chips),
+      element("p", { className: "actions" }, open, button),
+    );
+    card.dataset.id = id;
+    card.hidden = false;
+    open.focus({ preventScroll: true });
+    const answer = await fetch(`/item.json?${new URLSearchParams({ id, k: 1 })}`).catch(() => null);
+    if (!answer?.ok || card.dataset.id !== id) return;
+    const line = (await answer.json()).text.split(/\s+/).join(" ").trim();
+    text.textContent = line.length > 280 ? `${line.slice(0, 280)} …` : line;
   };
 
   const legend = (entries) => {
@@ -82,5 +110,5 @@ const panel = (() => {
     box.replaceChildren(...(lines.length ? [element("ul", {}, ...lines)] : []));
   };
 
-  return { element, itemAddress, legend, list, say };
+  return { element, legend, list, preview, say };
 })();

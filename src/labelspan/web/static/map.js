@@ -87,6 +87,7 @@
   const source = new Bokeh.ColumnDataSource({ data: { x, y, ...colouring() } });
   const names = new Bokeh.ColumnDataSource({ data: { x: [], y: [], name: [] } });
   const pointed = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
+  const lassoed = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
   const pan = new Bokeh.PanTool();
   const lasso = new Bokeh.LassoSelectTool({ renderers: [] });
   const wheel = new Bokeh.WheelZoomTool();
@@ -117,7 +118,6 @@
     nonselection_fill_alpha: 0.2,
     selection_fill_alpha: 0.95,
   });
-  lasso.renderers = [drawn];
   const ring = figure.scatter({ field: "x" }, { field: "y" }, {
     source: pointed,
     marker: "circle",
@@ -137,12 +137,79 @@
     border_radius: 4,
   });
 
+  const outline = figure.patch({ field: "x" }, { field: "y" }, {
+    source: lassoed,
+    fill_alpha: 0.08,
+    line_width: 2,
+    line_dash: [6, 4],
+  });
+
   const dress = () => {
-    figure.background_fill_color = figure.border_fill_color = styled("surface");
+    // The density is drawn behind Bokeh's picture.
+    figure.background_fill_alpha = figure.border_fill_alpha = 0;
+    figure.background_fill_color = styled("surface");
+    outline.glyph.line_color = { value: styled("focus") };
+    outline.glyph.fill_color = { value: styled("focus") };
     text.glyph.text_color = { value: styled("text") };
     text.glyph.background_fill_color = { value: styled("surface") };
     ring.glyph.line_color = { value: styled("focus") };
     source.data = { ...source.data, ...colouring() };
+    shade();
+  };
+
+  // --- density -------------------------------------------------------------------------
+
+  // Where many items lie, the ground is darker: counts on a grid, smoothed, in a small picture
+  // that is stretched behind the points.
+  const CELLS = 160;
+  const ground = document.createElement("canvas");
+  ground.className = "ground";
+  ground.setAttribute("aria-hidden", "true");
+  home.prepend(ground);
+  const shades = document.createElement("canvas");
+  shades.width = shades.height = CELLS;
+  const density = (() => {
+    let counts = new Float32Array(CELLS * CELLS);
+    const cell = (value) => Math.max(0, Math.min(CELLS - 1, Math.floor(((value + 1.1) / 2.2) * CELLS)));
+    for (let row = 0; row < count; row += 1) counts[(CELLS - 1 - cell(y[row])) * CELLS + cell(x[row])] += 1;
+    for (let round = 0; round < 3; round += 1)
+      for (const step of [1, CELLS]) {
+        const blurred = new Float32Array(counts.length);
+        for (let n = 2 * step; n < counts.length - 2 * step; n += 1)
+          blurred[n] =
+            (counts[n - 2 * step] + 4 * counts[n - step] + 6 * counts[n] + 4 * counts[n + step] + counts[n + 2 * step]) / 16;
+        counts = blurred;
+      }
+    const sorted = counts.filter((value) => value > 0).sort();
+    const most = sorted[Math.floor(0.98 * (sorted.length - 1))] || 1;
+    return counts.map((value) => Math.min(1, value / most));
+  })();
+  const shade = () => {
+    const [r, g, b] = styled("accent").match(/[\d.]+/g).map(Number);
+    const picture = new ImageData(CELLS, CELLS);
+    density.forEach((value, n) => picture.data.set([r, g, b, 46 * Math.sqrt(value)], 4 * n));
+    shades.getContext("2d").putImageData(picture, 0, 0);
+    drawGround();
+  };
+  const drawGround = () => {
+    const [w, h] = [home.clientWidth, home.clientHeight];
+    const ratio = window.devicePixelRatio || 1;
+    if (ground.width !== Math.round(w * ratio)) ground.width = Math.round(w * ratio);
+    if (ground.height !== Math.round(h * ratio)) ground.height = Math.round(h * ratio);
+    const pen = ground.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, w, h);
+    const perPixel = (figure.x_range.end - figure.x_range.start) / w;
+    const side = 2.2 / perPixel;
+    pen.imageSmoothingEnabled = true;
+    pen.imageSmoothingQuality = "high";
+    pen.drawImage(
+      shades,
+      (-1.1 - figure.x_range.start) / perPixel,
+      (figure.y_range.end - 1.1) / perPixel,
+      side,
+      side,
+    );
   };
 
   // --- the visible part ----------------------------------------------------------------
@@ -167,6 +234,7 @@
   const [bottom, top] = bounds(y);
   const wholeScale = () =>
     (1.06 * Math.max((right - left) / home.clientWidth, (top - bottom) / home.clientHeight)) || 1;
+  const middle = [((left + right) / 2) * SCALE, ((bottom + top) / 2) * SCALE];
   const whole = () => look((left + right) / 2, (bottom + top) / 2, wholeScale());
   const zoom = (factor) => look(...centre(), scale() / factor);
   const move = (dx, dy) => {
@@ -199,10 +267,16 @@
     names.data = data;
   };
   let placing = 0;
+  let shading = 0;
   const later = () => {
     hover(null); // the item is no longer under the pointer
     clearTimeout(placing);
-    placing = setTimeout(placeNames, 60);
+    placing = setTimeout(() => {
+      placeNames();
+      keep();
+    }, 60);
+    cancelAnimationFrame(shading);
+    shading = requestAnimationFrame(drawGround);
   };
   across.change.connect(later);
   upwards.change.connect(later);
@@ -235,19 +309,89 @@
   };
   figure.on_event("mousemove", hover);
   figure.on_event("mouseleave", () => hover(null));
+  const card = document.getElementById("card");
+  const close = () => {
+    card.hidden = true;
+    pointed.data = { x: [], y: [] };
+  };
   figure.on_event("tap", (event) => {
     const row = nearest(event.x, event.y);
-    if (row >= 0) location.assign(panel.itemAddress(ids[row]));
+    if (row < 0) return close();
+    hover(null);
+    pointed.data = { x: [x[row]], y: [y[row]] };
+    return panel.preview(card, ids[row], titles[row], labelsOf[row], close);
   });
 
+  // --- what is chosen: by a lasso here, or by the address -------------------------------
+
+  const MOST_CORNERS = 60;
+  // The part of the address that selects items, for the list and for this page.
+  let chosenBy = new URLSearchParams(location.search);
+  for (const name of ["item", "colour", "view"]) chosenBy.delete(name);
+  const choose = (rows, table) => {
+    source.selected.indices = rows;
+    panel.list(rows, points, labelsOf, { what: "chosen", clear, table });
+  };
   const clear = () => {
+    chosenBy = new URLSearchParams();
+    lassoed.data = { x: [], y: [] };
+    document.getElementById("selection")?.remove();
+    close();
     source.selected.indices = [];
     panel.list([], points, labelsOf, { what: "chosen", clear });
+    keep();
   };
-  source.selected.change.connect(() => {
-    const rows = [...source.selected.indices];
-    if (rows.length) panel.list(rows, points, labelsOf, { what: "chosen", clear });
+  const drawLasso = (corners) => {
+    lassoed.data = {
+      x: corners.map(([cx]) => cx / SCALE),
+      y: corners.map(([, cy]) => cy / SCALE),
+    };
+  };
+  // The even-odd rule, on the whole numbers that the server has as well.
+  const inside = (corners) => {
+    const rows = [];
+    for (let row = 0; row < count; row += 1) {
+      const [px, py] = [points.x[row], points.y[row]];
+      let odd = false;
+      for (let n = 0, last = corners.length - 1; n < corners.length; last = n, n += 1) {
+        const [[bx, by], [ax, ay]] = [corners[n], corners[last]];
+        if (ay > py !== by > py && px < ((bx - ax) * (py - ay)) / (by - ay) + ax) odd = !odd;
+      }
+      if (odd) rows.push(row);
+    }
+    return rows;
+  };
+  figure.on_event("selectiongeometry", ({ geometry, final }) => {
+    if (!final || geometry.type !== "poly" || geometry.x.length < 3) return;
+    const limit = (value) => Math.max(-99999, Math.min(99999, Math.round(value * SCALE)));
+    const step = Math.max(1, geometry.x.length / MOST_CORNERS);
+    const corners = [];
+    for (let n = 0; n < geometry.x.length; n += step)
+      corners.push([limit(geometry.x[Math.floor(n)]), limit(geometry.y[Math.floor(n)])]);
+    if (corners.length < 3) return;
+    document.getElementById("selection")?.remove();
+    chosenBy = new URLSearchParams({ lasso: corners.map((one) => one.join(".")).join("_") });
+    drawLasso(corners);
+    choose(inside(corners), `/list?${chosenBy}`);
+    keep();
   });
+
+  // The address holds what is seen, so that it can be kept and sent.
+  let ready = false;
+  const keep = () => {
+    if (!ready) return;
+    const state = new URLSearchParams();
+    const zoomed = Math.round((100 * wholeScale()) / scale());
+    if (home.dataset.item) state.set("item", home.dataset.item);
+    if (colourBy.value) state.set("colour", colourBy.value);
+    const [cx, cy] = centre().map((value) => Math.round(value * SCALE));
+    const moved = Math.abs(zoomed - 100) > 1 || Math.hypot(cx - middle[0], cy - middle[1]) > 200;
+    const fits = Math.max(Math.abs(cx), Math.abs(cy)) < 1e6 && zoomed > 0 && zoomed < 1e7;
+    if (moved && fits) state.set("view", `${cx}.${cy}.${zoomed}`);
+    for (const [name, value] of chosenBy) state.append(name, value);
+    const query = state.toString();
+    history.replaceState(null, "", query ? `/map?${query}` : "/map");
+  };
   const inView = () => {
     const rows = [];
     for (let row = 0; row < count; row += 1)
@@ -296,7 +440,10 @@
     event.preventDefault();
     act();
   });
-  colourBy.addEventListener("change", dress);
+  colourBy.addEventListener("change", () => {
+    dress();
+    keep();
+  });
   systemDark.addEventListener("change", dress);
   new MutationObserver(dress).observe(root, { attributeFilter: ["data-theme"] });
 
@@ -315,9 +462,21 @@
     pointed.data = { x: [x[own]], y: [y[own]] };
     look(x[own], y[own], wholeScale() / 3);
   }
+  if (home.dataset.view) {
+    const [cx, cy, zoomed] = home.dataset.view.split(".").map(Number);
+    look(cx / SCALE, cy / SCALE, (100 * wholeScale()) / Math.max(1, zoomed));
+  }
   placeNames();
+  drawGround();
   new ResizeObserver(() => look(...centre(), scale())).observe(home);
   panel.say(own >= 0 ? `${titles[own]} is in the middle.` : `${count.toLocaleString("en")} items.`);
+  if (home.dataset.lasso)
+    drawLasso(home.dataset.lasso.split("_").map((one) => one.split(".").map(Number)));
+  if (home.dataset.matches) {
+    const found = await fetch(home.dataset.matches);
+    if (found.ok) choose((await found.json()).points);
+  }
+  ready = true;
   home.dataset.drawn = "yes";
 })().catch((error) => {
   console.error(error);

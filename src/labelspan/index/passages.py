@@ -1,0 +1,114 @@
+"""What a list shows of a text: title, a passage with words of the query, words of two texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .analysis import TOKENS, Analyzer, normalise
+from .query_syntax import ParsedQuery, parse_query
+from .results import Item
+from .words import WordIndex
+
+if TYPE_CHECKING:
+    from .semantic import SemanticIndex
+
+__all__ = ["Passage", "QueryWords", "passage", "shared_words", "word_index"]
+
+_LENGTH = 200
+# Beyond this, a text is not looked through for a passage.
+_LONGEST = 4000
+_BEFORE = 40
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A title, a passage of the rest of a text, and the words in both that were searched for."""
+
+    title: str
+    text: str
+    words: tuple[str, ...]
+
+
+def word_index(index: SemanticIndex) -> WordIndex | None:
+    """Return the words of an index; None if it has no texts."""
+    return index._fitted()[1].words
+
+
+class QueryWords:
+    """Words of a query, to be found in texts in any of their forms."""
+
+    def __init__(self, analyzer: Analyzer, query: str | ParsedQuery) -> None:
+        parsed = parse_query(query) if isinstance(query, str) else query
+        self._analyzer = analyzer
+        own = [word for part in (*parsed.words, *parsed.phrases) for word in analyzer.query(part)]
+        if not all(common for *_, common in own) or parsed.prefixes:
+            own = [word for word in own if not word[2]]
+        # In scripts without spaces a term is two characters, and a token is one.
+        self._terms = {term for _, term, _ in own}
+        self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
+        self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
+
+    def has(self, word: str) -> bool:
+        """Return whether a word of a text is searched for."""
+        plain = normalise(word)
+        if self._beginnings and plain.startswith(self._beginnings):
+            return True
+        return plain in self._terms or self._analyzer.term(plain) in self._terms
+
+    def places(self, text: str) -> list[tuple[int, str]]:
+        """Return where words that are searched for begin, and these words."""
+        return [(m.start(), m.group()) for m in TOKENS.finditer(text) if self.has(m.group())]
+
+
+def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH) -> Passage:
+    """Return the title of an item and a passage of the rest, with most words that are searched for.
+
+    Without a query, or if the rest has none of its words, it is the beginning of the rest.
+    """
+    title = item.title
+    line = " ".join(item.text[:_LONGEST].split())
+    shown = title.removesuffix("…").rstrip() if title != item.id else ""
+    rest = line.removeprefix(shown).strip() if shown else line
+    found = wanted.places(rest) if wanted is not None else []
+    start = _best_start(found, length)
+    if start > 0:
+        # From the beginning of a word.
+        start = rest.rfind(" ", 0, start) + 1
+    part = rest[start : start + length]
+    if start + length < len(rest):
+        part = f"{part.rsplit(' ', 1)[0]} …"
+    if start > 0:
+        part = f"… {part}"
+    words = (
+        []
+        if wanted is None
+        else [word for _, word in (*wanted.places(title), *wanted.places(part))]
+    )
+    return Passage(title, part, tuple(dict.fromkeys(words)))
+
+
+def _best_start(found: list[tuple[int, str]], length: int) -> int:
+    """Return where the passage begins that has the most different words, the first of several."""
+    best, start = 0, 0
+    for n, (place, _) in enumerate(found):
+        inside = {word.casefold() for at, word in found[n:] if at < place + length - _BEFORE}
+        if len(inside) > best:
+            best, start = len(inside), place
+    # What is near the beginning is shown from the beginning.
+    return start - _BEFORE if start > length // 2 else 0
+
+
+def shared_words(words: WordIndex, first: str, second: str, n: int = 5) -> list[str]:
+    """Return words that two texts share, the rarest first, as the second has them."""
+    analyzer = words.analyzer
+    known = set(analyzer.terms(first[:_LONGEST])[0])
+    found: dict[str, str] = {}
+    for token in TOKENS.findall(second[:_LONGEST]):
+        plain = normalise(token)
+        term = analyzer.term(plain)
+        if term in known and term not in found and plain not in analyzer.common and len(plain) > 1:
+            found[term] = token
+    return [
+        found[term] for term in sorted(found, key=lambda term: (words.frequency(term), term))[:n]
+    ]

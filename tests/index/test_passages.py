@@ -1,0 +1,65 @@
+"""Passages of texts with words of a query, and words that two texts share."""
+
+import pytest
+from _support.explorer import make_index
+
+from labelspan.index import Item
+from labelspan.index.analysis import Analyzer
+from labelspan.index.passages import QueryWords, passage, shared_words, word_index
+from labelspan.index.words import WordIndex
+
+ENGLISH = Analyzer("en")
+
+
+def item(text, name="a"):
+    return Item(name, text, None, {})
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "found"),
+    [
+        ("edit photo", "Editing photos, photographs", ["Editing", "photos"]),
+        ("the photo", "the PHOTO of the day", ["PHOTO"]),
+        ("the", "the PHOTO of the day", ["the", "the"]),
+        ('"free music" -radio', "radio: music that is free", ["music", "free"]),
+        ("photo*", "photographs and a photo", ["photographs", "photo"]),
+        ("zzz", "nothing of it", []),
+        ("国語", "日本の国語", ["国", "語"]),
+    ],
+)
+def test_words_are_found_in_any_form(query, text, found):
+    assert [word for _, word in QueryWords(ENGLISH, query).places(text)] == found
+
+
+def test_a_passage_is_of_the_rest_of_the_text():
+    whole = passage(item("A title\n\nand the rest of it"))
+    assert (whole.title, whole.text, whole.words) == ("A title", "and the rest of it", ())
+    assert passage(item("only a title")).text == ""
+    assert passage(item("", "name")).title == "name"
+    long = "word " * 100
+    cut = passage(item(long))
+    assert cut.title.endswith("…")
+    assert cut.text.endswith(" …")
+    assert len(cut.text) <= 203
+
+
+def test_a_passage_has_the_most_words_that_are_searched_for():
+    text = "title\n" + "filler " * 60 + "the chess of a player " + "filler " * 60
+    wanted = QueryWords(ENGLISH, "chess players")
+    found = passage(item(text), wanted)
+    assert found.text.startswith("… ")
+    assert "chess of a player" in found.text
+    assert found.words == ("chess", "player")
+    near = passage(item("title\nchess is here " + "filler " * 60), wanted)
+    assert near.text.startswith("chess is here"), "what is near the beginning is shown from there"
+
+
+def test_shared_words_are_the_rarest_first():
+    words = WordIndex.build(ENGLISH, [item("chess player"), item("chess", "b"), item("song", "c")])
+    found = shared_words(
+        words, "chess the player unheard", "Players of the chess: Unheard songs", 5
+    )
+    assert found == ["Unheard", "Players", "chess"]
+    assert shared_words(words, "chess", "music") == []
+    assert shared_words(words, "chess player song", "chess player song", 2) == ["player", "song"]
+    assert word_index(make_index()) is not None
