@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelspan.index.label_ridge import LabelRidge, penalty, prune, with_constant
+from labelspan.index.label_ridge import LabelRidge, WeightPruner, penalty, with_constant
 
 
 def texts(n, d, k, seed=0):
@@ -66,11 +66,22 @@ def test_noise_has_a_larger_penalty_than_signal():
     assert penalty(X, noise) > 2 * penalty(X, Y)
 
 
-def test_pruning_keeps_the_largest_weights():
-    weights = np.random.default_rng(0).standard_normal((30, 4))
-    kept = prune(weights, 5).toarray()
+@pytest.mark.parametrize("dense", [False, True])
+def test_pruning_keeps_what_matters_most_and_the_mean_score(dense):
+    X, _ = texts(40, 30, 3, seed=5)
+    rows = X[:, :-1].toarray() * np.linspace(0.1, 2, 30, dtype=np.float32)
+    features = rows if dense else sparse.csr_matrix(rows)
+    weights = np.random.default_rng(0).standard_normal((31, 4)).astype(np.float32)
+    kept, intercept = WeightPruner(features, 5)(weights)
+    matter = np.abs(weights[:-1]) * np.sqrt((rows**2).mean(axis=0))[:, None]
     for column in range(4):
-        largest = np.sort(np.argsort(-np.abs(weights[:, column]))[:5])
-        assert np.flatnonzero(kept[:, column]).tolist() == largest.tolist()
-        np.testing.assert_allclose(kept[largest, column], weights[largest, column], rtol=1e-6)
-    np.testing.assert_allclose(prune(weights, 30).toarray(), weights, rtol=1e-6)
+        largest = np.sort(np.argsort(-matter[:, column])[:5])
+        own = kept.toarray()[:, column]
+        assert np.flatnonzero(own).tolist() == largest.tolist()
+        np.testing.assert_allclose(own[largest], weights[largest, column], rtol=1e-6)
+    before = rows @ weights[:-1] + weights[-1]
+    after = rows @ kept.toarray() + intercept
+    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), atol=1e-5)
+    whole, same = WeightPruner(features, 30)(weights)
+    np.testing.assert_allclose(whole.toarray(), weights[:-1], rtol=1e-6)
+    np.testing.assert_array_equal(same, weights[-1])

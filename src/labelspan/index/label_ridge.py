@@ -21,7 +21,7 @@ from .._typing import Array
 from ..operators import as_operator
 from ..solvers.leave_one_out import choose_alpha
 
-__all__ = ["LabelRidge", "penalty", "prune", "with_constant"]
+__all__ = ["LabelRidge", "WeightPruner", "penalty", "with_constant"]
 
 # The side of a matrix that is factorised.
 _DIRECT = 4000
@@ -171,18 +171,45 @@ class LabelRidge:
         return found
 
 
-def prune(weights: Array, most: int) -> sparse.csc_matrix:
-    """Keep the ``most`` largest weights of every column, as a sparse matrix."""
-    d, k = weights.shape
-    if most >= d:
-        return sparse.csc_matrix(weights.astype(np.float32))
-    rows = np.sort(np.argpartition(-np.abs(weights), most, axis=0)[:most], axis=0)
-    data = np.take_along_axis(weights, rows, axis=0)
-    shape = (d, k)
-    places = np.arange(0, (k + 1) * most, most)
-    return sparse.csc_matrix(
-        (data.T.ravel().astype(np.float32), rows.T.ravel(), places), shape=shape
-    )
+class WeightPruner:
+    """Keeps of each label the weights that matter most for the scores of some rows.
+
+    A weight counts by its size times the root mean square of its feature. What the others add to
+    the mean score of a label goes into its intercept: without it the scores of all texts would be
+    shifted, and more labels chosen than with all weights.
+
+    Parameters
+    ----------
+    features : array or CSR matrix of shape (n, d)
+    most : int
+        Number of weights to keep of each label.
+    """
+
+    def __init__(self, features: Any, most: int) -> None:
+        self._most = most
+        if most < features.shape[1]:
+            squares = features.multiply(features) if sparse.issparse(features) else features**2
+            self._spread = np.sqrt(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel())
+            self._mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
+
+    def __call__(self, weights: Array) -> tuple[sparse.csc_matrix, Array]:
+        """Return weights (d, k) of which few are left, and intercepts (k,).
+
+        ``weights`` has d + 1 rows, the last with the intercepts.
+        """
+        own, intercept = weights[:-1], weights[-1].astype(np.float32)
+        d, k = own.shape
+        if self._most >= d:
+            return sparse.csc_matrix(own.astype(np.float32)), intercept
+        matter = np.abs(own) * self._spread.astype(own.dtype)[:, None]
+        rows = np.argpartition(-matter, self._most, axis=0)[: self._most]
+        rows.sort(axis=0)
+        data = np.take_along_axis(own, rows, axis=0)
+        places = np.arange(0, (k + 1) * self._most, self._most)
+        kept = sparse.csc_matrix(
+            (data.T.ravel().astype(np.float32), rows.T.ravel(), places), shape=(d, k)
+        )
+        return kept, (intercept + self._mean @ own - kept.T @ self._mean).astype(np.float32)
 
 
 def _inverse(matrix: Array) -> Array:

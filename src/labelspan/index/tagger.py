@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from .inputs import LabelLists
-from .label_ridge import LabelRidge, penalty, prune, with_constant
+from .label_ridge import LabelRidge, WeightPruner, penalty, with_constant
 from .tag_features import TagFeatures
 from .tagging import NEVER, Candidates, Decision, LabelRecord, collect, decide, records, thresholds
 from .voters import Voters
@@ -156,6 +156,7 @@ def fit_tagger(
     alpha = penalty(rows, targets)
     ridge = LabelRidge(rows, alpha, seed)
     voters = Voters(features, targets)
+    prune = WeightPruner(features, _kept(features.shape[1], len(labels)))
     weights: list[sparse.csc_matrix] = []
     intercept: list[Array] = []
     # Features that have seen the labels also know their neighbours too well.
@@ -163,8 +164,9 @@ def fit_tagger(
 
     def scores() -> Iterator[tuple[slice, Array]]:
         for own, found, unseen in ridge.blocks(targets):
-            weights.append(prune(found[:-1], _kept(rows.shape[1] - 1, len(labels))))
-            intercept.append(found[-1])
+            kept, constant = prune(found)
+            weights.append(kept)
+            intercept.append(constant)
             yield own, unseen
 
     if votes is not None:
@@ -182,7 +184,7 @@ def fit_tagger(
         texts,
         alpha,
         sparse.hstack(weights, format="csc"),
-        np.concatenate(intercept).astype(np.float32),
+        np.concatenate(intercept),
         thresholds(record, candidates, decision),
         decision,
         record,
@@ -252,9 +254,10 @@ def update_tagger(
     intercept[:old] = tagger.intercept
     intercept[touched] = 0.0
     wanted = targets.tocsc()[:, touched]
+    prune = WeightPruner(features, _kept(features.shape[1], count))
     for own, found in ridge.weights(wanted) if ridge is not None else ():
-        fresh.append(prune(found[:-1], _kept(features.shape[1], count)))
-        intercept[touched[own]] = found[-1]
+        kept_weights, intercept[touched[own]] = prune(found)
+        fresh.append(kept_weights)
     width = tagger.n_features
     kept = np.ones(old, dtype=np.float32)
     kept[touched[touched < old]] = 0
