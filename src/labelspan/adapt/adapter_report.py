@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -158,6 +158,28 @@ class AdapterReport:
             row.update(low=one.low, high=one.high)
         return out
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> AdapterReport:
+        """Make the report that :meth:`to_dict` described.
+
+        Parameters
+        ----------
+        content : dict
+            Numbers, strings and lists; None stands for a number that is not known.
+
+        Returns
+        -------
+        AdapterReport
+        """
+        given = {name: content[name] for name in cls.__dataclass_fields__}
+        names = HeldOutComparison.__dataclass_fields__
+        compared = tuple(
+            _typed(HeldOutComparison, {name: row[name] for name in names})
+            for row in given.pop("comparisons")
+        )
+        balances = tuple((_number(a), _number(b), _number(c)) for a, b, c in given.pop("balances"))
+        return _typed(cls, {**given, "comparisons": compared, "balances": balances})
+
     def __str__(self) -> str:
         lines = [
             f"{self.n_rows:,} rows, {self.n_labelled:,} of them with labels; "
@@ -179,6 +201,29 @@ class AdapterReport:
                 f"({one.low:+.3f} to {one.high:+.3f}){mark}"
             )
         return "\n".join(lines)
+
+
+_Made = TypeVar("_Made", AdapterReport, HeldOutComparison)
+
+
+def _typed(kind: type[_Made], values: Mapping[str, Any]) -> _Made:
+    """Make a record; raise TypeError where a value is not of the declared type."""
+    read: dict[str, Any] = {}
+    for name, value in values.items():
+        declared = kind.__dataclass_fields__[name].type
+        if declared == "float":
+            read[name] = _number(value)
+        elif type(value).__name__ != str(declared).partition("[")[0]:
+            raise TypeError(name)
+        else:
+            read[name] = value
+    return kind(**read)
+
+
+def _number(value: Any) -> float:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise TypeError("a number")
+    return float("nan") if value is None else float(value)
 
 
 def compare_scores(

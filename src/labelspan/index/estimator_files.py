@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from .._typing import Array
-from ..adapt import Adapter
+from ..adapt import Adapter, AdapterReport
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from .learn import WordVectorizer
@@ -28,6 +28,7 @@ _VECTORIZERS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer, WordVectorizer)
 }
+_REPORT = "report_"
 _TYPES = {np.dtype(kind).name: kind for kind in (np.float32, np.float64, np.int64)}
 
 
@@ -54,7 +55,10 @@ def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         for name, value in learned.items()
         if isinstance(value, np.ndarray) and value.dtype.kind in "fi"
     }
-    return {"class": kind, "params": params, "values": values}, arrays
+    described = {"class": kind, "params": params, "values": values}
+    if isinstance(learned.get(_REPORT), AdapterReport):
+        described["report"] = _finite(learned[_REPORT].to_dict())
+    return described, arrays
 
 
 def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
@@ -77,6 +81,11 @@ def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) 
         ) from error
     for name, value in learned.items():
         setattr(estimator, name, value)
+    if kind is Adapter and "report" in described:
+        try:
+            estimator.report_ = AdapterReport.from_dict(described["report"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InvalidFile("manifest.json: the report of the adapter is damaged.") from error
     return estimator
 
 
@@ -171,6 +180,17 @@ def _plain(value: Any) -> Any:
         parts = [_plain(entry) for entry in ordered]
         return ... if Ellipsis in parts else parts
     return ...
+
+
+def _finite(value: Any) -> Any:
+    """Write tuples as lists and numbers that JSON does not have as None."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    return value
 
 
 def _is_plain(value: Any) -> bool:

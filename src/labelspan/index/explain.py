@@ -58,13 +58,16 @@ def explain(
     tagged: tuple[Tagger, Any] | None,
     item: Item,
     n: int,
+    own: Array | None = None,
 ) -> Explanation:
     """Explain the score of an item for a unit vector.
 
     ``features`` are those of a text, and ``asked`` is the text if words are searched for.
     ``tagged`` are the tagger and the features that it takes of the query, if there are any.
+    ``own`` is the unit vector of the item, if it is not that of its text.
     """
-    own = store.vectors([item.id])[0].astype(np.float64)
+    if own is None:
+        own = store.vectors([item.id])[0].astype(np.float64)
     shares = query.astype(np.float64) * own
     top = np.argsort(-shares, kind="stable")[:n]
     top = top[shares[top] > 0]

@@ -39,6 +39,7 @@ from ..errors import (
 from .analysis import Analyzer, check_language
 from .decisions import DECISIONS_FILE
 from .items import ItemStore, check_descriptors, file_size, missing_resource
+from .label_places import LabelDirections
 from .model import Deferred, IndexModel, TextMap
 from .place_file import PLACES_FILE
 from .words import WORD_ARRAYS, WordIndex
@@ -69,6 +70,7 @@ _CHUNK = 1 << 20
 _NPY_START = b"\x93NUMPY\x01\x00"
 _LONGEST_HEADER = 10_000
 _ESTIMATOR = "estimator_"
+_DIRECTIONS, _MEANS = f"{_ESTIMATOR}label_directions", f"{_ESTIMATOR}label_means"
 
 # Entry of the manifest for a file: size, sha256, and for arrays dtype and shape.
 FileEntry = dict[str, Any]
@@ -379,6 +381,18 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
 
         return unpack_tagger(_field(content, "tagger", dict), files.array, files.json)
 
+    def directions() -> LabelDirections | None:
+        if _DIRECTIONS not in named or "labels.json" not in files:
+            return None
+        names, arrays = files.json("labels"), [files.array(name) for name in (_DIRECTIONS, _MEANS)]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InvalidFile("labels.json is damaged: it is not a list of labels.")
+        # Labels that came after the fit are behind those that the space knows.
+        found = LabelDirections(tuple(names[: len(arrays[0])]), *arrays)
+        if not found.is_sound(files.array("vectors").shape[-1]):
+            raise InvalidFile("The directions of the labels do not fit; the index is damaged.")
+        return found
+
     makers = {
         "vectorizer": None if content.get("vectorizer") is None else vectorizer,
         "estimator": estimator,
@@ -396,8 +410,9 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
             files.array(f"{_ESTIMATOR}mean") if params.get("center") else None,
         )
         parts = {name: None if make is None else Deferred(make) for name, make in makers.items()}
-        return IndexModel(**parts, text_map=text_map)
-    model = IndexModel(**{name: None if make is None else make() for name, make in makers.items()})
+        return IndexModel(**parts, text_map=text_map, directions=Deferred(directions))
+    made = {name: None if make is None else make() for name, make in makers.items()}
+    model = IndexModel(**made, directions=directions())
     if mapped:
         from .learn import text_map_of  # noqa: PLC0415 - with scikit-learn
 

@@ -26,6 +26,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, TooManyFiles
 from .filters import Catalogue, Filter
+from .label_places import LabelDirections, LabelPlaces
 from .results import Item
 from .vectors import UnitVectors
 from .words import WordIndex
@@ -289,6 +290,7 @@ class ItemStore:
         self._lock = threading.RLock()
         self._moments: tuple[Array, Array] | None = None
         self._spread: tuple[Array, Array] | None = None
+        self._label_places: LabelPlaces | None = None
         self._centres: tuple[list[str], Array] | None = None
 
     @classmethod
@@ -491,7 +493,7 @@ class ItemStore:
     def _settle(self) -> None:
         """Record the new revision and drop cached statistics."""
         self.revision = self._table.revision
-        self._moments = self._centres = self._spread = None
+        self._moments = self._centres = self._spread = self._label_places = None
 
     def _forget(self, old: dict[int, Item]) -> None:
         for row, item in old.items():
@@ -558,6 +560,14 @@ class ItemStore:
                 own = [self.labelled_vectors(name).mean(axis=0, dtype=np.float64) for name in names]
                 self._centres = names, np.array(own).reshape(len(names), mean.size) - mean
             return self._centres
+
+    def label_places(self, found: LabelDirections) -> LabelPlaces:
+        """Place the items by their labels as well as by their vectors."""
+        with self._lock:
+            if self._label_places is None:
+                labelled = self.catalogue.label_rows()
+                self._label_places = LabelPlaces(self._vectors, labelled, found)
+            return self._label_places
 
     def spread(self) -> tuple[Array, Array]:
         """Estimate the mean of the vectors and of their outer products on a sample."""

@@ -16,6 +16,7 @@ from ..labels import reading
 from ..operators.operator import Operator
 from .analysis import TOKEN_PATTERN, detect_language, normalise
 from .inputs import LabelLists, indicator
+from .label_places import LabelDirections
 from .model import IndexModel, TextMap, read_vectors, refuse_vectors, space_vectors
 from .tag_features import TagFeatures
 from .tagger import Tagger, fit_tagger, label_matrix, labelled_folds
@@ -155,7 +156,15 @@ def learn(
         outside=outside,
     )
     step()
-    return IndexModel(fitted, space, tagger, text_map), found
+    return IndexModel(fitted, space, tagger, text_map, directions_of(space, names)), found
+
+
+def directions_of(space: Any, names: tuple[str, ...]) -> LabelDirections | None:
+    """Return what labels add to the places of items, for an estimator that tells it."""
+    found = getattr(space, "label_directions_", None)
+    if found is None or len(found) != len(names):
+        return None
+    return LabelDirections(names, np.asarray(found), np.asarray(space.label_means_))
 
 
 def _tagger(

@@ -13,6 +13,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from .analysis import TOKENS, normalise
+from .label_places import LabelDirections
 from .vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -37,13 +38,21 @@ class IndexModel:
         The parts, or a :class:`Deferred` for each.
     text_map : TextMap or None
         Maps texts to the space as vectorizer and estimator do, without scikit-learn.
+    directions : LabelDirections, Deferred or None
+        What labels add to the places of items; None if nothing.
     """
 
     def __init__(
-        self, vectorizer: Any, estimator: Any, tagger: Any, text_map: TextMap | None = None
+        self,
+        vectorizer: Any,
+        estimator: Any,
+        tagger: Any,
+        text_map: TextMap | None = None,
+        directions: Any = None,
     ) -> None:
         self._parts = {"vectorizer": vectorizer, "estimator": estimator, "tagger": tagger}
         self.text_map = text_map
+        self._directions = directions
 
     def _part(self, name: str) -> Any:
         part = self._parts[name]
@@ -70,7 +79,15 @@ class IndexModel:
     def with_tagger(self, tagger: Tagger) -> IndexModel:
         """Return the same model with another tagger."""
         parts = {**self._parts, "tagger": tagger}
-        return IndexModel(**parts, text_map=self.text_map)
+        return IndexModel(**parts, text_map=self.text_map, directions=self._directions)
+
+    @property
+    def directions(self) -> LabelDirections | None:
+        """What known labels add to the place of an item; None if the space has no such thing."""
+        if isinstance(self._directions, Deferred):
+            self._directions = self._directions.make()
+        found: LabelDirections | None = self._directions
+        return found
 
     @property
     def reads_texts(self) -> bool:

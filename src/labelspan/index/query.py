@@ -14,6 +14,7 @@ from .ann import AnnIndex, nearest
 from .filters import Filter
 from .inputs import label_name, read_texts
 from .items import ItemStore
+from .label_places import LabelPlaces
 from .model import IndexModel
 from .query_syntax import parse_query
 from .ranking import Match, TextQuery, rank_texts
@@ -22,6 +23,7 @@ from .vectors import unit_rows
 
 __all__ = [
     "check_count",
+    "item_places",
     "query_vectors",
     "search",
     "similar_labels",
@@ -75,7 +77,16 @@ def search(
         )
         return list(ranked)
 
-    if query is None or store.words is None:
+    def by_places(store: ItemStore, mask: Array) -> list[tuple[Array, Sequence[Match]]]:
+        found = item_places(model, store, query, items, labels)
+        assert found is not None
+        places, vector = found
+        rows, scores = places.top(vector, k, mask)
+        return [(rows, [Match(score, 0.0, score, None, weak=False) for score in scores.tolist()])]
+
+    if ann is None and item_places(model, store, query, items, labels) is not None:
+        single, rank = True, by_places
+    elif query is None or store.words is None:
         vectors, single = query_vectors(model, store, query, items, labels)
         rank = by_space
     else:
@@ -147,6 +158,19 @@ def query_vectors(
     texts, single = text_vectors(model, query)
     total = texts + sum(unit_rows(np.array(fixed))) if fixed else texts
     return unit_rows(total), single
+
+
+def item_places(
+    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+) -> tuple[LabelPlaces, Array] | None:
+    """Return the places of all items by their labels, and the mean place of those asked for.
+
+    None if something else is asked for, or if the space does not tell where labels lie.
+    """
+    if query is not None or labels or not items or model.directions is None:
+        return None
+    places = store.label_places(model.directions)
+    return places, places.query(np.array([store.catalogue.row(name) for name in items]))
 
 
 def check_count(owner: str, name: str, value: Any) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+import numpy as np
+
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
@@ -874,8 +876,12 @@ class SemanticIndex:
         queries.check_count("explain", "n", n)
         balance = check_balance("explain", balance)
         near = as_names(items), as_names(labels)
-        asked = None
-        if store.words is None or query is None:
+        asked = own = None
+        placed = queries.item_places(model, store, query, *near)
+        if placed is not None:
+            (places, vector), single = placed, True
+            own = places.rows(np.array([store.place(id)]))[0]
+        elif store.words is None or query is None:
             vectors, single = queries.query_vectors(model, store, query, *near)
             vector = vectors[0]
         else:
@@ -897,6 +903,7 @@ class SemanticIndex:
             tagged=self._tagged(query, as_names(items)),
             item=item,
             n=n,
+            own=own,
         )
 
     def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:

@@ -1,0 +1,120 @@
+"""Items placed by their known labels: the formula, searches, and what is kept in a folder."""
+
+import numpy as np
+import pytest
+from _support.stored import edited
+
+from labelspan import Adapter, SemanticIndex
+from labelspan.errors import InvalidFile
+from labelspan.index.label_places import LabelDirections, LabelPlaces
+from labelspan.index.vectors import UnitVectors, unit_rows
+
+NAMES = ("a", "b", "c")
+
+
+def placed(seed=0, n=50, m=6):
+    """Return vectors, an indicator, directions, and the places computed by the formula."""
+    rng = np.random.default_rng(seed)
+    U = unit_rows(rng.standard_normal((n, m)))
+    Y = (rng.random((n, 3)) < 0.4).astype(float)
+    Y[::5] = 0
+    D, means = rng.standard_normal((3, m)), rng.random(3)
+    known = Y.any(axis=1)
+    P = np.where(known[:, None], (Y - means) @ D, 0.0)
+    Z = U + P / np.sqrt(np.square(P[known]).sum(axis=1).mean())
+    rows = {name: np.flatnonzero(Y[:, j]).tolist() for j, name in enumerate(NAMES)}
+    return U, rows, LabelDirections(NAMES, D, means), Z / np.linalg.norm(Z, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_places_are_those_of_the_formula(seed):
+    U, rows, found, Z = placed(seed)
+    places = LabelPlaces(UnitVectors(U), {**rows, "new": [0]}, found)
+    np.testing.assert_allclose(places.rows(np.arange(50)), Z, atol=1e-6)
+    np.testing.assert_allclose(places.rows(np.array([7, 3, 7])), Z[[7, 3, 7]], atol=1e-6)
+    query = places.query(np.array([1, 2]))
+    mean = Z[[1, 2]].mean(axis=0)
+    np.testing.assert_allclose(query, mean / np.linalg.norm(mean), atol=1e-6)
+    mask = np.arange(50) % 3 > 0
+    best, scores = places.top(query, 6, mask)
+    cosines = np.where(mask, Z @ query, -1)
+    assert best.tolist() == np.argsort(-cosines)[:6].tolist()
+    np.testing.assert_allclose(scores, np.sort(cosines)[::-1][:6], atol=1e-6)
+    # More than there are: only positive cosines.
+    every, _ = places.top(query, 100, mask)
+    assert sorted(every) == np.flatnonzero(cosines > 1e-6).tolist()
+
+
+def test_without_labels_places_are_the_vectors():
+    U, _, found, _ = placed()
+    for labelled, directions in (({}, found.directions), ({"a": [0, 4]}, np.zeros((3, 6)))):
+        places = LabelPlaces(
+            UnitVectors(U), labelled, LabelDirections(NAMES, directions, found.means)
+        )
+        np.testing.assert_allclose(places.rows(np.arange(50)), U, atol=1e-6)
+        best, _ = places.top(U[9].astype(float), 1, np.ones(50, dtype=bool))
+        assert best.tolist() == [9]
+
+
+def fitted(seed=0):
+    """An index of vectors in which labels hide behind noise."""
+    rng = np.random.default_rng(seed)
+    Y = rng.random((200, 4)) < 0.3
+    X = Y @ rng.standard_normal((4, 30)) + 2 * rng.standard_normal((200, 30))
+    lists = [[f"l{j}" for j in np.flatnonzero(row)] for row in Y]
+    index = SemanticIndex(vectorizer=None, estimator=Adapter(10, balance=0.5, compare=False))
+    return index.fit([""] * 200, lists, vectors=X), lists, X
+
+
+def test_more_like_this_goes_by_labels_and_vectors(tmp_path):
+    index, lists, X = fitted()
+    model, store = index._fitted()
+    assert model.directions is not None
+
+    def shared(name, hits):
+        own = set(lists[int(name)])
+        return np.mean([len(own & set(hit.labels)) / len(own | set(hit.labels)) for hit in hits])
+
+    asked = [str(n) for n in range(200) if lists[n]]
+    places, vectors = np.zeros(len(asked)), np.zeros(len(asked))
+    for row, name in enumerate(asked):
+        places[row] = shared(name, index.search(items=name))
+        near = store.unit_vectors.top(store.vectors([name]), 11)[0][0]
+        vectors[row] = shared(name, [index.item(str(n)) for n in near if str(n) != name])
+    assert places.mean() > vectors.mean() + 0.1
+    hit = index.search(items="3")[0]
+    why = index.explain(None, hit.id, items="3")
+    assert why.score == pytest.approx(hit.score, abs=1e-6)
+    # The same from a folder, and after changes there.
+    index.save(tmp_path / "i")
+    hits = index.search(items="3")
+    with SemanticIndex.load(tmp_path / "i", write=True) as again:
+        assert again.search(items="3") == hits
+        moved = next(name for name in asked if not set(lists[3]) & set(lists[int(name)]))
+
+        def score():
+            return sum(h.score for h in again.search(items="3", k=199) if h.id == moved)
+
+        before = score()
+        again.relabel(moved, lists[3])
+        after = score()
+        assert after > before
+        again.add([""], [["l0", "never seen"]], ["new"], vectors=X[:1])
+        assert any(h.id == "new" for h in again.search(items="0", k=199))
+
+
+def test_damaged_directions_are_refused(tmp_path):
+    index, _, _ = fitted()
+    index.save(tmp_path / "i")
+    (folder,) = (tmp_path / "i").glob("generation-*")
+    path = folder / "estimator_label_directions.npy"
+    np.save(path, np.load(path)[:, :3])
+
+    def forget(content):
+        entry = content["files"]["estimator_label_directions.npy"]
+        entry["bytes"] = path.stat().st_size
+        entry["shape"] = [4, 3]
+
+    edited(tmp_path / "i", forget)
+    with pytest.raises(InvalidFile, match="directions of the labels do not fit"):
+        SemanticIndex.load(tmp_path / "i", verify=False)
