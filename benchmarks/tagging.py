@@ -220,9 +220,10 @@ def _fasttext(texts: list[str], targets: Any, new: list[str]) -> Any:
             verbose=0,
         )
     scores = np.full((len(new), targets.shape[1]), -np.inf, dtype=np.float32)
-    found, chances = model.predict([line(text) for text in new], k=-1)
-    for row, (labels, own) in enumerate(zip(found, chances, strict=True)):
-        scores[row, [int(label.removeprefix("__label__")) for label in labels]] = own
+    for row, text in enumerate(new):
+        # Not by model.predict, whose array of probabilities is wrong with new versions of numpy.
+        for chance, label in model.f.predict(f"{line(text)}\n", -1, 0.0, "strict"):
+            scores[row, int(label.removeprefix("__label__"))] = chance
     return scores
 
 

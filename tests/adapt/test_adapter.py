@@ -5,19 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _support.stored import edited
 from _support.support import angle
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import MLSI, OPLS, Adapter
+from labelspan import MLSI, OPLS, Adapter, SemanticIndex
 from labelspan.adapt.adapter_stream import split_plan
 from labelspan.adapt.held_out import label_groups, ndcg_of, nearest, size_grid
 from labelspan.datasets import load_debtags, make_tagged_vectors
-from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
-from labelspan.metrics import retrieval_at_k
+from labelspan.errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter
+from labelspan.metrics import principal_angles, retrieval_at_k
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
 
@@ -331,6 +333,67 @@ def test_tensors_stay_tensors():
     np.testing.assert_allclose(Z.numpy(), expected, atol=1e-9)
 
 
+# --- unknown entries --------------------------------------------------------------------
+
+
+def with_holes(Y, share=0.3, seed=0):
+    return np.where(np.random.default_rng(seed).random(Y.shape) < share, np.nan, Y)
+
+
+def test_unknown_entries_do_not_change_the_regression_of_their_label():
+    X, Y = tagged()
+    holes = with_holes(Y)
+    model = Adapter(Y.shape[1], alpha=3.0, balance=1.0, compare=False).fit(X, holes)
+    slopes = []
+    for column in range(Y.shape[1]):
+        known = ~np.isnan(holes[:, column])
+        slopes.append(Ridge(alpha=3.0).fit(X[known], holes[known, column]).coef_)
+    angles = principal_angles(model.components_.T, np.array(slopes).T)
+    assert angles.max() < 1e-4
+    # As zeros they do.
+    zeros = Adapter(Y.shape[1], alpha=3.0, balance=1.0, compare=False)
+    angles = principal_angles(zeros.fit(X, np.nan_to_num(holes)).components_.T, np.array(slopes).T)
+    assert angles.max() > 1e-2
+
+
+def test_unknown_entries_are_closer_to_all_labels_than_zeros():
+    X, Y = tagged()
+    full = Adapter(4, alpha=3.0, balance=0.5, compare=False).fit(X, Y).components_.T
+    gaps = []
+    for y in (with_holes(Y, 0.6), np.nan_to_num(with_holes(Y, 0.6))):
+        found = Adapter(4, alpha=3.0, balance=0.5, compare=False).fit(X, y).components_.T
+        gaps.append(np.square(np.sin(principal_angles(found, full))).sum())
+    assert gaps[0] < gaps[1]
+
+
+def test_unknown_entries_are_compared_and_placed():
+    X, Y = tagged()
+    holes = with_holes(Y)
+    holes[:5] = np.nan
+    model = Adapter(4).fit(X, holes)
+    assert model.report_.n_labelled == 235
+    assert np.isfinite([one.adapted for one in model.report_.comparisons]).all()
+    moved = model.transform(X, labels=holes) - model.transform(X)
+    np.testing.assert_allclose(moved[:5], 0.0, atol=1e-9)
+    wanted = np.where(np.isnan(holes), 0.0, holes - model.label_means_) @ model.label_directions_
+    np.testing.assert_allclose(moved, wanted, atol=1e-9)
+
+
+def test_a_report_is_what_was_written(tmp_path):
+    X, Y = tagged()
+    lists = [[str(n) for n in np.flatnonzero(row)] for row in Y]
+    index = SemanticIndex(vectorizer=None, estimator=Adapter(4)).fit(
+        [""] * len(X), lists, vectors=X
+    )
+    index.save(tmp_path / "i")
+    with SemanticIndex.load(tmp_path / "i") as again:
+        assert again.space.report_ == index.space.report_
+        assert str(again.space.report_) == str(index.space.report_)
+    edited(tmp_path / "i", lambda content: content["estimator"]["report"].update(used=3))
+    with pytest.raises(InvalidFile, match="report of the adapter is damaged"):
+        SemanticIndex.load(tmp_path / "i")
+
+
 # --- what is refused --------------------------------------------------------------------
 
 
@@ -338,8 +401,9 @@ def test_what_is_refused():
     X, Y = tagged()
     holes = Y.copy()
     holes[0, 0] = -1
+    with pytest.raises(InvalidLabels, match="single unknown entries; use fit"):
+        Adapter(4).partial_fit(X, holes)
     for y, message in [
-        (holes, "single unknown entries"),
         (Y + 0.5, "continuous targets"),
         (np.full_like(Y, -1), "every label in y is unknown"),
         (Y[:-1], "X has 240 rows, y has 239"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from .._params import Boolean, Constraint, Either, Integer, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, NotConverged, warn_caller
 from ..estimators._base import (
     BaseEmbedding,
     Features,
@@ -24,6 +25,8 @@ from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..operators.array_backend import as_block, host, like
+from ..solvers.known_entries import complete_labels
+from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
 from .adapter_report import (
     AdapterReport,
@@ -193,7 +196,9 @@ class Adapter(BaseEmbedding):
         X : array, tensor or sparse matrix of shape (n, d)
             Vectors; d is at most 4096.
         y : vector of classes, or 0/1 array or sparse matrix of shape (n, k)
-            -1 or NaN in a whole row marks a row without known labels.
+            -1 or NaN in a whole row marks a row without known labels. A single unknown entry gets
+            the fitted value of the regression of its label on the rows that know it, so that it
+            does not change this regression.
 
         Returns
         -------
@@ -205,9 +210,17 @@ class Adapter(BaseEmbedding):
         operator = features.operator
         self._refuse_wide(operator.shape[1])
         stream: AdapterStream | None = None
-        for rows, labels in self._batches(operator, y):
+        completed = self._completed(operator, y)
+        if completed is None:
+            batches = self._batches(operator, y)
+        else:
+            parts = _parts(operator.shape[0], completed.names.size)
+            batches = ((_rows(operator, part), completed.rows(part)) for part in parts)
+        for rows, labels in batches:
             if stream is None:
-                stream = self._opened(labels, features.dtype, operator.shape[1])
+                stream = self._opened(
+                    labels, features.dtype, operator.shape[1], whole=completed is None
+                )
             stream = stream.extended(rows, labels)
         assert stream is not None
         self._forget()
@@ -227,7 +240,7 @@ class Adapter(BaseEmbedding):
         X : array, tensor or sparse matrix of shape (n, d)
             Vectors.
         y : vector of classes, or 0/1 array or sparse matrix of shape (n, k)
-            Labels.
+            Labels, without single unknown entries, which need all rows at once.
         classes : sequence or None, default=None
             With a vector of classes, all classes; with an indicator, names of its columns. Needed
             in the first call only.
@@ -259,8 +272,37 @@ class Adapter(BaseEmbedding):
                 "columns; use MLSI, which takes data of any width."
             )
 
-    def _opened(self, labels: Labels, dtype: Any, columns: int) -> AdapterStream:
-        return AdapterStream.opened(labels.names, labels.kind, dtype, columns, self._seed)
+    def _opened(
+        self, labels: Labels, dtype: Any, columns: int, *, whole: bool = True
+    ) -> AdapterStream:
+        return AdapterStream.opened(
+            labels.names, labels.kind, dtype, columns, self._seed, whole=whole
+        )
+
+    def _completed(self, X: Operator, y: Any) -> Labels | None:
+        """Fill single unknown entries by regression; None if there are none."""
+        if y is None or _is_vector(y) or not _may_be_unknown(y):
+            return None
+        labels = read_labels(y, X.shape[0], "Adapter", part=True)
+        known = labels.labelled
+        if labels.kind != "indicator" or labels.unknown is None or not known.any():
+            return None
+        if not labels.unknown[known].any():
+            return None
+        alpha = self.alpha
+        if alpha == "auto":
+            index = np.flatnonzero(known)
+            usual = np.where(labels.unknown, labels.means(), labels.values)
+            alpha = choose_alpha(_rows(X, index), usual[index], intercept=True).alpha
+        found = complete_labels(X, labels.values, labels.unknown, float(alpha), intercept=True)
+        if not found.converged:
+            warn_caller(
+                "Adapter: the regression of labels with unknown entries stopped early; raise "
+                "alpha.",
+                NotConverged,
+            )
+        rows = None if known.all() else np.repeat(~known[:, None], labels.names.size, axis=1)
+        return replace(labels, values=found.values, unknown=rows)
 
     @property
     def _seed(self) -> int:
@@ -399,8 +441,10 @@ class Adapter(BaseEmbedding):
         fitted = self._fitted()
         kind: Kind = "classes" if _is_vector(labels) else "indicator"
         read = read_labels(labels, places.shape[0], "Adapter", part=True)
-        known = in_columns(read, fitted.classes_, kind, "Adapter")
-        centred = (known.values - host(fitted.label_means_)) * known.labelled[:, None]
+        known = in_columns(read, fitted.classes_, kind, "Adapter", single=True)
+        centred = known.values - host(fitted.label_means_)
+        if known.unknown is not None:
+            centred = np.where(known.unknown, 0.0, centred)
         block = as_block(places)
         moved: Array = block + like(centred, block) @ fitted.label_directions_
         return moved
@@ -572,6 +616,14 @@ def _joined_sizes(parts: list[tuple[Scores, Scores]]) -> tuple[Scores, Scores]:
         for kind in (0, 1)
     )
     return seen, new
+
+
+def _may_be_unknown(y: Any) -> bool:
+    """Tell whether labels have an entry that is negative or not a number."""
+    values = np.asarray(y.data if hasattr(y, "tocsr") else host(y) if hasattr(y, "detach") else y)
+    if values.dtype.kind == "f":
+        return bool((~(values >= 0)).any())
+    return bool((values < 0).any()) if values.dtype.kind == "i" else values.dtype.kind == "O"
 
 
 def _is_vector(y: Any) -> bool:

@@ -51,9 +51,19 @@ class AdapterStream:
     batches: int = 0
 
     @classmethod
-    def opened(cls, names: Array, kind: Kind, dtype: Any, columns: int, seed: int) -> AdapterStream:
-        """Start a stream that has seen nothing."""
-        return cls(names, kind, dtype, RowSample.empty(columns, names.size, np.dtype(dtype), seed))
+    def opened(
+        cls,
+        names: Array,
+        kind: Kind,
+        dtype: Any,
+        columns: int,
+        seed: int,
+        *,
+        whole: bool = True,
+    ) -> AdapterStream:
+        """Start a stream that has seen nothing; ``whole`` if all labels will be 0 or 1."""
+        sample = RowSample.empty(columns, names.size, np.dtype(dtype), seed, whole=whole)
+        return cls(names, kind, dtype, sample)
 
     @property
     def n_labelled(self) -> int:
@@ -151,8 +161,10 @@ def split_plan(rows: int) -> tuple[int, int]:
     return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))) if size else 0, size
 
 
-def in_columns(labels: Labels, names: Array, kind: Kind, owner: str) -> Labels:
-    """Return labels in the columns of an adapter; rows are known or unknown as a whole."""
+def in_columns(
+    labels: Labels, names: Array, kind: Kind, owner: str, *, single: bool = False
+) -> Labels:
+    """Return labels in the columns of an adapter; ``single`` allows single unknown entries."""
     if labels.kind == "targets":
         raise InvalidLabels(
             f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
@@ -171,10 +183,11 @@ def in_columns(labels: Labels, names: Array, kind: Kind, owner: str) -> Labels:
         )
     else:
         labels = replace(labels.in_columns(names, owner), names=names)
-    if labels.unknown is not None and labels.unknown[labels.labelled].any():
+    if not single and labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
-            f"{owner} takes rows whose labels are all known or all unknown, but some rows have "
-            "single unknown entries; write 0 where a label was not given, or mark the whole row."
+            f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but some "
+            "rows have single unknown entries; use fit, which takes them, write 0 where a label "
+            "was not given, or mark the whole row."
         )
     return labels
 

@@ -84,7 +84,8 @@ class _Gains:
 
     @classmethod
     def of(cls, queries: Array, items: Array) -> _Gains:
-        left, right = queries.astype(np.float32), items.astype(np.float32)
+        # A fitted label counts from one half.
+        left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
         shared = left @ right.T
         union = left.sum(axis=1)[:, None] + right.sum(axis=1) - shared
         table = shared / np.maximum(union, 1.0)

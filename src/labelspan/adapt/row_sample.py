@@ -22,7 +22,8 @@ class RowSample:
     numbers : array of shape (s,)
         Rising.
     rows : array of shape (s, d)
-    labels : array of int8 of shape (s, k)
+    labels : array of shape (s, k)
+        Of int8, or of float64 where some labels were fitted.
     seen : int
         How many rows got a number.
     seed : int
@@ -35,9 +36,17 @@ class RowSample:
     seed: int
 
     @classmethod
-    def empty(cls, columns: int, labels: int, dtype: np.dtype[np.generic], seed: int) -> RowSample:
-        """Start a sample."""
-        nothing = np.zeros((0, labels), np.int8)
+    def empty(
+        cls,
+        columns: int,
+        labels: int,
+        dtype: np.dtype[np.generic],
+        seed: int,
+        *,
+        whole: bool = True,
+    ) -> RowSample:
+        """Start a sample; ``whole`` if all labels are 0 or 1."""
+        nothing = np.zeros((0, labels), np.int8 if whole else np.float64)
         return cls(np.zeros(0), np.zeros((0, columns), dtype), nothing, 0, seed)
 
     def draw(self, count: int) -> Array:
@@ -61,7 +70,7 @@ class RowSample:
         return RowSample(
             joined[order],
             np.concatenate([self.rows, rows.astype(self.rows.dtype, copy=False)])[order],
-            np.concatenate([self.labels, labels.astype(np.int8)])[order],
+            np.concatenate([self.labels, labels.astype(self.labels.dtype)])[order],
             self.seen + seen,
             self.seed,
         )
