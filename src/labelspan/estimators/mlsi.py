@@ -46,15 +46,17 @@ class MLSI(LabelledEmbedding):
 
     Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over V with orthonormal columns
     and ``V = X W``: one small space that explains the features and the labels. X and Y
-    are balanced first, each divided by its norm.
+    are centred and balanced first: X is divided by its norm, the labels by that of the part that
+    the features explain.
 
     The labels enter through their regression on X, so that the space exists for rows
     without labels and the fit costs about one truncated SVD. Three forms:
 
     - ``"ridge"``: ridge regression with ``alpha`` in the units of X. It scales and
-      generalises. With ``alpha=0`` it is yu2005 with gamma = 0.
-    - ``"inverse"``: yu2005's Eq. 8 and 12 to the letter, ``alpha`` being its gamma on the
-      balanced X.
+      generalises. With ``alpha=0``, ``balance="labels"`` and ``center=False`` it is yu2005 with
+      gamma = 0.
+    - ``"inverse"``: yu2005's Eq. 8 and 12, ``alpha`` being its gamma on the balanced X; with
+      ``center=False`` to the letter.
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
 
@@ -80,7 +82,7 @@ class MLSI(LabelledEmbedding):
         choice, because the gamma of the paper is not a ridge penalty.
     form : {"ridge", "inverse", "direct"}, default="ridge"
         How the labels enter.
-    balance : {"labels", "fitted"} or bool, default="labels"
+    balance : {"fitted", "labels"} or bool, default="fitted"
         What the two sides are divided by, so that ``beta`` weighs equals: X by its norm, and the
         labels by the norm of the fitted labels X B ("fitted", only for ``form="ridge"``), or by
         that of Y ("labels", as in the paper; True means the same). A strong penalty shrinks the
@@ -89,8 +91,8 @@ class MLSI(LabelledEmbedding):
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer;
         None gives ``w_j'x``. The paper is printed both ways.
-    center : bool, default=False
-        Whether to centre the columns of X and Y; a sparse X stays sparse.
+    center : bool, default=True
+        Whether to centre the columns of X and Y; a sparse X stays sparse. The paper does not.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
         of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
@@ -163,9 +165,9 @@ class MLSI(LabelledEmbedding):
 
     .. math:: \min_{V^\top V = I, V = X W} (1 - \beta) |X - V A|^2 + \beta |Y - V B|^2 ,
 
-    where X and Y are divided by their Frobenius norms. Its directions are the leading solutions of
-    :math:`X^\top ((1 - \beta) X X^\top + \beta \hat Y \hat Y^\top) X w = \lambda X^\top X w`, with
-    :math:`\hat Y` the ridge regression of the labels on the features.
+    where X and Y are centred and divided by their norms. Its directions are the leading solutions
+    of :math:`X^\top ((1 - \beta) X X^\top + \beta \hat Y \hat Y^\top) X w = \lambda X^\top X w`,
+    with :math:`\hat Y` the ridge regression of the labels on the features.
 
     References
     ----------
@@ -201,9 +203,9 @@ class MLSI(LabelledEmbedding):
         beta: float = 0.5,
         alpha: float | str = "auto",
         form: str = "ridge",
-        balance: str | bool = "labels",
+        balance: str | bool = "fitted",
         scale: str | None = "eigenvalue",
-        center: bool = False,
+        center: bool = True,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
         degree: float = 3,

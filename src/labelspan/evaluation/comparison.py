@@ -152,7 +152,7 @@ def evaluate(
     >>> from labelspan.evaluation.comparison import evaluate
     >>> texts = ["a chess game", "photo of a tree", "a song to sing"] * 12
     >>> labels = [["game"], ["image"], ["sound"]] * 12
-    >>> found = evaluate(texts, labels, folds=2, dimensions=3, tune=False)
+    >>> found = evaluate(texts, labels, folds=2, dimensions=2, tune=False)
     >>> found.facts.held_out, found.results.distinct("method")[1:4]
     (1, ['LSI', 'MLSI', 'OPLS'])
     """
