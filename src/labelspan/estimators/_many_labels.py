@@ -113,4 +113,5 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
     assert solution.images is not None
     loadings = (signs / roots / stack.scale)[:, None] * solution.images
     model._publish_labels(features, labels.names, loadings, label_means)
+    model._publish_directions(features, solution, signs, stack.scale)
     model.alpha_, model.alpha_curve_ = alpha, curve

@@ -8,13 +8,14 @@ from typing import Any, cast
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidLabels
-from ..labels import Labels, cca_factor, read_labels
+from ..labels import Labels, cca_factor
 from ..labels.label_factor import whitening
+from ..operators.array_backend import on_host
 from ..operators.memory import refuse_too_large
 from ..solvers import Solver
-from ._base import Features, learned
+from ._base import Features, learned, refuse_overflow
 from ._labelled import LabelledEmbedding
+from ._placing import labels_as_fitted, placed_by_labels, refuse_least_squares
 
 __all__ = ["CCA"]
 
@@ -201,7 +202,8 @@ class CCA(LabelledEmbedding):
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
         self.label_weights_ = (root @ (root.T @ loadings.T) / scale).astype(features.dtype)
 
-    def transform(self, X: Any, y: Any = None) -> Array:
+    @refuse_overflow
+    def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
         """Map rows to the feature side of the pairs.
 
         Parameters
@@ -211,13 +213,27 @@ class CCA(LabelledEmbedding):
         y : ignored
             Accepted for compatibility with scikit-learn's CCA, which takes both sides
             at once; the label side is :meth:`transform_labels`.
+        labels : labels of the form that was given to ``fit``, or None, default=None
+            Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+            entries, which add nothing. The place is then that of the fitted labels and the known
+            ones together. Not for ``penalty="l1"`` and ``solver="least-squares"``.
 
         Returns
         -------
         Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``.
+            ``(X - mean_) @ components_.T``, and with labels
+            ``+ transform_labels(labels) / correlations_``, without the division where
+            ``scale="eigenvalue"``.
         """
-        return super().transform(X)
+        places = super().transform(X)
+        if labels is None:
+            return places
+        fitted = self._fitted()
+        refuse_least_squares(fitted)
+        directions = on_host(fitted.label_weights_)
+        if not self.scale:
+            directions = directions / np.where(fitted.correlations_ > 0, fitted.correlations_, 1.0)
+        return placed_by_labels(fitted, places, labels, directions)
 
     def transform_labels(self, y: Any) -> Array:
         """Map labels to the label side of the pairs.
@@ -233,26 +249,12 @@ class CCA(LabelledEmbedding):
             Its columns correlate with those of :meth:`transform` by ``correlations_``.
         """
         fitted = self._fitted()
-        names = fitted.classes_
         rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
-        labels = read_labels(y, rows, type(self).__name__)
-        values = np.zeros((rows, names.size))
-        unknown = np.zeros(values.shape, dtype=bool)
-        if labels.kind == "classes":
-            found = np.isin(labels.names, names)
-            if not found.all():
-                raise InvalidLabels(
-                    f"CCA: y has classes that fit did not have: {labels.names[~found]}."
-                )
-            values[:, np.searchsorted(names, labels.names)] = labels.values
-            unknown[:] = ~labels.labelled[:, None]
-        else:
-            if labels.values.shape[1] != names.size:
-                raise InvalidLabels(
-                    f"CCA: y must have {names.size} columns as in fit, "
-                    f"but has {labels.values.shape[1]}."
-                )
-            values = labels.values
-            unknown = np.zeros_like(unknown) if labels.unknown is None else labels.unknown
-        centered = np.where(unknown, 0.0, values - fitted.label_means_)
+        labels = labels_as_fitted(y, rows, fitted.classes_, type(self).__name__)
+        if labels.many:
+            sides = labels.values @ fitted.label_weights_
+            return np.asarray(sides - fitted.label_means_ @ fitted.label_weights_)
+        centered = labels.values - fitted.label_means_
+        if labels.unknown is not None:
+            centered = np.where(labels.unknown, 0.0, centered)
         return np.asarray(centered @ fitted.label_weights_)

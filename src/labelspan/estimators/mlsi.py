@@ -14,13 +14,13 @@ from ..labels import Labels
 from ..labels.factor import Balance, Form, Stack, block_rank, square_rank, stack_weights
 from ..labels.reading import indicator_in_place
 from ..operators import Operator
-from ..operators.array_backend import inner, like, sum_of_squares
+from ..operators.array_backend import inner, like, on_host, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
 from ..solvers import AlphaCurve, Problem, Solution, Solver, Statistics, solve_statistics
 from ..solvers.known_entries import complete_labels
 from ..solvers.penalties import L2
 from ..solvers.small_dense import psd_solve
-from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
+from ._base import Features, all_or_nothing, invert, learned, refuse_overflow, squared_norm
 from ._labelled import LabelledEmbedding
 from ._many_labels import fit_stack
 from ._options import (
@@ -37,6 +37,7 @@ from ._options import (
     solve,
 )
 from ._partial_fit import Stream, why_no_stream
+from ._placing import placed_by_labels
 
 __all__ = ["MLSI"]
 
@@ -133,6 +134,9 @@ class MLSI(LabelledEmbedding):
     label_loadings_ : array of shape (m, k)
         From the space back to labels.
     label_means_ : array of shape (k,)
+    label_directions_ : array of shape (k, m) or None
+        What known labels add to the place of a row in ``transform(X, labels=Y)``; None for forms
+        without it.
     alpha_ : float
         Regularization strength that was used.
     alpha_curve_ : AlphaCurve or None
@@ -183,6 +187,8 @@ class MLSI(LabelledEmbedding):
     >>> model.transform(X).shape, model.label_scores(X).shape
     ((200, 8), (200, 5))
     """
+
+    label_directions_: Array | None = learned()
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **SHARED,
@@ -303,8 +309,57 @@ class MLSI(LabelledEmbedding):
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * images
         self._publish_labels(features, labels.names, loadings, label_means)
+        self._publish_directions(features, solution, signs, stack.scale)
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self
+
+    def _publish_directions(
+        self, features: Features, solution: Solution, signs: Array, scale: float
+    ) -> None:
+        """Set what known labels add to a place; ``scale`` is what Y was multiplied by."""
+        self.label_directions_ = None
+        if self.form != "ridge" or self.label_kernel != "linear":
+            return
+        if self.beta == 0:
+            axes = np.zeros((self.classes_.size, signs.size))
+        elif solution.label_axes is None:
+            return
+        else:
+            axes = scale * on_host(solution.label_axes) * signs
+        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+        self.label_directions_ = features.place(axes if self.scale else axes / lengths)
+
+    @refuse_overflow
+    def transform(self, X: Any, labels: Any = None) -> Array:
+        """Map rows to the learned space.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            With ``kernel="precomputed"``, the kernel between the rows and those of ``fit``.
+        labels : labels of the form that was given to ``fit``, or None, default=None
+            Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+            entries, which add nothing. Rows that are placed by their labels lie closer to the new
+            rows that should find them, which are placed by their features only. Only for
+            ``form="ridge"`` and linear label kernels.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` minus
+            the mean. With labels, ``+ (Y - label_means_) @ label_directions_``: the fitted labels
+            and the known ones together.
+        """
+        places = super().transform(X)
+        if labels is None:
+            return places
+        fitted = self._fitted()
+        if fitted.label_directions_ is None:
+            raise Mismatch(
+                "MLSI: transform with labels= needs a fit with form='ridge', "
+                "label_kernel='linear' and a solver of labelspan; leave labels out."
+            )
+        return placed_by_labels(fitted, places, labels, fitted.label_directions_)
 
     @property
     def _completes(self) -> bool:
@@ -470,6 +525,7 @@ class MLSI(LabelledEmbedding):
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * (solution.weights.T @ cross)
         self._publish_labels(features, stream.names, loadings, label_means)
+        self._publish_directions(features, solution, signs, stack.scale)
         self.alpha_, self.alpha_curve_ = alpha, curve
 
     def _complete_statistics(

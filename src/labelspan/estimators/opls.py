@@ -8,7 +8,10 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels, opls_factor
+from ..operators.array_backend import on_host
+from ._base import refuse_overflow
 from ._labelled import LabelledEmbedding
+from ._placing import placed_by_labels, refuse_least_squares
 
 __all__ = ["OPLS"]
 
@@ -118,3 +121,34 @@ class OPLS(LabelledEmbedding):
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return np.eye(square.shape[0])
+
+    @refuse_overflow
+    def transform(self, X: Any, labels: Any = None) -> Array:
+        """Map rows to the learned space.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            With ``kernel="precomputed"``, the kernel between the rows and those of ``fit``.
+        labels : labels of the form that was given to ``fit``, or None, default=None
+            Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+            entries, which add nothing. The place is then that of the fitted labels and the known
+            ones together. Not for ``penalty="l1"`` and ``solver="least-squares"``.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` minus
+            the mean. With labels and ``scale="eigenvalue"``,
+            ``+ (Y - label_means_) @ label_loadings_.T``.
+        """
+        places = super().transform(X)
+        if labels is None:
+            return places
+        fitted = self._fitted()
+        refuse_least_squares(fitted)
+        # The eigenvectors U of H'X G: rows of H lie at H U where fitted rows lie at X G U.
+        directions = on_host(fitted.label_loadings_).T
+        if not self.scale:
+            directions = directions / fitted.eigenvalues_
+        return placed_by_labels(fitted, places, labels, directions)

@@ -23,7 +23,13 @@ from .accuracy import (
 )
 from .problem import Problem, Solution
 from .singular_basis import SingularBasis, singular_basis, small_enough
-from .small_dense import leading, scaled_cholesky, spectral, thin_spectrum
+from .small_dense import (
+    fitted_coordinates,
+    leading,
+    scaled_cholesky,
+    spectral,
+    thin_spectrum,
+)
 
 __all__ = ["Found", "by_basis", "by_products", "certified", "regression_alpha"]
 
@@ -49,6 +55,7 @@ class Found:
     how: str
     rank: int | None = None
     lost: float = 0.0
+    label_axes: Array | None = None
 
 
 def regression_alpha(factor: Factor, metric_alpha: float) -> float:
@@ -62,6 +69,11 @@ def by_basis(
     """Solve in the singular basis of X; ``known`` tells whether it was made with labels."""
     coordinates = basis.coordinates if known else None
     values, inside = spectral(basis.values, coordinates, factor, alpha, count)
+    label_axes = None
+    if coordinates is not None and factor.regression is not None:
+        level, fitted = fitted_coordinates(basis.values, coordinates, factor.regression)
+        image = np.sqrt(basis.values)[:, None] * inside  # U'X W
+        label_axes = level**2 * (fitted.T @ image) / np.sqrt(values)
     penalty = regression_alpha(factor, alpha)
     scale = np.sqrt(np.square(basis.lengths) + penalty)
     return Found(
@@ -73,6 +85,7 @@ def by_basis(
         "Solved by singular vectors of the data",
         basis.rank,
         basis.lost,
+        label_axes,
     )
 
 
@@ -96,6 +109,7 @@ def by_products(
     if metric is None:
         return None
     slopes = metric.solve(cross)
+    label_axes = None
     if factor.thin:
         values, axes = thin_spectrum(cross.T @ slopes, count)
         weights = slopes @ (axes / np.sqrt(values))
@@ -120,7 +134,17 @@ def by_products(
         if share and not (values.size and values[-1] > _FAINT * values[0]):
             return None
         weights = ways @ (axes / np.sqrt(values))
-    return Found(weights, values, slopes, metric.scale, metric.energy, how, gram.shape[0])
+        label_axes = level * axes[-mixed.shape[1] :]
+    return Found(
+        weights,
+        values,
+        slopes,
+        metric.scale,
+        metric.energy,
+        how,
+        gram.shape[0],
+        label_axes=label_axes,
+    )
 
 
 def certified(problem: Problem, found: Found, name: str, *, last: bool = False) -> Solution:
@@ -156,6 +180,7 @@ def certified(problem: Problem, found: Found, name: str, *, last: bool = False) 
         status=status,
         residual=check.residual,
         error=check.error,
+        label_axes=found.label_axes,
         statistics=statistics,
     )
 

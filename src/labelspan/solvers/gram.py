@@ -152,5 +152,6 @@ def solve_statistics(
         status=status,
         residual=residual,
         error=error,
+        label_axes=found.label_axes,
         statistics=statistics,
     )

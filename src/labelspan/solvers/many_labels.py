@@ -113,6 +113,11 @@ class ManyLabels:
             agreement = _agreement(space, labels, agreement)
         weights = space.combine(inside)
         images = seen_by(space.combine_image(inside), labels)
+        label_axes = None
+        if self.share is not None:
+            level, shrunk = self._regressed(space.gram, agreement, inside, 64 * noise)
+            fitted = seen_by(space.combine_image(shrunk), labels)  # W'X'X B
+            label_axes = level**2 * fitted.T / np.sqrt(values)
         found = Solution(
             weights,
             values,
@@ -122,6 +127,7 @@ class ManyLabels:
             n_iter=len(space.basis),
             residual=float(rest),
             images=images,
+            label_axes=label_axes,
         )
         return replace(found, status=_status(found))
 
@@ -131,6 +137,20 @@ class ManyLabels:
         lengths = column_norms(block)
         alive = np.flatnonzero(lengths > 0)
         return block[:, alive] / like(lengths[alive], block)
+
+    def _regressed(
+        self, gram: Array, agreement: Array, inside: Array, tolerance: float
+    ) -> tuple[float, Array]:
+        """Return the level of the regressed labels, and the directions that see them in L."""
+        squares, vectors = psd_basis(gram, tolerance)
+        slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
+        level = self._level(float(np.trace(slopes.T @ agreement @ slopes)))
+        shrunk = vectors @ ((squares / (squares + self.alpha))[:, None] * (vectors.T @ inside))
+        return level, shrunk
+
+    def _level(self, square: float) -> float:
+        """Return what the regressed labels are multiplied by."""
+        return Regression(self.alpha, norm=self.norm).rescale(square)
 
     def _ritz(
         self, gram: Array, agreement: Array, count: int, tolerance: float
@@ -143,9 +163,7 @@ class ManyLabels:
             roots = vectors / np.sqrt(squares)
             slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
             inner_matrix = slopes.T @ agreement @ slopes
-            inner_matrix *= (
-                Regression(self.alpha, norm=self.norm).rescale(float(np.trace(inner_matrix))) ** 2
-            )
+            inner_matrix *= self._level(float(np.trace(inner_matrix))) ** 2
             inner_matrix[np.diag_indices_from(inner_matrix)] += self.share * squares
         values, axes = leading(inner_matrix, count)
         keep = values > tolerance * max(values[0], 0.0)

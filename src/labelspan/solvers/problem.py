@@ -106,6 +106,9 @@ class Solution:
     images : array of shape (m, s) or None
         ``W'X'L``, what the factor's labels say along each direction, where the solver had
         it at hand.
+    label_axes : array of shape (s, m) or None
+        What one row of L adds to its place ``sqrt(lambda) W'x`` where the labels are regressed:
+        with ``Z = [c X, c' X B] = V diag(s) R'``, the rows of ``c' R`` that belong to the labels.
     metric : array of shape (m, m) or None
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
@@ -138,6 +141,7 @@ class Solution:
     residual: float | None = None
     error: float | None = None
     images: Array | None = None
+    label_axes: Array | None = None
     metric: Array | None = None
     statistics: Mapping[str, float | str] = field(default_factory=dict)
 

@@ -186,7 +186,14 @@ class Randomized:
         images = best.inside.T @ grown.seen
         rest = max(grown.rest, grown.unfitted, seen.missing)
         return self._solution(
-            weights, best.values, len(space.basis), rest, tol=tol, seen=seen, images=images
+            weights,
+            best.values,
+            len(space.basis),
+            rest,
+            tol=tol,
+            seen=seen,
+            images=images,
+            label_axes=best.label_axes,
         )
 
     def _solution(
@@ -199,6 +206,7 @@ class Randomized:
         tol: float,
         seen: Inspection,
         images: Array | None = None,
+        label_axes: Array | None = None,
     ) -> Solution:
         converged = rest <= tol
         shown = f"fresh products with X show {seen.missing:.0e}"
@@ -227,6 +235,7 @@ class Randomized:
             n_iter=n_iter,
             residual=float(rest),
             images=images,
+            label_axes=label_axes,
             statistics={"shown": float(seen.missing)},
         )
 

@@ -13,13 +13,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import Array
-from ..labels import Factor
+from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE
 from ..operators.array_backend import single_thread
 
 __all__ = [
     "Ritz",
     "ScaledCholesky",
+    "fitted_coordinates",
     "graded_svd",
     "inverse_root",
     "leading",
@@ -228,18 +229,26 @@ def spectral(
         chosen = np.eye(values.size, spectrum.size)
         return spectrum, chosen / np.sqrt(values + alpha)[:, None]
     if factor.regression is not None:
-        shifted = values + factor.regression.alpha
-        fitted = coordinates * (values / shifted)[:, None]
-        if factor.regression.mix is not None:
-            slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
-            fitted = fitted @ factor.regression.mix(slopes.T @ slopes)
-        coordinates = factor.regression.rescale(float(np.square(fitted).sum())) * fitted
+        level, fitted = fitted_coordinates(values, coordinates, factor.regression)
+        coordinates = level * fitted
     damped = np.sqrt(values / (values + alpha))
     inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
     spectrum, vectors = leading(inner, count)
     keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
     return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
+
+
+def fitted_coordinates(
+    values: Array, coordinates: Array, regression: Regression
+) -> tuple[float, Array]:
+    """Return what the regressed labels are multiplied by, and themselves, ``U'X B Q^1/2``."""
+    shifted = values + regression.alpha
+    fitted = coordinates * (values / shifted)[:, None]
+    if regression.mix is not None:
+        slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
+        fitted = fitted @ regression.mix(slopes.T @ slopes)
+    return regression.rescale(float(np.square(fitted).sum())), fitted
 
 
 @dataclass(frozen=True)
@@ -265,6 +274,12 @@ class Ritz:
     def worth(self) -> float:
         """The objective that the directions reach."""
         return float(self.values.sum())
+
+    @property
+    def label_axes(self) -> Array:
+        """What a row of the labels adds to its place."""
+        fitted = self.slopes.T @ (self.gram @ self.inside)
+        return np.asarray(self.level**2 * fitted / np.sqrt(self.values))
 
     def worth_of(self, inside: Array) -> float:
         """Return the objective, by this regression, of directions in the space's first blocks."""

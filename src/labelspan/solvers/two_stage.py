@@ -136,6 +136,7 @@ class TwoStage:
             fit,
             max(fit.residual, equation),
             fit.converged and svd.converged and right,
+            label_axes=level * both.split(svd.right)[1],
         )
 
     def _solution(
@@ -145,6 +146,8 @@ class TwoStage:
         fit: Regressed,
         residual: float,
         converged: bool,
+        *,
+        label_axes: Array | None = None,
     ) -> Solution:
         status = sentence(f"Regressed by {fit.method}", residual)
         if not converged and fit.method.startswith("block"):
@@ -164,5 +167,6 @@ class TwoStage:
             n_iter=fit.n_iter,
             residual=residual,
             error=fit.error,
+            label_axes=label_axes,
             statistics={"method": fit.method},
         )

@@ -1,0 +1,209 @@
+"""Rows placed by their features and their known labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from labelspan import CCA, MLSI, OPLS
+from labelspan.errors import InvalidLabels, Mismatch
+from labelspan.labels import reading
+
+N, D, K = 60, 14, 4
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)) * np.linspace(3.0, 0.5, D)
+    Y = ((X @ rng.standard_normal((D, K)) + 2 * rng.standard_normal((N, K))) > 1) * 1.0
+    return X, Y
+
+
+def stack_places(X, Y, *, alpha, beta, balance, count):
+    """Return [c X, c'(X B + Y)] R, of the stack's right singular vectors, as it is written."""
+    B = np.linalg.solve(X.T @ X + alpha * np.eye(D), X.T @ Y)
+    size = np.linalg.norm(X @ B if balance == "fitted" else Y)
+    c, c_labels = np.sqrt(1 - beta) / np.linalg.norm(X), np.sqrt(beta) / size
+    stack = np.hstack([c * X, c_labels * X @ B])
+    left, lengths, right = np.linalg.svd(stack, full_matrices=False)
+    both = np.hstack([c * X, c_labels * (X @ B + Y)])
+    return both @ right[:count].T, left[:, :count] * lengths[:count]
+
+
+def signed(found, expected):
+    return found * np.sign(np.sum(found * expected, axis=0))
+
+
+SOLVERS = [
+    {"solver": "gram"},
+    {"solver": "eigen"},
+    {"solver": "two-stage"},
+    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
+]
+
+
+@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+@pytest.mark.parametrize("balance", ["fitted", "labels"])
+def test_mlsi_places_rows_by_the_stack(data, options, balance):
+    X, Y = data
+    model = MLSI(5, alpha=3.0, beta=0.6, balance=balance, **options).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    placed, trained = stack_places(Xc, Yc, alpha=3.0, beta=0.6, balance=balance, count=5)
+    np.testing.assert_allclose(signed(model.transform(X), trained), trained, atol=1e-6)
+    found = model.transform(X, labels=Y)
+    np.testing.assert_allclose(signed(found, placed), placed, atol=1e-6)
+    # Without the scale each axis is divided by its length.
+    short = MLSI(5, alpha=3.0, beta=0.6, balance=balance, scale=None, **options).fit(X, Y)
+    lengths = np.sqrt(model.eigenvalues_)
+    np.testing.assert_allclose(short.transform(X, labels=Y), found / lengths, atol=1e-5)
+
+
+def test_labels_stand_for_the_fitted_ones_where_the_features_explain_them():
+    """With X of rank n and alpha = 0: the place without the fitted labels is the training one."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.standard_normal((12, 30)), rng.integers(0, 2, (12, 3)) * 1.0
+    model = MLSI(4, alpha=0.0, center=False).fit(X, Y)
+    trained = model.transform(X)
+    moved = model.transform(X, labels=Y)
+    fitted = Y @ model.label_directions_  # X B = Y
+    np.testing.assert_allclose(moved - fitted, trained, atol=1e-9)
+    # What the labels add is their part of Z R: it has their share of each axis' length.
+    share = np.sum(trained * fitted, axis=0) / np.sum(trained**2, axis=0)
+    assert ((share > 0) & (share < 1)).all()
+
+
+def test_all_components_of_opls_place_by_fitted_and_known_labels(data):
+    X, Y = data
+    model = OPLS(alpha=2.0).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    fitted = Xc @ np.linalg.solve(Xc.T @ Xc + 2.0 * np.eye(D), Xc.T @ Yc)
+    found = model.transform(X, labels=Y)
+    both = fitted + Yc
+    np.testing.assert_allclose(found @ found.T, both @ both.T, atol=1e-8)
+    short = OPLS(alpha=2.0, scale=None).fit(X, Y)
+    lengths = np.sqrt(model.eigenvalues_)
+    np.testing.assert_allclose(short.transform(X, labels=Y), found / lengths, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", ["eigenvalue", None])
+def test_cca_places_by_the_whitened_labels(data, scale):
+    X, Y = data
+    model = CCA(alpha=2.0, scale="eigenvalue").fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    U, _, Vt = np.linalg.svd(Yc, full_matrices=False)
+    H = U @ Vt
+    both = Xc @ np.linalg.solve(Xc.T @ Xc + 2.0 * np.eye(D), Xc.T @ H) + H
+    found = model.transform(X, labels=Y)
+    np.testing.assert_allclose(found @ found.T, both @ both.T, atol=1e-8)
+    other = CCA(alpha=2.0, scale=scale).fit(X, Y)
+    lengths = 1.0 if scale else np.sqrt(other.eigenvalues_)
+    np.testing.assert_allclose(other.transform(X, labels=Y), found / lengths, atol=1e-8)
+    added = other.transform(X, labels=Y) - other.transform(X)
+    sides = other.transform_labels(Y) / (1.0 if scale else other.correlations_)
+    np.testing.assert_allclose(added, sides, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", [MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str)
+def test_forms_of_labels(data, model):
+    X, Y = data
+    model.fit(X, Y)
+    expected = model.transform(X, labels=Y)
+    assert not np.allclose(expected, model.transform(X))
+    np.testing.assert_allclose(model.transform(X, labels=sparse.csr_array(Y)), expected)
+    # Rows and entries that are unknown add nothing.
+    partly = Y.copy()
+    partly[:20] = -1
+    found = model.transform(X, labels=partly)
+    np.testing.assert_allclose(found[:20], model.transform(X)[:20])
+    np.testing.assert_allclose(found[20:], expected[20:])
+    mean = np.where(np.arange(K) == 1, model.label_means_, Y)
+    hidden = np.where(np.arange(K) == 1, -1, Y)
+    np.testing.assert_allclose(
+        model.transform(X, labels=hidden), model.transform(X, labels=mean), atol=1e-12
+    )
+    with pytest.raises(InvalidLabels, match="y must have 4 columns as in fit"):
+        model.transform(X, labels=Y[:, :2])
+    with pytest.raises(InvalidLabels, match="one row for each row of X"):
+        model.transform(X, labels=Y[:5])
+
+
+@pytest.mark.parametrize("model", [MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str)
+def test_classes_and_data_frames(data, model):
+    X, Y = data
+    y = np.array(["b", "a", "c"])[np.argmax(Y[:, :3], axis=1)]
+    model.fit(X, y)
+    whole = model.transform(X, labels=y)
+    np.testing.assert_allclose(model.transform(X[:1], labels=y[:1]), whole[:1])
+    with pytest.raises(InvalidLabels, match="classes that fit did not have"):
+        model.transform(X[:2], labels=["a", "z"])
+    frame = pd.DataFrame(Y, columns=list("wxyz"))
+    model.fit(X, frame)
+    turned = frame[list("zyxw")]
+    np.testing.assert_allclose(
+        model.transform(X, labels=turned), model.transform(X, labels=frame), atol=1e-12
+    )
+    model.set_output(transform="pandas")
+    table = model.transform(X, labels=frame)
+    assert isinstance(table, pd.DataFrame)
+    model.set_output(transform="default")
+
+
+def test_many_labels_and_streams_have_the_same_directions(data, monkeypatch):
+    X, Y = data
+    model = MLSI(4, alpha=1.0, tol=1e-10, max_iter=40)
+    expected = model.fit(X, Y).transform(X, labels=Y)
+    streamed = MLSI(4, alpha=1.0).partial_fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])
+    np.testing.assert_allclose(streamed.transform(X, labels=Y), expected, atol=1e-8)
+    monkeypatch.setattr(reading, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr("labelspan.estimators._placing.DENSE_ENTRIES", 0)
+    model.fit(X, sparse.csr_array(Y))
+    found = model.transform(X, labels=sparse.csr_array(Y))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    empty = model.transform(X, labels=sparse.csr_array(np.zeros_like(Y)))
+    expected = model.transform(X) - model.label_means_ @ model.label_directions_
+    np.testing.assert_allclose(empty, expected, atol=1e-12)
+    whitened = CCA(alpha=1.0).fit(X, Y)
+    sides = whitened.transform_labels(Y)
+    np.testing.assert_allclose(whitened.transform_labels(sparse.csr_array(Y)), sides, atol=1e-12)
+
+
+def test_a_kernel_places_by_labels(data):
+    X, Y = data
+    plain = MLSI(4, alpha=1.0).fit(X, Y)
+    dual = MLSI(4, alpha=1.0, kernel="precomputed").fit(X @ X.T, Y)
+    found, expected = dual.transform(X @ X.T, labels=Y), plain.transform(X, labels=Y)
+    np.testing.assert_allclose(signed(found, expected), expected, atol=1e-7)
+
+
+def test_no_share_of_labels_adds_nothing(data):
+    X, Y = data
+    model = MLSI(4, beta=0.0).fit(X, Y)
+    np.testing.assert_allclose(model.transform(X, labels=Y), model.transform(X))
+
+
+def test_forms_without_label_directions_refuse_labels(data):
+    X, Y = data
+    for model in (MLSI(3, form="direct", alpha=1.0), MLSI(3, label_kernel="rbf", alpha=1.0)):
+        with pytest.raises(Mismatch, match="needs a fit with form='ridge'"):
+            model.fit(X, Y).transform(X, labels=Y)
+    for model in (OPLS(2, solver="least-squares", alpha=1.0), CCA(2, penalty="l1", alpha=0.1)):
+        with pytest.raises(Mismatch, match="directions of the eigenproblem"):
+            model.fit(X, Y).transform(X, labels=Y)
+
+
+def test_items_placed_by_labels_are_found_by_new_rows():
+    """New rows, by features only, find more rows with their labels among items placed by both."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((6, 30))
+    Y = np.eye(6)[rng.integers(0, 6, 400)]
+    X = Y @ centres + 3 * rng.standard_normal((400, 30))
+    model = MLSI(6).fit(X[:300], Y[:300])
+    queries = model.transform(X[300:])
+
+    def share(items):
+        items = items / np.linalg.norm(items, axis=1, keepdims=True)
+        near = np.argsort(-queries @ items.T, axis=1)[:, :10]
+        return np.mean([Y[300 + n] @ Y[near[n]].mean(axis=0) for n in range(100)])
+
+    assert share(model.transform(X[:300], labels=Y[:300])) > share(model.transform(X[:300])) + 0.02
