@@ -29,6 +29,7 @@ def test_the_index_is_what_it_should_be(small, before):
         "estimator_classes.npy",
         "estimator_components.npy",
         "estimator_eigenvalues.npy",
+        "estimator_label_directions.npy",
         "estimator_label_loadings.npy",
         "estimator_label_means.npy",
         "estimator_mean.npy",

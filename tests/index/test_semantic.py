@@ -86,8 +86,11 @@ def test_several_texts_are_as_many_searches(index):
 def test_search_by_items_leaves_them_out(index):
     hits = index.search(items=["item0", "item3"], k=60)
     assert not {"item0", "item3"} & {hit.id for hit in hits}
-    both = index._store.vectors(["item0", "item3"]).mean(axis=0)
-    score = float(unit_rows(both[None])[0] @ index._store.vectors([hits[0].id])[0])
+    # Items of known labels are placed by them too.
+    model, store = index._fitted()
+    places = store.label_places(model.directions)
+    near = places.rows([int(hits[0].id.removeprefix("item"))])[0]
+    score = float(places.query([0, 3]) @ near)
     assert hits[0].score == pytest.approx(score, abs=1e-6)
 
 
