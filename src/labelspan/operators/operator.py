@@ -47,6 +47,8 @@ class Operator(ABC):
         Where the blocks are; None is the host.
     dual : bool
         Whether ``X X'`` can be formed.
+    one_pass : bool
+        Whether :meth:`normal` reads the rows once, as for rows in files or on other machines.
 
     See Also
     --------
@@ -71,6 +73,9 @@ class Operator(ABC):
     device: Any = None
     # Whether ``X X'`` can be formed; rows on different machines never meet.
     dual: bool = True
+    # Whether :meth:`normal` reads the rows once, for rows in files or on other machines. Solvers
+    # then keep no block with an entry for each row of X.
+    one_pass: bool = False
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -307,6 +312,7 @@ class Centered(Composite):
     def __init__(self, base: Operator, offset: Array) -> None:
         super().__init__(base.shape, [base])
         self.base = base
+        self.one_pass = base.one_pass
         self.offset = checked_offset(offset, base.shape[1])
         self._row = base.place(self.offset[None, :])
 
@@ -319,7 +325,7 @@ class Centered(Composite):
         return product
 
     def normal(self, block: Array) -> Array:
-        if type(self.base).normal is Operator.normal:
+        if not self.one_pass:
             return super().normal(block)
         # One pass over the rows of the base, corrected afterwards.
         block = self.place(block)

@@ -225,6 +225,8 @@ class RowFiles(Operator):
     True
     """
 
+    one_pass = True
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
         if not (self._folder / _SUMMARY).exists():

@@ -66,6 +66,9 @@ def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array
 
     Right to about 20%, which is enough for scaling; zero exactly where a column is zero.
     """
+    if X.one_pass:
+        # Known, or added up where the rows are.
+        return np.asarray(np.sqrt(np.maximum(host(X.column_squares()), 0.0)))
     rng = np.random.default_rng(_CHECK_SEED) if rng is None else rng
     signs = rng.integers(0, 2, (X.shape[0], _SIGNS)) * 2.0 - 1.0
     products = host(X.rmatmat(signs / np.sqrt(_SIGNS)))
@@ -109,7 +112,10 @@ def check_regression(
     """
     mixing = combinations(targets.shape[1])
     wanted, found = host(targets) @ mixing, host(slopes) @ mixing
-    right = X.cross(np.hstack([wanted, host(X.matmat(found))]))
+    if X.one_pass:
+        right = np.hstack([X.cross(wanted), host(X.normal(found))])
+    else:
+        right = X.cross(np.hstack([wanted, host(X.matmat(found))]))
     width = mixing.shape[1]
     gap = right[:, :width] - right[:, width:] - alpha * found
     length = np.linalg.norm(right[:, :width] / scale[:, None])
@@ -132,10 +138,14 @@ def check_directions(
     mixing = combinations(values.size)
     width = mixing.shape[1]
     directions, roots = host(weights), np.sqrt(values)[:, None]
-    images = host(X.matmat(directions @ np.hstack([mixing, mixing / roots])))
-    square = images[:, :width].T @ images[:, :width]
+    mixed = directions @ np.hstack([mixing, mixing / roots])
+    if X.one_pass:
+        pulled = host(X.normal(mixed))
+        square, seen = mixed[:, :width].T @ pulled[:, :width], pulled[:, width:]
+    else:
+        images = host(X.matmat(mixed))
+        square, seen = images[:, :width].T @ images[:, :width], X.cross(images[:, width:])
     expected = mixing.T @ mixing
-    seen = X.cross(images[:, width:])
     left = share * seen
     if slopes is not None:
         left = left + host(slopes) @ (host(slopes).T @ seen)

@@ -30,6 +30,7 @@ __all__ = [
     "SMOOTH_WIDTH",
     "Inspection",
     "KrylovSpace",
+    "NormalSpace",
     "TruncatedSVD",
     "finest_tolerance",
     "inspect",
@@ -88,7 +89,7 @@ class KrylovSpace:
     def expand(self) -> bool:
         """Add a block; False where the space is invariant and there is none to add."""
         if not self.exhausted:
-            block = self.X.rmatmat(self.image[-1])
+            block = self._next()
             # The newest columns of the small matrix are what lies along the basis, as long as
             # that is orthonormal: each block multiplies the drift of those before it.
             along = None if self._drifts else self.gram[:, -self.image[-1].shape[1] :]
@@ -150,13 +151,11 @@ class KrylovSpace:
             self._drifts = drift > _DRIFT * rounding(width_of(block))
             if self._drifts:
                 block, _ = orthonormalize(remove(block, self.basis))
-        image = self.X.matmat(block)
-        side = [inner(part, image) for part in self.image]
-        corner = inner(image, image)
+        image, side, corner = self._mapped(block)
         if side:
             # What X maps to rounding is not a direction of its rows.
-            floor = _NULL * rounding(width_of(block)) * np.sqrt(np.diag(self.gram).max())
-            alive = np.flatnonzero(np.diag(corner) > floor**2)
+            floor = self._floor(rounding(width_of(block))) * np.diag(self.gram).max()
+            alive = np.flatnonzero(np.diag(corner) > floor)
             if not alive.size:
                 return False
             if alive.size < corner.shape[0]:
@@ -170,6 +169,42 @@ class KrylovSpace:
         self.basis.append(block)
         self.image.append(image)
         return True
+
+    def _next(self) -> Array:
+        return self.X.rmatmat(self.image[-1])
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+        """Return the image of a block, and its products with the images before it and itself."""
+        image = self.X.matmat(block)
+        return image, [inner(part, image) for part in self.image], inner(image, image)
+
+    @staticmethod
+    def _floor(eps: float) -> float:
+        """Return the squared length of an image, relative to the longest, that is nothing."""
+        return (_NULL * eps) ** 2
+
+
+class NormalSpace(KrylovSpace):
+    """The same space without images: ``X'X P`` is kept instead of ``X P``.
+
+    For rows that are in files or on other machines: nothing has as many rows as X, and each block
+    costs one pass over them. Squares of short directions have only half of the digits.
+    """
+
+    def _next(self) -> Array:
+        return 1 * self.image[-1]
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+        image = self.X.normal(block)
+        corner = inner(block, image)
+        return image, [inner(part, image) for part in self.basis], (corner + corner.T) / 2
+
+    @staticmethod
+    def _floor(eps: float) -> float:
+        return _NULL * eps
+
+    def combine_image(self, coefficients: Array) -> Array:
+        raise NotImplementedError
 
 
 def _combine(parts: list[Array], coefficients: Array) -> Array:
@@ -328,15 +363,24 @@ def truncated_svd(
     the space, which its powers may have missed, add no more than that. Blocks are about a
     third of ``count`` wide, which finds more energy per product than one wide block with few
     powers. The answer is then inspected by fresh products; where these find more than ``tol``
-    outside it, the space gets another random block and grows on.
+    outside it, the space gets another random block and grows on. Rows in files or on other
+    machines are read once for each block, of ``count`` columns, and nothing with as many rows is
+    kept.
     """
     rows, columns = X.shape
     flipped = rows < columns
     side = X.T if flipped else X
-    width = -(-max(8, -(-count // 3)) // SMOOTH_WIDTH) * SMOOTH_WIDTH
-    width = min(width, side.shape[1])
-    start = side.rmatmat(side.random_block(side.shape[0], width, rng))
-    space = KrylovSpace(side, start)
+    lean = X.one_pass and not flipped
+    # A pass over rows in files costs more than its columns.
+    width = max(MANY_COPIES, count) if lean else max(8, -(-count // 3))
+    width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
+
+    def random_rows() -> Array:
+        if lean:
+            return X.normal(X.random_block(columns, width, rng))
+        return side.rmatmat(side.random_block(side.shape[0], width, rng))
+
+    space = (NormalSpace if lean else KrylovSpace)(side, random_rows())
     tol = max(tol, finest_tolerance(X.dtype))
     n_iter = 1
     while True:
@@ -353,7 +397,7 @@ def truncated_svd(
         seen = _inspected(X, values, right, rng)
         if seen.missing <= tol or seen.off > tol or n_iter >= max_iter:
             break
-        if not space.add(side.rmatmat(side.random_block(side.shape[0], width, rng))):
+        if not space.add(random_rows()):
             break
     rest = float(max(rest, seen.missing))
     return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), seen)
@@ -363,7 +407,7 @@ def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generato
     if not values.size:
         return Inspection(0.0, 0.0, 0.0)
     return inspect(
-        lambda block: X.rmatmat(X.matmat(block)),
+        X.normal,
         lambda coefficients: times(right, coefficients),
         lambda block: remove(block, [right]),
         values,

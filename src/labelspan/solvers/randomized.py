@@ -29,6 +29,8 @@ from .krylov import (
 )
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
+from .regression import regress
+from .shaped_rows import ShapedRows
 from .singular_basis import singular_basis, small_enough
 from .small_dense import Ritz, leading, psd_solve, ritz
 
@@ -41,6 +43,8 @@ _LABEL_ENERGY = 0.96
 _FEW_LABELS = 32
 # The part of what a step along its residual must bring that a regression has to gain.
 _GAINED = 0.1
+# Residual of the regression where rows are read in passes, relative to the tolerance.
+_IN_PASSES = 0.1
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -51,7 +55,8 @@ class Randomized:
 
     For features only, a truncated SVD. With labels the space starts from the features' view of the
     labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and the
-    leading directions of features and regressed labels are both found inside it.
+    leading directions of features and regressed labels are both found inside it. Rows in files or
+    on other machines are read once for each block of the regression and of the directions.
 
     Parameters
     ----------
@@ -164,6 +169,8 @@ class Randomized:
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
         tol = self._tolerance(problem, _LABELS_TOL)
+        if X.one_pass and X.shape[0] >= X.shape[1]:
+            return self._in_passes(problem, labels, tol, rng)
         grown, size = None, 0
         while True:
             grown = grow(
@@ -195,6 +202,24 @@ class Randomized:
             images=images,
             label_axes=best.label_axes,
         )
+
+    def _in_passes(
+        self, problem: Problem, labels: Array, tol: float, rng: np.random.Generator
+    ) -> Solution:
+        """Regress the labels first, then find the directions, a pass over the rows for each block.
+
+        The directions are those of ``X (share I + B B')^1/2``, B being the slopes.
+        """
+        X, factor = problem.X, problem.factor
+        assert factor.regression is not None
+        fit = regress(X, labels, factor.regression.alpha, tol=_IN_PASSES * tol)
+        slopes = X.place(fit.slopes)
+        level = factor.regression.rescale(float(inner(slopes, X.normal(slopes)).trace()))
+        shaped = ShapedRows(X, factor.share, level * slopes)
+        svd = truncated_svd(shaped, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng)
+        weights = shaped.shape_block(svd.right / like(np.sqrt(svd.values), svd.right))
+        rest = svd.rest if fit.converged else max(svd.rest, fit.error or fit.residual)
+        return self._solution(weights, svd.values, svd.n_iter, rest, tol=tol, seen=svd.seen)
 
     def _solution(
         self,

@@ -199,7 +199,7 @@ def _primal_cg(  # noqa: PLR0917
 
     def apply(block: Array) -> Array:
         block = block / scale
-        image: Array = (X.rmatmat(X.matmat(block)) + alpha * block) / scale
+        image: Array = (X.normal(block) + alpha * block) / scale
         return image
 
     wanted, most = cross / scale, _largest_error(X, tol)

@@ -1,10 +1,10 @@
 """An operator over rows held by the workers of a Dask cluster.
 
-The rows are split into blocks. ``X @ V`` sends V to every worker once and returns one piece
-of the product per block; ``X.T @ U`` sends each worker its rows of U and adds the d x m
-results on the workers. Gram matrices, means and norms are sums as well. Only thin blocks with
-n or d rows are sent, and d x d matrices where a solver needs them; X itself is never sent. The
-labels stay on the client.
+The rows are split into blocks. ``X'X @ V`` sends V to every worker once and adds the d x m
+results on the workers; so do Gram matrices, means and norms. ``X @ V`` returns one piece of the
+product per block, and ``X.T @ U`` sends each worker its rows of U, which is what happens to labels.
+Solvers use ``X'X @ V`` where they can, so that little with n rows is sent; X itself is never
+sent.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class RowBlocks(Operator):
     """
 
     dual = False
+    one_pass = True
 
     def __init__(
         self, held: WorkerBlocks, offset: Array | None = None, index: Array | None = None
@@ -107,6 +108,13 @@ class RowBlocks(Operator):
 
     def _rmatmat(self, block: Array) -> Array:
         return np.asarray(self._run("rmatmat", tall=block, total=True), dtype=self.dtype)
+
+    def normal(self, block: Array) -> Array:
+        wide = self._block(block, self.shape[1], "normal")
+        return np.asarray(self._run("normal", wide=wide, total=True), dtype=self.dtype)
+
+    def column_squares(self) -> Array:
+        return np.asarray(self._run("column_squares", total=True))
 
     def gram(self) -> Array:
         return np.asarray(self._run("gram", total=True))

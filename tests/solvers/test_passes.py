@@ -1,0 +1,129 @@
+"""Rows that are read in passes: the same answers, and no block as long as the rows."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from labelspan import LSI, MLSI, OPLS
+from labelspan.operators import RowFiles, RowWriter, as_operator
+from labelspan.solvers.krylov import truncated_svd
+from labelspan.solvers.shaped_rows import ShapedRows
+
+ROWS, COLUMNS, LABELS = 1300, 1050, 5
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    # A few strong directions, so that the leading ones are well apart.
+    strong = rng.standard_normal((ROWS, 12)) * 2.0 ** -np.arange(12.0)
+    X = sparse.csr_array(
+        np.where(rng.random((ROWS, COLUMNS)) < 0.3, strong @ rng.standard_normal((12, COLUMNS)), 0)
+    )
+    Y = (strong[:, :LABELS] + 0.5 * rng.standard_normal((ROWS, LABELS)) > 0.3).astype(float)
+    return X, Y
+
+
+def written(folder, X):
+    with RowWriter(folder) as writer:
+        for start in range(0, X.shape[0], 500):
+            writer.append(X[start : start + 500])
+    return RowFiles(folder)
+
+
+def overlap(one, other):
+    """The smallest cosine between the spaces of two models."""
+    bases = [linalg.orth(model.components_.T) for model in (one, other)]
+    return linalg.svdvals(bases[0].T @ bases[1]).min()
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Names of the products with rows in files, and their blocks' widths; none is X @ block."""
+    seen = []
+
+    def counted(name, old):
+        def call(self, block):
+            seen.append((name, block.shape[1]))
+            return old(self, block)
+
+        return call
+
+    for name in ("_rmatmat", "normal"):
+        monkeypatch.setattr(RowFiles, name, counted(name, getattr(RowFiles, name)))
+    monkeypatch.setattr(RowFiles, "_matmat", lambda *_: pytest.fail("a block as long as the rows"))
+    return seen
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("kind", ["sparse", "dense", "float32", "large means"])
+def test_lsi_from_files(tmp_path, data, passes, center, kind, monkeypatch):  # noqa: PLR0917
+    # Otherwise few rows in float32 are solved in float64.
+    monkeypatch.setattr("labelspan.solvers.randomized._SMALL", 0)
+    X = data[0]
+    if kind != "sparse":
+        X = X.toarray().astype(np.float32 if kind == "float32" else float)
+    if kind == "large means":
+        if not center:
+            pytest.skip("the mean is then all that there is")
+        X = X + 1e4 * np.random.default_rng(1).standard_normal(COLUMNS)
+    tol = 1e-4 if kind == "float32" else 1e-8
+    model = LSI(6, solver="randomized", center=center, tol=tol)
+    found = LSI(6, solver="randomized", center=center, tol=tol).fit(written(tmp_path, X))
+    model.fit(X)
+    assert {name for name, _ in passes} == {"normal"}
+    close = 1e-3 if kind == "float32" else 1e-6
+    np.testing.assert_allclose(found.eigenvalues_, model.eigenvalues_, rtol=close)
+    assert overlap(found, model) > 1 - close
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_mlsi_from_files(tmp_path, data, passes, balance):
+    X, Y = data
+    options = {"alpha": 0.5, "balance": balance, "solver": "randomized", "tol": 1e-5}
+    found = MLSI(6, **options).fit(written(tmp_path, X), Y)
+    expected = MLSI(6, **options).fit(X, Y)
+    # Only the labels are as long as the rows.
+    assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
+    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-3)
+    # The last direction is not far from the next one.
+    assert overlap(found, expected) > 0.9
+    np.testing.assert_allclose(
+        found.label_loadings_.T @ found.label_loadings_,
+        expected.label_loadings_.T @ expected.label_loadings_,
+        rtol=5e-2,
+    )
+
+
+def test_opls_from_files(tmp_path, data, passes):
+    X, Y = data
+    found = OPLS(3, alpha=1.0).fit(written(tmp_path, X), Y)
+    expected = OPLS(3, alpha=1.0).fit(X, Y)
+    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-6)
+    assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
+
+
+def test_copies_of_the_largest_value_are_found():
+    class Lean(type(as_operator(np.eye(2)))):
+        one_pass = True
+
+    rng = np.random.default_rng(0)
+    left, right = (linalg.qr(rng.standard_normal((n, 300)), mode="economic")[0] for n in (900, 400))
+    values = np.concatenate([np.full(120, 3.0), np.linspace(1, 0.1, 180)])
+    svd = truncated_svd(
+        Lean((left * values) @ right.T), 100, tol=1e-4, max_iter=100, rng=np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(svd.values, 9.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_shaped_rows_are_the_root(share):
+    rng = np.random.default_rng(0)
+    X, slopes = rng.standard_normal((30, 8)), rng.standard_normal((8, 3))
+    slopes[:, 2] = slopes[:, 0] - slopes[:, 1]
+    shaped = ShapedRows(as_operator(X), share, slopes)
+    values, vectors = linalg.eigh(share * np.eye(8) + slopes @ slopes.T)
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    np.testing.assert_allclose(shaped.toarray(), X @ root, atol=1e-7)
+    block = rng.standard_normal((8, 2))
+    np.testing.assert_allclose(shaped.normal(block), root @ X.T @ X @ root @ block, atol=1e-6)
