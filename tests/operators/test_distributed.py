@@ -261,7 +261,7 @@ def received(dask_worker):
 
 def test_only_thin_blocks_travel(client, monkeypatch):
     rng = np.random.default_rng(0)
-    rows, columns, width = 1500, 1200, 14
+    rows, columns, width = 1500, 1200, 34
     X = scattered((rows, columns), 0.2, rng)
     Y = (rng.random((rows, 6)) < 0.3).astype(float)
     thin = 8 * max(rows, columns) * width

@@ -82,16 +82,15 @@ def test_mlsi_from_files(tmp_path, data, passes, balance):
     X, Y = data
     options = {"alpha": 0.5, "balance": balance, "solver": "randomized", "tol": 1e-5}
     found = MLSI(6, **options).fit(written(tmp_path, X), Y)
-    expected = MLSI(6, **options).fit(X, Y)
+    expected = MLSI(6, **(options | {"solver": "two-stage", "tol": None})).fit(X, Y)
     # Only the labels are as long as the rows.
     assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
-    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-3)
-    # The last direction is not far from the next one.
-    assert overlap(found, expected) > 0.9
+    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-4)
+    assert overlap(found, expected) > 1 - 1e-4
     np.testing.assert_allclose(
         found.label_loadings_.T @ found.label_loadings_,
         expected.label_loadings_.T @ expected.label_loadings_,
-        rtol=5e-2,
+        rtol=1e-2,
     )
 
 
