@@ -37,7 +37,7 @@ def test_another_vectorizer_is_used_itself(tmp_path):
         assert again.search("chess player") == index.search("chess player")
 
 
-def test_a_search_imports_neither_scikit_learn_nor_scipy(tmp_path):
+def test_searches_and_tags_do_not_import_scikit_learn(tmp_path):
     index = made().save(tmp_path / "i")
     script = """
 import sys
@@ -48,7 +48,10 @@ print([hit.id for hit in index.search(items="item0", k=3)])
 print([hit.id for hit in index.search(labels="game", k=3)])
 print(index.n_dimensions, index.can_tag, index)
 print([name for name in ("scipy", "sklearn") if name in sys.modules])
-print(index.tag("chess", 1)[0].label, index.space.n_components)
+label = index.tag("chess", 1)[0].label
+print([one.word for one in index.explain_tag(label, "chess").words])
+print([name for name in ("sklearn",) if name in sys.modules])
+print(label, index.space.n_components)
 """
     done = run(script, tmp_path / "i")
     assert done.stderr == ""
@@ -57,7 +60,10 @@ print(index.tag("chess", 1)[0].label, index.space.n_components)
     assert lines[0] == str([hit.id for hit in by_text])
     assert lines[1] == str([hit.id for hit in index.search(items="item0", k=3)])
     assert lines[4] == "[]"
-    assert lines[5] == f"{index.tag('chess', 1)[0].label} 5"
+    label = index.tag("chess", 1)[0].label
+    assert lines[5] == str([one.word for one in index.explain_tag(label, "chess").words])
+    assert lines[6] == "[]"
+    assert lines[7] == f"{label} 5"
 
 
 def test_what_does_not_fit_is_noticed(tmp_path):

@@ -7,7 +7,7 @@ from sklearn.preprocessing import normalize
 
 from labelspan.index.tag_features import TagFeatures
 from labelspan.index.tagging import NEVER, Candidates, collect, decide, records, thresholds
-from labelspan.index.voters import Voters
+from labelspan.index.voters import Voters, _unit
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -130,3 +130,13 @@ def test_contributions_are_divided_among_the_words_they_come_from():
     shares = learned.word_shares(text, values)
     assert set(shares) == {"chess", "games"}
     assert sum(shares.values()) == pytest.approx(values[own].sum())
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_units_of_voters_are_those_of_scikit_learn(dense):
+    rows = sparse.random(30, 12, 0.3, "csr", np.float32, np.random.default_rng(0))
+    rows = sparse.vstack([rows, sparse.csr_matrix((1, 12), dtype=np.float32)], format="csr")
+    found, wanted = _unit(rows.toarray() if dense else rows), normalize(rows)
+    found = found if dense else found.toarray()
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted.toarray(), rtol=1e-6)

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
-from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from .inputs import LabelLists
-from .label_ridge import LabelRidge, WeightPruner, penalty, with_constant
 from .tag_features import TagFeatures
 from .tagging import NEVER, Candidates, Decision, LabelRecord, collect, decide, records, thresholds
 from .voters import Voters
@@ -83,9 +80,9 @@ class Tagger:
 
     def scores(self, features: Any) -> Array:
         """Compute the score of every label for a few rows."""
-        found = np.asarray(features @ self._by_feature.toarray()) if _small(self) else None
-        if found is None:
-            found = safe_sparse_dot(features, self._by_feature, dense_output=True)
+        weights = self._by_feature
+        found = features @ (weights.toarray() if _small(self) else weights)
+        found = found.toarray() if sparse.issparse(found) else found
         found = np.asarray(found, dtype=np.float32) + self.intercept
         if self.decision.weight:
             found += self.decision.weight * self.voters.votes(features).toarray()
@@ -152,6 +149,8 @@ def fit_tagger(
         left-out items come from the regression in closed form.
     seed : int
     """
+    from .label_ridge import LabelRidge, WeightPruner, penalty, with_constant  # noqa: PLC0415 - with scikit-learn
+
     rows = with_constant(features)
     alpha = penalty(rows, targets)
     ridge = LabelRidge(rows, alpha, seed)
@@ -198,6 +197,8 @@ def left_out(tagger: Tagger) -> Candidates:
 
     For features that have seen the labels, for example those of a space, they are too hopeful.
     """
+    from .label_ridge import LabelRidge, with_constant  # noqa: PLC0415 - with scikit-learn
+
     rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
     ridge = LabelRidge(rows, tagger.alpha)
     votes = tagger.voters.votes(tagger.voters.features, np.arange(targets.shape[0]))
@@ -210,12 +211,14 @@ def _candidates_of_folds(
     outside: Callable[[Array], tuple[Any, Any]],
     alpha: float,
 ) -> Candidates:
+    from .label_ridge import LabelRidge, with_constant  # noqa: PLC0415 - with scikit-learn
+
     parts: list[Candidates] = []
     everything = np.arange(targets.shape[0])
     for held in folds:
         others = np.setdiff1d(everything, held)
         known, unseen = outside(held)
-        inside, asked = _safe_indexing(known, others), with_constant(unseen)
+        inside, asked = known[others], with_constant(unseen)
         ridge = LabelRidge(with_constant(inside), alpha)
         votes = Voters(inside, targets[others]).votes(unseen)
         scores = (
@@ -245,6 +248,8 @@ def update_tagger(
     to learn. The penalty, the map to probabilities and the weights of other labels stay: for
     those a new item is only one more without the label.
     """
+    from .label_ridge import LabelRidge, WeightPruner, with_constant  # noqa: PLC0415 - with scikit-learn
+
     count = len(labels)
     old = len(tagger.labels)
     # Without any labelled item nothing can be learned, and nothing is predicted.

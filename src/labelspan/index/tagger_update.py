@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 
 from .items import ItemStore
 from .model import IndexModel
@@ -66,7 +65,7 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
     ).astype(np.intp)
     if not touched.size and not gone.size and not fresh:
         return tagger
-    features = _safe_indexing(tagger.voters.features, kept)
+    features = tagger.voters.features[kept]
     if fresh:
         added = tag_features(model, tagger, store, [ids[place] for place in fresh])
         stack = sparse.vstack if sparse.issparse(features) else np.vstack
@@ -77,7 +76,7 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
         tagger,
         tuple(names),
         targets=targets[order],
-        features=_safe_indexing(features, order),
+        features=features[order],
         places=np.array(places, dtype=np.int64)[order],
         touched=touched,
     )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.isotonic import IsotonicRegression
 
 from .._typing import Array
 
@@ -152,6 +151,8 @@ def _precision(scores: Array, found: Candidates) -> float:
 
 def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
     """Fit a rising map from scores to probabilities, by the means of groups of scores."""
+    from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415 - predictions do without it
+
     order = np.argsort(scores, kind="stable")
     # Groups with about as many true pairs each, so that there are many where it matters.
     rank = np.cumsum(truth[order]) + np.arange(order.size) / max(1, order.size)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from .._typing import Array
 
@@ -37,7 +36,7 @@ class Voters:
     @cached_property
     def _columns(self) -> Any:
         """Unit rows, transposed, in the form in which products with a few rows are fast."""
-        units = normalize(self.features)
+        units = _unit(self.features)
         return units.T.tocsr() if sparse.issparse(units) else units.T
 
     def nearest(self, features: Any, own: Array | None = None) -> tuple[Array, Array]:
@@ -46,7 +45,7 @@ class Voters:
         ``own`` are the numbers of the rows among the items, which do not vote for themselves.
         Where fewer items share a feature, the last cosines are 0.
         """
-        units = normalize(features)
+        units = _unit(features)
         n = self.labels.shape[0]
         most = min(NEIGHBOURS, n)
         found = np.zeros((units.shape[0], most), dtype=np.intp)
@@ -87,3 +86,20 @@ class Voters:
         shape = (len(items), self.labels.shape[0])
         choice = sparse.csr_matrix((weights.ravel(), items.ravel(), places), shape=shape)
         return sparse.csr_matrix(choice @ self.labels)
+
+
+def _unit(rows: Any) -> Any:
+    """Scale rows to length 1; rows of zeros stay zero. As scikit-learn's ``normalize``."""
+    if not sparse.issparse(rows):
+        rows = np.asarray(rows)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return rows / np.where(lengths > 0, lengths, 1)[:, None]
+    rows = sparse.csr_matrix(rows)
+    squares = np.bincount(
+        np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)),
+        np.square(rows.data, dtype=np.float64),
+        rows.shape[0],
+    )
+    lengths = np.repeat(np.sqrt(squares), np.diff(rows.indptr)).astype(rows.dtype)
+    scaled = rows.data / np.where(lengths > 0, lengths, 1)
+    return sparse.csr_matrix((scaled, rows.indices, rows.indptr), shape=rows.shape)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 from ...errors import InvalidFile
 from ..dataset import DataSet
@@ -70,6 +69,8 @@ def read_libsvm(
         rows, n_features, count = map(int, lines[0].split())
         zero_based, names = True, [str(label) for label in range(count)]
     body = "".join(lines[int(header) :]).encode()
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - other files do without it
+
     try:
         X, labels = load_svmlight_file(
             io.BytesIO(body), n_features=n_features, multilabel=True, zero_based=zero_based
