@@ -20,7 +20,9 @@ from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_chec
 FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
 
-@parametrize_with_checks([LSI(), *FAMILY, MLSI(form="inverse"), HSL(laplacian="zhou", alpha=1.0)])
+@parametrize_with_checks(
+    [LSI(), *FAMILY, MLSI(form="inverse"), MLSI(form="beside"), HSL(laplacian="zhou", alpha=1.0)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

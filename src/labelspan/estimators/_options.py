@@ -119,13 +119,16 @@ SHARED: Mapping[str, Constraint] = {
 # --- solving ------------------------------------------------------------------------------
 
 
-def solve(model: Any, problem: Problem) -> Solution:
-    """Solve a problem with the solver that the parameters of ``model`` ask for."""
+def solve(model: Any, problem: Problem, *, fewest: int | None = None) -> Solution:
+    """Solve a problem with the solver that the parameters of ``model`` ask for.
+
+    ``fewest`` is the number of directions that must be found; None means all of the problem's.
+    """
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
     with _threads_for(problem.X):
         solution = solver.solve(problem)
-    return accept(model, solution, problem.n_components)
+    return accept(model, solution, problem.n_components if fewest is None else fewest)
 
 
 def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, AlphaCurve | None]:

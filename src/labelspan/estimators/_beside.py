@@ -1,0 +1,100 @@
+"""MLSI with the axes of LSI beside the leading directions of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..labels import Factor
+from ..labels.factor import block_rank
+from ..operators import Operator
+from ..operators.array_backend import column_norms, concatenate, inner, like
+from ..solvers import Problem
+from ..solvers.penalties import L2
+from ._options import solve
+
+__all__ = ["fit_beside"]
+
+
+def fit_beside(
+    model: Any, features: Any, centered: tuple[Operator, Array], values: Array, alpha: float
+) -> tuple[Array, Array]:
+    """Fit both blocks, publish them as one space, and return its loadings and label directions.
+
+    The label block is that of OPLS, ``X B U``; the other the leading axes of X. Each is divided by
+    its norm and weighted by beta. A label is predicted from the label block, and what that
+    leaves of it from the axes of X.
+
+    Parameters
+    ----------
+    model : MLSI
+    features : Features
+    centered : (Operator, array)
+        X and its means.
+    values : array of shape (n, k)
+        The labels, centred where X is and without unknown entries.
+    alpha : float
+
+    Returns
+    -------
+    loadings : array of shape (m, k)
+    directions : array of shape (k, m)
+        What known labels add to a place.
+    """
+    X, means = centered
+    k = values.shape[1]
+    rank = block_rank(values)
+    total = model._components(X.shape, rank)
+    # Half of the dimensions at most: what is left over by few labels goes to the features.
+    most = total if model.beta == 1 else min(rank, (total + 1) // 2) if model.beta else 0
+    blocks, lengths, loadings, directions = [], [], [], []
+    solution = None
+    left = values
+    if most:
+        solution = solve(model, Problem(X, Factor(labels=values), most, L2(alpha)), fewest=0)
+        roots = np.sqrt(solution.eigenvalues)
+        axes = inner(solution.weights, X.cross(values)).T / roots  # U
+        weights = solution.weights * like(roots, solution.weights)
+        image = X.matmat(X.place(weights))  # X B U
+        norms = np.square(column_norms(image))
+        level = np.sqrt(model.beta / norms.sum())
+        blocks.append(level * weights)
+        lengths.append(level**2 * norms)
+        loadings.append(axes.T / level)
+        directions.append(level * axes)
+        left = values - image @ like(axes.T, image)
+    count = total - (0 if solution is None else solution.eigenvalues.size)
+    if model.beta < 1 and count:
+        found = solve(model, Problem(X, Factor(share=1.0), count), fewest=0)
+        roots = np.sqrt(found.eigenvalues)
+        level = np.sqrt((1 - model.beta) / found.eigenvalues.sum())
+        blocks.append(found.weights * like(level * roots, found.weights))
+        lengths.append(level**2 * found.eigenvalues)
+        seen = inner(found.weights, X.cross(left))  # V'(Y - X B U U')
+        loadings.append(seen / (level * roots)[:, None])
+        directions.append(np.zeros((k, found.eigenvalues.size)))
+        solution = _both(solution, found)
+    assert solution is not None
+    values_of = np.concatenate(lengths)
+    order = np.argsort(-values_of, kind="stable")
+    scale = np.ones(order.size) if model.scale else 1 / np.sqrt(values_of[order])
+    weights = concatenate(blocks, axis=1)[:, order]
+    weights = weights * like(scale, weights)
+    signs = model._publish(features, weights, means, values_of[order], solution)
+    together = np.concatenate(loadings)[order] * (signs / scale)[:, None]
+    return together, np.concatenate(directions, axis=1)[:, order] * (signs * scale)
+
+
+def _both(labels: Any, features: Any) -> Any:
+    """Return one solution that says how both blocks were found."""
+    if labels is None:
+        return features
+    return replace(
+        labels,
+        status=f"Labels: {labels.status} Features: {features.status}",
+        n_iter=max(labels.n_iter, features.n_iter),
+        converged=labels.converged and features.converged,
+    )
