@@ -19,9 +19,10 @@ from ..operators.array_backend import (
     width_of,
 )
 from .accuracy import rounding
+from .krylov import rest_of
 from .orthonormal import orthonormalize
 
-__all__ = ["Iterated", "Run", "block_cg", "solve_definite"]
+__all__ = ["Iterated", "Run", "block_cg", "gains_to_come", "solve_definite"]
 
 # Random columns that estimate the smallest eigenvalue of A in the Krylov space, and the factor
 # by which the estimate of these may be too small.
@@ -53,13 +54,15 @@ def block_cg(  # noqa: PLR0917
     tol: float,
     max_iter: int,
     error: float = np.inf,
+    share: float = 0.0,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
     Right-hand sides that depend on each other are merged at the start, and a residual
     that loses rank on the way only narrows the block: nothing divides by zero. Stops when the
     relative residual of each column is below ``tol`` and the residual means an error below
-    ``error``, see `Run`, or is rounding.
+    ``error``, see `Run`, or is rounding; or where the gains still to come are estimated below
+    ``share`` of those that there were.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -96,7 +99,14 @@ def block_cg(  # noqa: PLR0917
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = times(direction, factor.T)
         direction += residual_basis
+        if share and gains_to_come(gains, rounding(width_of(right))) <= share:
+            break
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
+
+
+def gains_to_come(gains: list[float], noise: float) -> float:
+    """Estimate the gains still to come, relative to those that there were."""
+    return rest_of(gains, sum(gains) or 1.0, noise, wide=True)
 
 
 def _spread(inverse_trace: float) -> float:

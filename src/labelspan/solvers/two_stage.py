@@ -18,6 +18,8 @@ from .small_dense import thin_spectrum
 
 __all__ = ["TwoStage"]
 
+# What may be missing of the eigenvalues of a thin factor where no tolerance is given.
+_TO_COME = 5e-3
 # The truncated SVD of the second stage is run to this share of the energy.
 _ENERGY = 1e-12
 
@@ -33,8 +35,9 @@ class TwoStage:
     Parameters
     ----------
     tol : float or None
-        Relative residual of the regressions where they are iterated on; 1e-8 for float64
-        and 1e-4 for float32 by default.
+        Relative residual of the regressions where they are iterated on. None means 1e-8 for float64
+        and 1e-4 for float32, but with a thin factor, a penalty and both sides of X above 4,096 the
+        iteration stops where the eigenvalues still to come are estimated at 0.5% of those found.
     max_iter : int
         The most iterations of each stage.
     seed : int
@@ -93,7 +96,8 @@ class TwoStage:
         labels, regression = problem.factor.labels, problem.factor.regression
         assert labels is not None
         alpha = problem.metric_alpha if regression is None else regression.alpha
-        fit = regress(problem.X, labels, alpha, tol=self.tol, max_iter=self.max_iter)
+        share = _TO_COME if regression is None and self.tol is None else 0.0
+        fit = regress(problem.X, labels, alpha, tol=self.tol, max_iter=self.max_iter, share=share)
         return self._thin(problem, fit) if regression is None else self._stack(problem, fit)
 
     def _thin(self, problem: Problem, fit: Regressed) -> Solution:
@@ -150,6 +154,11 @@ class TwoStage:
         label_axes: Array | None = None,
     ) -> Solution:
         status = sentence(f"Regressed by {fit.method}", residual)
+        if fit.to_come is not None:
+            status = (
+                f"Regressed by {fit.method}; the eigenvalues still to come are estimated at "
+                f"{fit.to_come:.1e} of those found."
+            )
         if not converged and fit.method.startswith("block"):
             error = "" if fit.error is None else f" and an estimated error of {fit.error:.1e}"
             status = (
@@ -162,6 +171,7 @@ class TwoStage:
             weights,
             values,
             self.name,
+            exact=fit.to_come is None,
             converged=converged,
             status=status,
             n_iter=fit.n_iter,
