@@ -26,6 +26,8 @@ ARPACK = "TruncatedSVD, arpack"
 RANDOMIZED = "TruncatedSVD, randomized"
 BETA = 0.5
 ALPHA = 1.0
+# The form whose objective is compared.
+FORM: dict[str, Any] = {"balance": "labels", "center": False}
 
 
 def cases(data: DataSet, count: int, seed: int, *, fit_only: bool) -> dict[str, Callable[[], Any]]:
@@ -39,13 +41,14 @@ def cases(data: DataSet, count: int, seed: int, *, fit_only: bool) -> dict[str, 
         RANDOMIZED: lambda: fit(TruncatedSVD(count, random_state=seed)),
         ARPACK: lambda: fit(TruncatedSVD(count, algorithm="arpack", random_state=seed)),
         "LSI": lambda: fit(LSI(count, random_state=seed)),
-        "MLSI": lambda: fit(MLSI(count, beta=BETA, alpha=ALPHA, random_state=seed)),
+        "MLSI": lambda: fit(MLSI(count, beta=BETA, alpha=ALPHA, random_state=seed, **FORM)),
     }
 
 
 def converged_objective(data: DataSet, fitted: np.ndarray, count: int, tol: float) -> float:
     """MLSI's objective at the end of the iteration; data in float64."""
-    model = MLSI(count, beta=BETA, alpha=ALPHA, solver="two-stage", tol=tol).fit(data.X, data.Y)
+    model = MLSI(count, beta=BETA, alpha=ALPHA, solver="two-stage", tol=tol, **FORM)
+    model.fit(data.X, data.Y)
     print(f"converged MLSI: {model.status_} ({model.n_iter_} iterations)")
     return reference.mlsi_objective(data.X, data.Y, fitted, model.transform(data.X), BETA)
 
