@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index
 
@@ -419,3 +420,16 @@ def test_a_label_is_found_in_any_spelling(tmp_path):
             assert found.status_code == 200
             assert found.json()["count"] == 2
             assert client.get("/search.json", params={"label": [name]}).json()["hits"]
+
+
+def test_progress_that_numpy_counts_is_sent_as_json(folder, monkeypatch):
+    def drawn(index, progress):
+        progress(np.int64(1), np.int64(4))
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("labelspan.web.snapshot.draw", drawn)
+    served = Served(folder)
+    with served.lease() as snapshot:
+        snapshot.draw_map()
+    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+        assert client.get("/map.json").json()["percent"] == 25

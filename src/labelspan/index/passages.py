@@ -47,6 +47,7 @@ class QueryWords:
         # In scripts without spaces a term is two characters, and a token is one.
         self._terms = {term for _, term, _ in own}
         self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
+        self._letters = {term[:1] for term in self._terms}
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
 
     def has(self, word: str) -> bool:
@@ -54,6 +55,9 @@ class QueryWords:
         plain = normalise(word)
         if self._beginnings and plain.startswith(self._beginnings):
             return True
+        # Stemming keeps the first letter, and takes far longer than this look at it.
+        if plain[:1] not in self._letters:
+            return False
         return plain in self._terms or self._analyzer.term(plain) in self._terms
 
     def places(self, text: str) -> list[tuple[int, str]]:

@@ -86,7 +86,7 @@ def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = Non
             "name": one.name,
             "x": round(one.x, _DIGITS),
             "y": round(one.y, _DIGITS),
-            "count": one.count,
+            "count": int(one.count),
             "level": one.level,
             "kind": one.kind,
         }

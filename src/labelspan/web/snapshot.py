@@ -153,7 +153,8 @@ class Snapshot:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
 
         def drawn(done: int, total: int) -> None:
-            self.map_percent = 100 * done // max(total, 1)
+            # The steps may be counted by numpy, whose numbers JSON does not know.
+            self.map_percent = 100 * int(done) // max(int(total), 1)
             if stop is not None and stop.is_set():
                 raise _Stopped
 
