@@ -317,6 +317,8 @@ def _csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
     with warnings.catch_warnings():
         # torch warns once per process that CSR is in beta.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
+        # and, from 2.11, that it does not check what was told not to be checked.
+        warnings.filterwarnings("ignore", "Sparse invariant checks", UserWarning)
         return torch.sparse_csr_tensor(
             starts, columns, values, size=tuple(shape), check_invariants=False
         )
