@@ -193,6 +193,25 @@ def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, more
             assert missing <= max(found.residual, tol), (name, tol, missing, found.status)
 
 
+@pytest.mark.parametrize("labels", [40, 100])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2])
+def test_labels_outside_the_first_block_are_not_overlooked(alpha, labels):
+    """Few different eigenvalues exhaust a space that lacks labels: nothing seemed to be missing."""
+    rng = np.random.default_rng(0)
+    for name, X in spectra(rng):
+        if name not in {"flat", "steps", "noise"}:
+            continue
+        Y = rng.standard_normal((X.shape[0], labels)) * np.arange(1, labels + 1) ** -0.5
+        factor = Factor(Y / np.linalg.norm(Y), 0.1 / float((X**2).sum()), Regression(alpha))
+        problem = Problem(as_operator(X), factor, 40)
+        exact = Eigen().solve(problem).eigenvalues.sum()
+        for tol in (1e-2, 1e-3):
+            found = Randomized(tol=tol).solve(problem)
+            missing = 1 - found.eigenvalues.sum() / exact
+            assert found.converged
+            assert missing <= found.residual, (name, tol, missing, found.status)
+
+
 def many_copies(copies, rng):
     """A matrix whose largest eigenvalue has that many copies, and its squared singular values."""
     rows, columns = 500, 400

@@ -32,7 +32,7 @@ from .problem import Problem, Solution, solve_arranged
 from .regression import regress
 from .shaped_rows import ShapedRows
 from .singular_basis import singular_basis, small_enough
-from .small_dense import Ritz, leading, psd_solve, ritz
+from .small_dense import Ritz, leading, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
@@ -45,6 +45,8 @@ _FEW_LABELS = 32
 _GAINED = 0.1
 # Residual of the regression where rows are read in passes, relative to the tolerance.
 _IN_PASSES = 0.1
+# What all labels outside the first block would add, for each part that two mixtures of them do.
+_LABELS_SAFETY = 40.0
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -66,9 +68,8 @@ class Randomized:
         from the last gains at half their rate, and holds only if random directions and the
         residual of the labels' regression add no more than that. On a sweep of spectra (flat,
         steep, in steps, units over eight decades, float32) it was never below what was
-        missing. It is an estimate, not a bound: with 40 labels, flat spectra and a small alpha it
-        was up to 15 times too small, with at most 1.2% missing at a ``tol`` of 1e-2. In float32 a
-        ``tol`` below 4e-6 is raised to that, with a warning.
+        missing; with 100 labels, flat spectra and a small alpha it may be 2 times too small. It is
+        an estimate, not a bound. In float32 a ``tol`` below 4e-6 is raised to that, with a warning.
     max_iter : int
         The most blocks that a space grows by, beyond those that ``n_components`` needs.
     seed : int
@@ -286,7 +287,7 @@ class Grown:
     step: _Step | None = None
 
 
-def grow(
+def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
     X: Operator,
     labels: Array,
     factor: Factor,
@@ -341,7 +342,7 @@ def grow(
                 break
             probing, held = True, rest if np.isfinite(rest) else 0.0
             missed, step = _missed(space, labels, best, factor.regression.alpha, squares, rng)
-            fitted = _fitted(seen, best.slopes)
+            fitted, complete = _fitted(seen, best.slopes), space.exhausted
             if not space.add(missed):
                 rest = max(held, 16 * noise)
                 # A residual that rounding keeps out of the space, or one that is rounding.
@@ -349,12 +350,21 @@ def grow(
                 break
             seen = _see(space, labels, seen)
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
-                # The regression is all that there is to look at.
-                slopes = psd_solve(space.gram, seen, factor.regression.alpha, 64 * noise)
-                unfitted = step.lost(_fitted(seen, slopes) - fitted, best)
-                space.drop()
-                seen, tried = seen[: space.size], True
-                break
+                # The regression is all that there is to look at: labels outside the first block.
+                newest = ritz(space.gram, seen, factor, count, 64 * noise)
+                unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
+                unseen = abs(newest.worth - newest.worth_of(best.inside)) / newest.worth
+                unseen *= _LABELS_SAFETY
+                rest, probing = max(rest, unseen), False
+                if complete and rest > tol:
+                    best, gains = newest, []
+                else:
+                    # The powers of the first block go on from the one before.
+                    space.drop()
+                    seen = seen[: space.size]
+                if rest <= tol:
+                    tried = True
+                    break
         if space.expand():
             seen = _see(space, labels, seen)
     newest_step = step if tried else None
