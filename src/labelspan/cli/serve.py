@@ -20,7 +20,7 @@ __all__ = ["serve"]
 _NEEDED = ("starlette", "uvicorn", "jinja2", "bokeh")
 
 
-def serve(
+def serve(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -30,6 +30,9 @@ def serve(
         list[str] | None,
         typer.Option(help="A further host name of this server; repeat for several."),
     ] = None,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Let who has the printed address change labels.")
+    ] = False,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
     ] = False,
@@ -37,23 +40,29 @@ def serve(
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
-    whole index. Ctrl-C stops it.
+    whole index. Nobody can change it, unless --edit is given: then labels that look wrong or
+    missing can be reviewed at a second address, which holds a secret. Ctrl-C stops it.
 
     For example:
 
       labelspan serve
 
       labelspan serve notes.labelspan --open
+
+      labelspan serve notes.labelspan --edit
     """
 
     def started(address: str, served: Served) -> None:
         with served.lease() as snapshot:
             count = len(snapshot.index)
         typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
+        entrance = address if served.editing is None else served.editing.address(address)
+        if served.editing is not None:
+            typer.echo(f"Review labels at {entrance}", err=True)
         if not is_loopback(host):
             typer.echo("Others on the network can connect and read this index.", err=True)
         if browser:
-            typer.launch(address)
+            typer.launch(entrance)
 
     with plain_errors():
         # Imported here and below, so that --help does not wait for them.
@@ -71,4 +80,11 @@ def serve(
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         # Ctrl-C is the usual way to stop it.
         with suppress(KeyboardInterrupt):
-            run(index, host=host, port=port, allow_hosts=allow_host or (), started=started)
+            run(
+                index,
+                host=host,
+                port=port,
+                allow_hosts=allow_host or (),
+                edit=edit,
+                started=started,
+            )

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -25,6 +26,7 @@ from .openapi import MATCHES, POINTS, describe
 from .pages import PAGES, SELECTION, Page
 from .parameters import read_address, read_body, read_parameters
 from .render import as_json, as_page, refused_response, templates
+from .review_routes import review_routes
 from .snapshot import Served
 
 __all__ = ["make_app"]
@@ -87,12 +89,15 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
 
     templates()
     routes: list[Route] = []
+    as_html = partial(as_page, editing=served.editing is not None)
     for page in PAGES:
         methods = ["GET", "POST"] if page.posts else ["GET"]
-        for path, render in ((page.path, as_page), (page.json_path, _page_as_json)):
+        for path, render in ((page.path, as_html), (page.json_path, _page_as_json)):
             routes.append(Route(path, _answering(served, pool, page, render), methods=methods))
     for download in DOWNLOADS:
         routes.append(Route(download.path, _sending(served, pool, download)))
+    if served.editing is not None:
+        routes += review_routes(served.editing, pool, served.renew)
     routes.append(Route(POINTS, _points(served)))
     routes.append(Route(MATCHES, _matches(served, pool)))
     description = describe()

@@ -59,8 +59,10 @@ def _finite(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) -> Response:
-    """Return an answer as a page with a link to its JSON endpoint."""
+def as_page(
+    page: Page, content: Mapping[str, Any], asked: Mapping[str, Any], *, editing: bool = False
+) -> Response:
+    """Return an answer as a page with a link to its JSON endpoint; ``editing`` adds the review."""
     json_link = link(page.json_path, **asked)
     if page.posts and len(json_link) > 2000:
         # The text came in a body, and may be longer than an address.
@@ -81,6 +83,7 @@ def as_page(page: Page, content: Mapping[str, Any], asked: Mapping[str, Any]) ->
         nonce=nonce,
         asked=asked,
         data=content,
+        editing=editing,
         here=partial(_here, page, asked),
     )
     headers = {"content-security-policy": policy_line(policy)}

@@ -35,6 +35,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     allow_hosts: Iterable[str] = (),
+    edit: bool = False,
     started: Callable[[str, Served], Any] | None = None,
 ) -> None:
     """Serve the index in a folder until the process is stopped.
@@ -49,6 +50,9 @@ def serve(
         0 takes a free one.
     allow_hosts : iterable of str, default=()
         Further names that are allowed in the Host header.
+    edit : bool, default=False
+        Whether labels may be changed, from ``served.editing.address(address)``. The index is
+        then opened for writing, so that no other process can write to it.
     started : callable or None, default=None
         Called with the address of the explorer and the index before the first request.
 
@@ -63,7 +67,7 @@ def serve(
     """
     listening = _listen(host, port)
     try:
-        served = Served(folder)
+        served = Served(folder, edit=edit)
     except BaseException:
         listening.close()
         raise

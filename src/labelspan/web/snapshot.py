@@ -19,6 +19,7 @@ from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
 from .batching import Batcher
+from .editing import Editing
 from .points import MapPoints, draw
 
 __all__ = ["Served", "Snapshot"]
@@ -57,6 +58,7 @@ class Snapshot:
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+        self._renewed = 0
         self._cache_lock = threading.Lock()
         self._predicted: dict[str, list[Tag]] = {}
         self._once = threading.Lock()
@@ -128,12 +130,25 @@ class Snapshot:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
+            before = self._renewed
         made = make()
         with self._cache_lock:
+            if before != self._renewed:
+                return made
             self._cache[key] = made
             if len(self._cache) > _MOST_CACHED:
                 self._cache.popitem(last=False)
         return made
+
+    def renew(self) -> None:
+        """Forget what was computed from labels that have changed; the map and the audit stay."""
+        with self._once:
+            self._listing = None
+        labels = self.index.labels
+        with self._cache_lock:
+            self.labels = labels
+            self._renewed += 1
+            self._cache.clear()
 
     def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
         """Search all items for a text, in one batch with searches of other threads."""
@@ -189,6 +204,14 @@ class Served:
     ----------
     folder : path
         The folder of a saved index.
+    edit : bool, default=False
+        Whether labels may be changed: the index is then opened for writing, and pages for that
+        are made, which are protected by a secret.
+
+    Attributes
+    ----------
+    editing : Editing or None
+        What labels are changed by, with the address that lets a browser in.
 
     See Also
     --------
@@ -203,12 +226,22 @@ class Served:
     4899
     """
 
-    def __init__(self, folder: str | PathLike[str]) -> None:
+    def __init__(self, folder: str | PathLike[str], *, edit: bool = False) -> None:
         self.folder = Path(folder)
+        self._edit = edit
         self._lock = threading.Lock()
         self._current = self._load()
+        self.editing: Editing | None = None
+        if edit:
+            try:
+                self.editing = Editing(self._current.index)
+            except BaseException:
+                self._current.index.close()
+                raise
+        self._learning: threading.Thread | None = None
         self._stop = threading.Event()
         self._undrawn = threading.Event()
+        self._unlearned = threading.Event()
         self._watcher: threading.Thread | None = None
         self._drawer: threading.Thread | None = None
         self._problem = ""
@@ -252,9 +285,15 @@ class Served:
         _log.info("The index changed: %s items.", f"{len(newer.index):,}")
         return True
 
+    def renew(self) -> None:
+        """Follow labels that were changed in this process."""
+        with self.lease() as held:
+            held.renew()
+        self._unlearned.set()
+
     def _load(self) -> Snapshot:
         # Not memory-mapped: a truncated file would kill the process.
-        index = SemanticIndex.load(self.folder, mapped=False)
+        index = SemanticIndex.load(self.folder, write=self._edit, mapped=False)
         try:
             made = Snapshot(index)
         except BaseException:
@@ -290,6 +329,10 @@ class Served:
         self._drawer.start()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._watcher.start()
+        if self.editing is not None:
+            self.editing.start()
+            self._learning = threading.Thread(target=self._learn, name="learn", daemon=True)
+            self._learning.start()
 
     def _watch(self) -> None:
         while True:
@@ -298,6 +341,19 @@ class Served:
                 return
             if self.look_again():
                 self._undrawn.set()
+
+    def _learn(self) -> None:
+        """Learn from changed labels as soon as they have changed, so that no request waits."""
+        while True:
+            self._unlearned.wait()
+            if self._stop.is_set():
+                return
+            self._unlearned.clear()
+            with self.lease() as held:
+                try:
+                    held.index.label_report()
+                except Exception:
+                    _log.exception("The changed labels could not be learned.")
 
     def _draw(self) -> None:
         while True:
@@ -315,8 +371,11 @@ class Served:
         """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
+        self._unlearned.set()
         if self._watcher is not None:
             self._watcher.join()
+        if self._learning is not None:
+            self._learning.join(_SECONDS_TO_STOP)
         if self._drawer is not None:
             # A layout that is being drawn stops at its next step and writes nothing later.
             self._drawer.join(_SECONDS_TO_STOP)
