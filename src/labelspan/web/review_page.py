@@ -54,7 +54,7 @@ class WaitingData(TypedDict):
     probability: Annotated[Unit | None, "of the label, from a model without the item"]
 
 
-class NeighbourData(TypedDict):
+class ReviewNeighbour(TypedDict):
     """A labelled item near the item."""
 
     id: str
@@ -85,7 +85,7 @@ class CurrentData(TypedDict):
     probability: Annotated[Unit | None, "of the label, from a model without the item"]
     votes: Annotated[Unit | None, "share of the votes of neighbours"]
     words: list[ShareData]
-    neighbours: list[NeighbourData]
+    neighbours: list[ReviewNeighbour]
 
 
 class MadeData(TypedDict):
