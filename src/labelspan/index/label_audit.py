@@ -38,6 +38,8 @@ _FEW = 5
 _ENOUGH_TO_SPLIT = 20
 _DIFFERENT = 0.35
 _MOST_LABELS = 3000
+# Probabilities are known up to about this.
+_LEAST_CHANCE = 0.01
 
 
 def audit_labels(
@@ -78,14 +80,16 @@ def audit_labels(
 def wrong_scores(candidates: Candidates, chances: Array, count: int) -> tuple[Array, Array]:
     """Return the pairs that are labelled, and how wrong each looks.
 
-    An improbable label looks wrong in so far as the label is probable for its other items.
+    A label looks wrong in so far as it is less probable than for the other items that have it: the
+    score is 1 minus the ratio of the two probabilities.
     """
     own = np.flatnonzero(candidates.truth)
     columns = candidates.columns[own]
     usual = np.bincount(columns, chances[own], minlength=count) / np.maximum(
         1, np.bincount(columns, minlength=count)
     )
-    return own, usual[columns] * (1 - chances[own])
+    ratio = (chances[own] + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
+    return own, np.maximum(0.0, 1 - ratio)
 
 
 def _wrong(
