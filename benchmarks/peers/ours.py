@@ -32,12 +32,16 @@ def _pca(task: Task) -> Fitted:
 
 
 def _mlsi(task: Task) -> Fitted:
-    model = MLSI(task.count, alpha=task.alpha, beta=task.beta, random_state=task.seed)
+    # As the reference weighs them, about the origin.
+    plain = {"balance": "labels", "center": False}
+    model = MLSI(task.count, alpha=task.alpha, beta=task.beta, random_state=task.seed, **plain)
     return _fitted(model, task, task.Y)
 
 
 def _inverse(task: Task) -> Fitted:
-    model = MLSI(task.count, form="inverse", alpha=task.alpha, beta=task.beta)
+    model = MLSI(
+        task.count, form="inverse", alpha=task.alpha, beta=task.beta, balance="labels", center=False
+    )
     return _fitted(model, task, task.Y)
 
 
@@ -63,7 +67,14 @@ def _kernel_lsi(task: Task) -> Fitted:
 
 def _kernel_mlsi(task: Task) -> Fitted:
     model = MLSI(
-        task.count, kernel="rbf", gamma=task.gamma, alpha=task.alpha, beta=task.beta, scale=None
+        task.count,
+        kernel="rbf",
+        gamma=task.gamma,
+        alpha=task.alpha,
+        beta=task.beta,
+        scale=None,
+        balance="labels",
+        center=False,
     )
     return _fitted(model, task, task.Y)
 

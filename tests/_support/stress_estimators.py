@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -159,6 +160,10 @@ def root(values, vectors, alpha):
 # --- the grid -----------------------------------------------------------------------------
 
 
+def _mlsi(alpha, options, solver):
+    return MLSI(COUNT, beta=BETA, alpha=alpha, balance="labels", **options(solver))
+
+
 def estimators(alpha, dtype):
     """Name, method of :class:`References`, the model for a solver, and what it is fitted to."""
 
@@ -170,7 +175,7 @@ def estimators(alpha, dtype):
 
     if alpha == 0:
         yield "LSI", "lsi", lambda s: LSI(COUNT, **options(s)), "targets"
-    yield "MLSI", "mlsi", lambda s: MLSI(COUNT, beta=BETA, alpha=alpha, **options(s)), "targets"
+    yield "MLSI", "mlsi", partial(_mlsi, alpha, options), "targets"
     yield "OPLS", "opls", lambda s: OPLS(COUNT, alpha=alpha, **options(s)), "targets"
     yield "CCA", "cca", lambda s: CCA(COUNT, alpha=alpha, **options(s)), "targets"
     yield "LDA", "lda", lambda s: LDA(COUNT, alpha=alpha, **options(s)), "classes"

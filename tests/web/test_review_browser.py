@@ -103,7 +103,7 @@ def opened(browser, address, *, complaints=None, **settings):
 def press(page, key, said):
     page.keyboard.press(key)
     page.wait_for_function(
-        "words => document.getElementById('said').textContent.startsWith(words)", arg=said
+        "words => document.getElementById('said')?.textContent.startsWith(words)", arg=said
     )
 
 
@@ -141,7 +141,7 @@ def test_review_by_keyboard(browser, folder):
         left = page.locator(".queue li").count()
         page.get_by_role("button", name="Accept selected").click()
         page.wait_for_function(
-            "words => document.getElementById('said').textContent === words",
+            "words => document.getElementById('said')?.textContent === words",
             arg=f"{left} decisions were kept.",
         )
         assert "Nothing is waiting" in page.locator("#review").inner_text()

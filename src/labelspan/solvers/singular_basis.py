@@ -105,7 +105,7 @@ def singular_basis(X: Operator, block: Array | None) -> SingularBasis:
     rows = rows - _left_means(rows.mean(axis=0), lengths, rows.shape[0])
     triangle: Array = np.asarray(np.linalg.qr((rows / lengths).T, mode="r"))
     left, singular, _ = np.linalg.svd(triangle.T)
-    keep = singular > tolerance * singular[0]
+    keep = singular > tolerance * singular.max(initial=0.0)
     left, singular = left[:, keep], singular[keep]
     return _in_units(rows.T @ left, left.T @ labels, singular, lengths)
 
@@ -177,7 +177,8 @@ def _tall(X: Operator, labels: Array, tolerance: float) -> SingularBasis:
         rows = np.hstack([(X.wide_rows(part) - means) / lengths, labels[part]])
         corner = np.asarray(np.linalg.qr(np.vstack([corner, rows]), mode="r"))
     left, singular, right = np.linalg.svd(corner[:columns, :columns])
-    keep = singular > tolerance * singular[0]
+    # A single row may leave no corner.
+    keep = singular > tolerance * singular.max(initial=0.0)
     left, singular, right = left[:, keep], singular[keep], right[keep]
     coordinates = left.T @ corner[:columns, columns:]
     return _in_units(lengths[:, None] * right.T * singular, coordinates, singular, lengths)
