@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -196,7 +195,7 @@ def _keys() -> Iterator[str]:
     """Yield keys: those pressed in a terminal, or the first characters of lines."""
     if sys.stdin is not None and sys.stdin.isatty():
         while True:
-            yield click.getchar().lower()
+            yield typer.getchar().lower()
     for line in standard_input():
         yield line.decode("utf-8", "replace").strip()[:1].lower()
 
