@@ -27,7 +27,10 @@ PARAMETERS = [
     (MLSI(beta=float("nan")), "beta must be a number from 0 to 1, but nan"),
     (MLSI(alpha=-1), "MLSI: alpha must be a number of at least 0, or 'auto', but -1"),
     (OPLS(alpha=float("inf")), "OPLS: alpha must be a number of at least 0, or 'auto', but inf"),
-    (MLSI(form="best"), "form must be one of 'ridge', 'inverse', 'direct', 'beside', but 'best'"),
+    (
+        MLSI(form="best"),
+        "form must be one of 'ridge', 'inverse', 'direct', 'concatenated', but 'best'",
+    ),
     (MLSI(scale="yes"), "scale must be 'eigenvalue', or None, but 'yes'"),
     (MLSI(balance=1), "balance must be one of 'fitted', 'labels', or True or False, but 1"),
     (LSI(center="no"), "center must be True or False, but 'no'"),

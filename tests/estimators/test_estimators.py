@@ -21,7 +21,13 @@ FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
 
 @parametrize_with_checks(
-    [LSI(), *FAMILY, MLSI(form="inverse"), MLSI(form="beside"), HSL(laplacian="zhou", alpha=1.0)]
+    [
+        LSI(),
+        *FAMILY,
+        MLSI(form="inverse"),
+        MLSI(form="concatenated"),
+        HSL(laplacian="zhou", alpha=1.0),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -10,13 +10,13 @@ import urllib.request
 from urllib.parse import urlsplit
 
 import pytest
-from _support.chromium import CHROMIUM, launch
+from _support.chromium import CHROMIUM
 from _support.explorer import ODD, WORDS, make_index
 
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 imread = pytest.importorskip("matplotlib.image", reason="install labelspan[plot]").imread
-playwright = pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
+pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
@@ -44,14 +44,6 @@ def address(tmp_path_factory):
     finally:
         process.terminate()
         process.communicate()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as play:
-        started = launch(play)
-        yield started
-        started.close()
 
 
 @pytest.fixture

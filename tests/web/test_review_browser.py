@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from _support.chromium import CHROMIUM, launch
+from _support.chromium import CHROMIUM
 from _support.commands import run
 from _support.topics import planted, planted_index
 
@@ -16,7 +16,7 @@ from labelspan import SemanticIndex
 
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
-playwright = pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
+pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
@@ -62,14 +62,6 @@ def serving(folder, where="nowhere"):
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as play:
-        started = launch(play)
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from .corpora import read_corpus
 from .corpus_fields import Asked, choose_fields
 from .corpus_files import decode, open_corpus
 from .corpus_labels import best_separator, label_reader, name_of
-from .corpus_rows import CorpusRows, read_rows
+from .corpus_rows import CorpusRows, guessed_delimiter, read_rows
 
 __all__ = ["CorpusEdit", "edit_corpus"]
 
@@ -486,7 +486,9 @@ def _skip(text: str, place: int) -> int:
 def _table_edits(text: str, how: _Written, edits: Mapping[int, Wanted]) -> Iterator[Span]:
     """Yield the rows of a table that change, with what to write there."""
     rows = how.rows
-    mark = how.delimiter or ("\t" if rows.kind == "tsv" else _guessed_delimiter(text))
+    mark = how.delimiter or (
+        "\t" if rows.kind == "tsv" else guessed_delimiter(text.partition("\n")[0])
+    )
     bare = "quotation marks are part of the text (guessed)" in rows.notes
     lines = list(io.StringIO(text, newline=""))
     starts = [0]
@@ -538,10 +540,6 @@ def _row(raw: str, cells: list[str], changed: list[str], mark: str, bare: bool) 
         return joined
     every = written(cells, csv.QUOTE_ALL) == old
     return written(changed, csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
-
-
-def _guessed_delimiter(text: str) -> str:
-    return max((",", ";", "\t", "|"), key=text.partition("\n")[0].count)
 
 
 # --- writing --------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def _parse(
     elif kind == "uris":
         found = _uris(name, text)
     else:
-        mark = delimiter or ("\t" if kind == "tsv" else _delimiter(text.partition("\n")[0]))
+        mark = delimiter or ("\t" if kind == "tsv" else guessed_delimiter(text.partition("\n")[0]))
         found, notes = _table(name, text, mark, header)
     items = [item for _, item in found]
     places = [f"{word} {number}" for number, _ in found]
@@ -153,7 +153,7 @@ def _sniffed(text: str, delimiter: str | None) -> str:
     first = _first_line(text)
     if first.startswith(("{", "[")):
         return "jsonl" if first[0] == "{" else "json"
-    mark = delimiter or _delimiter(first)
+    mark = delimiter or guessed_delimiter(first)
     words = {part.strip().strip('"').lower() for part in first.split(mark)}
     if delimiter or (len(words) > 1 and words & _KNOWN):
         return "tsv" if mark == "\t" else "csv"
@@ -164,7 +164,7 @@ def _first_line(text: str) -> str:
     return text[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0].rstrip()
 
 
-def _delimiter(header: str) -> str:
+def guessed_delimiter(header: str) -> str:
     """Guess the delimiter of the columns of a table from its first line."""
     return max((",", ";", "\t", "|"), key=header.count)
 

@@ -21,7 +21,7 @@ from ..solvers.known_entries import complete_labels
 from ..solvers.penalties import L2
 from ..solvers.small_dense import psd_solve
 from ._base import Features, all_or_nothing, invert, learned, refuse_overflow, squared_norm
-from ._beside import fit_beside
+from ._concatenated import fit_concatenated
 from ._labelled import LabelledEmbedding
 from ._many_labels import fit_stack
 from ._options import (
@@ -61,7 +61,7 @@ class MLSI(LabelledEmbedding):
       ``center=False`` to the letter.
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
-    - ``"beside"``: not one compromise but two blocks of axes: those of :class:`LSI` beside the
+    - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
       leading directions of :class:`OPLS`, at most half of the dimensions. Each block is divided by
       its norm and weighted by ``beta``. For labels that are still to come: it keeps more of the
       features than "ridge", and less of the labels that it has seen.
@@ -86,14 +86,14 @@ class MLSI(LabelledEmbedding):
         or columns, by held-out rows where both are more (about five products with X, 16 columns
         wide), by generalized cross-validation in a stream. For "inverse" it is 0, the paper's
         choice, because the gamma of the paper is not a ridge penalty.
-    form : {"ridge", "inverse", "direct", "beside"}, default="ridge"
-        How the labels enter; "beside" needs ``solver="auto"`` and a linear label kernel.
+    form : {"ridge", "inverse", "direct", "concatenated"}, default="ridge"
+        How the labels enter; "concatenated" needs ``solver="auto"`` and a linear label kernel.
     balance : {"fitted", "labels"} or bool, default="fitted"
         What the two sides are divided by, so that ``beta`` weighs equals: X by its norm, and the
         labels by the norm of the fitted labels X B ("fitted", only for ``form="ridge"``), or by
         that of Y ("labels", as in the paper; True means the same). A strong penalty shrinks the
         fitted labels, which would lose their weight if divided by the norm of Y. False divides by
-        nothing. Not used by ``form="beside"``.
+        nothing. Not used by ``form="concatenated"``.
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer;
         None gives ``w_j'x``. The paper is printed both ways.
@@ -200,7 +200,7 @@ class MLSI(LabelledEmbedding):
         "n_components": RANK,
         "beta": Real(0.0, 1.0),
         "alpha": ALPHA,
-        "form": OneOf(("ridge", "inverse", "direct", "beside")),
+        "form": OneOf(("ridge", "inverse", "direct", "concatenated")),
         "balance": Either((OneOf(("fitted", "labels")), Boolean())),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
         "label_kernel_params": OPTIONS,
@@ -257,9 +257,10 @@ class MLSI(LabelledEmbedding):
                 "MLSI: form='inverse' needs beta below 1, but beta=1 was given; use form='ridge'."
             )
         named = isinstance(self.solver, str) and self.solver != "auto"
-        if self.form == "beside" and (self.label_kernel != "linear" or named):
+        if self.form == "concatenated" and (self.label_kernel != "linear" or named):
             raise InvalidParameter(
-                "MLSI: form='beside' needs label_kernel='linear' and solver='auto'; leave both out."
+                "MLSI: form='concatenated' needs label_kernel='linear' and solver='auto'; leave "
+                "both out."
             )
         unknown = set(self.label_kernel_params or ()) - {"gamma", "degree", "coef0"}
         if unknown and not callable(self.label_kernel):
@@ -301,8 +302,8 @@ class MLSI(LabelledEmbedding):
         if self._completes and labels.unknown is not None:
             values, label_means = self._complete(operator, labels, alpha)
             informed = values
-        if self.form == "beside":
-            found = fit_beside(self, features, (operator, means), values, alpha)
+        if self.form == "concatenated":
+            found = fit_concatenated(self, features, (operator, means), values, alpha)
             self._publish_labels(features, labels.names, found[0], label_means)
             self.label_directions_ = features.place(found[1])
             self.alpha_, self.alpha_curve_ = alpha, curve
@@ -357,7 +358,7 @@ class MLSI(LabelledEmbedding):
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
             entries, which add nothing. Rows that are placed by their labels lie closer to the new
             rows that should find them, which are placed by their features only. Only for
-            the forms "ridge" and "beside", and linear label kernels.
+            the forms "ridge" and "concatenated", and linear label kernels.
 
         Returns
         -------
@@ -372,7 +373,7 @@ class MLSI(LabelledEmbedding):
         fitted = self._fitted()
         if fitted.label_directions_ is None:
             raise Mismatch(
-                "MLSI: transform with labels= needs a fit with form='ridge' or 'beside', "
+                "MLSI: transform with labels= needs a fit with form='ridge' or 'concatenated', "
                 "label_kernel='linear' and a solver of labelspan; leave labels out."
             )
         return placed_by_labels(fitted, places, labels, fitted.label_directions_)
@@ -380,7 +381,11 @@ class MLSI(LabelledEmbedding):
     @property
     def _completes(self) -> bool:
         """Whether labels are regressed on the rows that know them: the other forms take zeros."""
-        return self.form in ("ridge", "beside") and self.label_kernel == "linear" and self.beta > 0
+        return (
+            self.form in ("ridge", "concatenated")
+            and self.label_kernel == "linear"
+            and self.beta > 0
+        )
 
     def _complete(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
         """Return Y with fitted values where it is unknown, centred where X is; and its means."""
@@ -485,8 +490,8 @@ class MLSI(LabelledEmbedding):
     def _why_no_stream(self) -> str | None:
         if self.label_kernel != "linear":
             return "MLSI: partial_fit needs label_kernel='linear'; use fit."
-        if self.form == "beside":
-            return "MLSI: partial_fit cannot take form='beside'; use fit, or form='ridge'."
+        if self.form == "concatenated":
+            return "MLSI: partial_fit cannot take form='concatenated'; use fit, or form='ridge'."
         return why_no_stream(self)
 
     def _batch(self, X: Operator, y: Any, stream: Stream) -> tuple[Operator, Array, Array | None]:

@@ -320,8 +320,8 @@ def _grid(
         )
     if getattr(estimator, "label_kernel", "linear") != "linear":
         raise Mismatch("tune: label_kernel must be 'linear'; use scikit-learn's GridSearchCV.")
-    if getattr(estimator, "form", None) == "beside":
-        raise Mismatch("tune: form='beside' is not one eigenproblem; use GridSearchCV.")
+    if getattr(estimator, "form", None) == "concatenated":
+        raise Mismatch("tune: form='concatenated' is not one eigenproblem; use GridSearchCV.")
     names = ["n_components", "alpha"] + (["beta"] if isinstance(estimator, MLSI) else [])
     lists = [
         given[name] if given[name] is not None else [getattr(estimator, name)] for name in names

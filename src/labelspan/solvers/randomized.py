@@ -354,21 +354,15 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                 # The regression is all that there is to look at: labels outside the first block.
                 newest = ritz(space.gram, seen, factor, count, 64 * noise)
                 unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
-                unseen = abs(newest.worth - newest.worth_of(best.inside)) / newest.worth
-                unseen *= _LABELS_SAFETY
-                probing = False
                 if complete:
                     # No power of the first block will show what else there is.
-                    rest = max(rest, unseen)
-                if complete and rest > tol:
-                    best, gains = newest, []
-                else:
-                    # The powers of the first block go on from the one before.
-                    space.drop()
-                    seen = seen[: space.size]
+                    gain = newest.worth - newest.worth_of(best.inside)
+                    rest = max(rest, _LABELS_SAFETY * abs(gain) / newest.worth)
                 if rest <= tol:
-                    tried = True
+                    space.drop()
+                    seen, tried = seen[: space.size], True
                     break
+                best, gains, probing = newest, [], False
         if space.expand():
             seen = _see(space, labels, seen)
     newest_step = step if tried else None

@@ -17,11 +17,13 @@ __all__ = [
     "AskedText",
     "AskedTexts",
     "CountedData",
+    "SelectionData",
     "counted",
     "find_item",
     "find_label",
     "page_of",
     "rounded",
+    "selection",
 ]
 
 Asked = Mapping[str, Any]
@@ -35,6 +37,35 @@ class CountedData(TypedDict):
 
     label: str
     count: Count
+
+
+class SelectionData(TypedDict):
+    """Which items were requested."""
+
+    q: AskedText
+    balance: AskedCount
+    label: AskedTexts
+    without: AskedTexts
+    group: AskedTexts
+    without_group: AskedTexts
+    meta: AskedTexts
+    without_meta: AskedTexts
+    lasso: AskedText
+
+
+def selection(asked: Asked) -> SelectionData:
+    """Return which items were requested, as answers repeat it."""
+    return {
+        "q": asked["q"],
+        "balance": asked["balance"],
+        "label": list(asked["label"]),
+        "without": list(asked["without"]),
+        "group": list(asked["group"]),
+        "without_group": list(asked["without_group"]),
+        "meta": list(asked["meta"]),
+        "without_meta": list(asked["without_meta"]),
+        "lasso": asked["lasso"],
+    }
 
 
 def counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:

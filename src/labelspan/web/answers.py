@@ -21,11 +21,13 @@ from .answer_parts import (
     AskedText,
     AskedTexts,
     CountedData,
+    SelectionData,
     counted,
     find_item,
     find_label,
     page_of,
     rounded,
+    selection,
 )
 from .http_errors import Refused
 from .label_table import ReportRowData, report_of
@@ -447,7 +449,7 @@ def _neighbour(snapshot: Snapshot, found: Item, hit: Hit) -> NeighbourData:
     }
 
 
-class MapData(TypedDict):
+class MapData(SelectionData):
     """The answer of ``/map``."""
 
     state: Annotated[Literal["drawing", "ready", "failed"], "of the map"]
@@ -456,15 +458,6 @@ class MapData(TypedDict):
     item: AskedText
     colour: AskedText
     view: AskedText
-    q: AskedText
-    balance: AskedCount
-    label: AskedTexts
-    without: AskedTexts
-    group: AskedTexts
-    without_group: AskedTexts
-    meta: AskedTexts
-    without_meta: AskedTexts
-    lasso: AskedText
     regions: Annotated[list[RegionData], "names for places"]
     labels: Annotated[list[CountedData], "labels to colour by"]
 
@@ -485,15 +478,7 @@ def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
         "item": asked["item"],
         "colour": asked["colour"],
         "view": asked["view"],
-        "q": asked["q"],
-        "balance": asked["balance"],
-        "label": list(asked["label"]),
-        "without": list(asked["without"]),
-        "group": list(asked["group"]),
-        "without_group": list(asked["without_group"]),
-        "meta": list(asked["meta"]),
-        "without_meta": list(asked["without_meta"]),
-        "lasso": asked["lasso"],
+        **selection(asked),
         "regions": [] if snapshot.map is None else snapshot.map.regions,
         "labels": counted(colours),
     }

@@ -12,14 +12,14 @@ from ..index import Item
 from ..index.listing import ItemListing, Selected, Selection, metadata_text
 from .answer_parts import (
     Asked,
-    AskedCount,
     AskedText,
-    AskedTexts,
     CountedData,
+    SelectionData,
     counted,
     find_label,
     page_of,
     rounded,
+    selection,
 )
 from .http_errors import Refused
 from .schema import Count, Unit
@@ -81,18 +81,9 @@ class KeyData(TypedDict):
     more: Annotated[Count, "number of further values"]
 
 
-class ListData(TypedDict):
+class ListData(SelectionData):
     """The answer of ``/list``."""
 
-    q: AskedText
-    balance: AskedCount
-    label: AskedTexts
-    without: AskedTexts
-    group: AskedTexts
-    without_group: AskedTexts
-    meta: AskedTexts
-    without_meta: AskedTexts
-    lasso: AskedText
     sort: AskedText
     count: Annotated[Count, "number of items that match"]
     page: Annotated[Count, "number of this page"]
@@ -109,20 +100,12 @@ def item_list(snapshot: Snapshot, asked: Asked) -> ListData:
     order = _ordered(listing, found, asked["sort"])
     page, pages = page_of(asked["page"], len(order), _ROWS_PER_PAGE)
     shown = order[(page - 1) * _ROWS_PER_PAGE : page * _ROWS_PER_PAGE]
-    scores = None if found.scores is None else found.scores
+    scores = found.scores
     by_place = {} if scores is None else dict(zip(found.places[shown], scores[shown], strict=True))
     columns = _columns(listing)
     mask = found.mask(listing.size)
     return {
-        "q": asked["q"],
-        "balance": asked["balance"],
-        "label": list(asked["label"]),
-        "without": list(asked["without"]),
-        "group": list(asked["group"]),
-        "without_group": list(asked["without_group"]),
-        "meta": list(asked["meta"]),
-        "without_meta": list(asked["without_meta"]),
-        "lasso": asked["lasso"],
+        **selection(asked),
         "sort": asked["sort"],
         "count": len(order),
         "page": page,

@@ -16,10 +16,10 @@ from ..solvers import Problem
 from ..solvers.penalties import L2
 from ._options import solve
 
-__all__ = ["fit_beside"]
+__all__ = ["fit_concatenated"]
 
 
-def fit_beside(
+def fit_concatenated(
     model: Any, features: Any, centered: tuple[Operator, Array], values: Array, alpha: float
 ) -> tuple[Array, Array]:
     """Fit both blocks, publish them as one space, and return its loadings and label directions.

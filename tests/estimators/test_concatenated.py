@@ -25,7 +25,7 @@ def test_it_is_both_blocks(data, count, center):
     X, Y = data
     by_labels = min(5, (count + 1) // 2)
     options = {"alpha": 3.0, "center": center}
-    model = MLSI(count, form="beside", beta=0.3, **options).fit(X, Y)
+    model = MLSI(count, form="concatenated", beta=0.3, **options).fit(X, Y)
     left = unit(OPLS(by_labels, **options).fit(X, Y).transform(X))
     right = unit(LSI(count - by_labels, center=center).fit(X).transform(X))
     found = model.transform(X)
@@ -36,27 +36,27 @@ def test_it_is_both_blocks(data, count, center):
     np.testing.assert_allclose(np.square(found).sum(axis=0), model.eigenvalues_)
     assert (np.diff(model.eigenvalues_) <= 0).all()
     np.testing.assert_allclose(model.eigenvalues_.sum(), 1.0)
-    short = MLSI(count, form="beside", beta=0.3, scale=None, **options).fit(X, Y)
+    short = MLSI(count, form="concatenated", beta=0.3, scale=None, **options).fit(X, Y)
     np.testing.assert_allclose(short.transform(X), found / np.sqrt(model.eigenvalues_), atol=1e-9)
     np.testing.assert_allclose(short.label_scores(X), model.label_scores(X), atol=1e-9)
 
 
 def test_no_weight_for_labels_is_lsi_and_only_labels_is_opls(data):
     X, Y = data
-    found = MLSI(4, form="beside", beta=0.0).fit(X, Y).transform(X)
+    found = MLSI(4, form="concatenated", beta=0.0).fit(X, Y).transform(X)
     expected = unit(LSI(4, center=True).fit(X).transform(X))
     np.testing.assert_allclose(found, expected, atol=1e-10)
-    model = MLSI(4, form="beside", beta=1.0, alpha=2.0).fit(X, Y)
+    model = MLSI(4, form="concatenated", beta=1.0, alpha=2.0).fit(X, Y)
     opls = OPLS(4, alpha=2.0).fit(X, Y)
     np.testing.assert_allclose(model.transform(X), unit(opls.transform(X)), atol=1e-10)
     np.testing.assert_allclose(model.label_scores(X), opls.label_scores(X), atol=1e-10)
     with pytest.raises(InvalidParameter, match="only the 5 directions of the labels count"):
-        MLSI(6, form="beside", beta=1.0).fit(X, Y)
+        MLSI(6, form="concatenated", beta=1.0).fit(X, Y)
 
 
 def test_axes_of_the_features_predict_what_the_label_directions_leave(data):
     X, Y = data
-    model = MLSI(9, form="beside", alpha=3.0).fit(X, Y)
+    model = MLSI(9, form="concatenated", alpha=3.0).fit(X, Y)
     by_labels = OPLS(5, alpha=3.0).fit(X, Y).label_scores(X)
     axes = np.linalg.qr(LSI(4, center=True).fit(X).transform(X))[0]
     expected = by_labels + axes @ (axes.T @ (Y - by_labels))
@@ -65,7 +65,7 @@ def test_axes_of_the_features_predict_what_the_label_directions_leave(data):
 
 def test_known_labels_place_rows_in_the_label_block(data):
     X, Y = data
-    model = MLSI(12, form="beside", alpha=3.0, beta=0.5).fit(X, Y)
+    model = MLSI(12, form="concatenated", alpha=3.0, beta=0.5).fit(X, Y)
     added = model.transform(X, labels=Y) - model.transform(X)
     opls = OPLS(alpha=3.0).fit(X, Y)
     level = np.sqrt(0.5) / np.linalg.norm(opls.transform(X))
@@ -77,28 +77,28 @@ def test_rows_without_labels_shape_the_features_block(data):
     X, Y = data
     partly = Y.copy()
     partly[50:] = -1
-    model = MLSI(12, form="beside", alpha=3.0).fit(X, partly)
-    few = MLSI(12, form="beside", alpha=3.0).fit(X[:50], Y[:50])
+    model = MLSI(12, form="concatenated", alpha=3.0).fit(X, partly)
+    few = MLSI(12, form="concatenated", alpha=3.0).fit(X[:50], Y[:50])
     assert not np.allclose(model.eigenvalues_, few.eigenvalues_)
     assert model.label_scores(X).shape == Y.shape
 
 
 def test_what_it_does_not_take(data):
     X, Y = data
-    with pytest.raises(InvalidParameter, match="form='beside' needs"):
-        MLSI(3, form="beside", solver="gram").fit(X, Y)
-    with pytest.raises(InvalidParameter, match="form='beside' needs"):
-        MLSI(3, form="beside", label_kernel="rbf").fit(X, Y)
+    with pytest.raises(InvalidParameter, match="form='concatenated' needs"):
+        MLSI(3, form="concatenated", solver="gram").fit(X, Y)
+    with pytest.raises(InvalidParameter, match="form='concatenated' needs"):
+        MLSI(3, form="concatenated", label_kernel="rbf").fit(X, Y)
     with pytest.raises(AttributeError, match="partial_fit"):
-        MLSI(3, form="beside").partial_fit(X, Y)
-    with pytest.raises(Mismatch, match="tune: form='beside'"):
-        tune(MLSI(form="beside"), X, Y, alpha=[1.0])
-    assert choose_solver(MLSI(3, form="beside", alpha=1.0), X, Y).solver == "two-stage"
+        MLSI(3, form="concatenated").partial_fit(X, Y)
+    with pytest.raises(Mismatch, match="tune: form='concatenated'"):
+        tune(MLSI(form="concatenated"), X, Y, alpha=[1.0])
+    assert choose_solver(MLSI(3, form="concatenated", alpha=1.0), X, Y).solver == "two-stage"
 
 
 def test_it_takes_a_kernel(data):
     X, Y = data
-    plain = MLSI(6, form="beside", alpha=1.0).fit(X, Y).transform(X)
-    dual = MLSI(6, form="beside", alpha=1.0, kernel="precomputed").fit(X @ X.T, Y)
+    plain = MLSI(6, form="concatenated", alpha=1.0).fit(X, Y).transform(X)
+    dual = MLSI(6, form="concatenated", alpha=1.0, kernel="precomputed").fit(X @ X.T, Y)
     found = dual.transform(X @ X.T)
     np.testing.assert_allclose(found @ found.T, plain @ plain.T, atol=1e-8)
