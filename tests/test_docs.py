@@ -112,6 +112,28 @@ PUBLIC = sorted(
 )
 
 
+def named_tests(text):
+    """Paths and functions of the tests that a page names."""
+    return re.findall(r"`(tests/[\w/*]+\.py)(?:::(\w+))?`", text)
+
+
+def missing_tests(text):
+    root = DOCS.parent
+    for path, function in named_tests(text):
+        files = list(root.glob(path))
+        if not files or (
+            function and f"\ndef {function}(" not in files[0].read_text(encoding="utf-8")
+        ):
+            yield path, function
+
+
+def test_tests_that_pages_name_exist():
+    pages = {page.name: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    assert {name: found for name, text in pages.items() if (found := [*missing_tests(text)])} == {}
+    assert len(named_tests(pages["trust.md"])) > 30
+    assert [*missing_tests("`tests/test_docs.py::test_that_is_not_there`")]
+
+
 @pytest.mark.parametrize("full", PUBLIC)
 def test_docstrings_have_their_sections(full):
     scraped = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is not installed")
