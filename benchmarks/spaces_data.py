@@ -32,7 +32,7 @@ DEVELOPMENT = ("emotions", "yahoo_science", "debtags", "netflix", "cacm")
 TEST = ("yeast", "mediamill", "yahoo_arts", "rcv1", "reuters21578", "stackoverflow", "makupalat")
 SETS = (*DEVELOPMENT, *TEST)
 # Part of the rows to learn from, and the most rows to learn from and to test with.
-_TRAIN, _MOST_TRAIN, _MOST_TEST = 0.7, 4000, 2000
+_TRAIN, _MOST_TRAIN, _MOST_TEST = 0.7, 3000, 1000
 _FEWEST = 5
 
 

@@ -14,13 +14,16 @@ Ridge regressions choose their penalty by leave-one-out error on the training ro
 
 Settings: all labels known for 100, 25, 10 and 5% of the training rows, and ``held out``: the
 space is learned from half of the labels and evaluated on the other half, whose regressions are
-learned on the projection. Methods that take unlabelled rows get all training rows; "MLSI,
-labelled" is MLSI on the labelled rows only, and "MLSI, fitted" is centred and balanced by the
-fitted labels. Neighbours are looked for among all training rows.
+learned on the projection. Neighbours are looked for among all training rows. MLSI, DLE and LPP
+take unlabelled rows and get all training rows; with ", labelled" behind their names they are
+fitted on the labelled rows only (DLE and LPP with 10% only). "MLSI, placed" is MLSI whose training
+rows are placed by their known labels too, ``transform(X, labels=Y)``; "MLSI, concatenated" has
+LSI's axes and label directions side by side. PLSRegression is scikit-learn's, PCovR
+scikit-matter's and UMAP umap-learn's, supervised by the labels.
 
-Development sets may be used to choose defaults; test sets are only reported. Results are kept
-one per line in a file: a run that was stopped goes on where it was, and ``--table`` prints
-what the file has.
+Development sets may be used to choose defaults; test sets are only reported. Results are kept in a
+folder, one file per set with one result per line: a run that was stopped goes on where it was, and
+sets can run in separate processes. ``--table`` prints what the folder has.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import randomized_svd, safe_sparse_dot
+from sklearn.utils.extmath import safe_sparse_dot
 
-from labelspan import CCA, HSL, LSI, MLSI, OPLS
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.metrics import (
     average_precision,
     f1_scores,
@@ -57,21 +60,22 @@ from .spaces_data import DEVELOPMENT, SETS, TEST, Split, load_set, make_split
 K = 50
 MEASURES = ("nDCG", "AP", "row AP", "macro F1", "micro F1")
 SETTINGS = ("100%", "25%", "10%", "5%", "held out")
-RECORD = Path(__file__).parent / "results" / "spaces_quality.jsonl"
+FOLDER = Path(__file__).parent / "results" / "spaces_quality"
 # Entries of a dense array that a method which needs one may ask for.
-_DENSE = 8_000_000
-# Rows of methods that form square matrices of rows, or walk them in Python.
-_SLOW_ROWS = 2_000
+_DENSE = 40_000_000
+# Dense features of PCovR, and the smaller side of DLE and LPP: cubic in it.
+_SMALL, _SIDE = 12_000_000, 2_000
 
 Map = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Space:
-    """A map to the space, and one to label scores where the method has its own."""
+    """A map to the space, and its own maps to label scores and of training rows, if any."""
 
     embed: Map
     scores: Map | None = None
+    items: Map | None = None
 
 
 @dataclass
@@ -120,12 +124,6 @@ def ridge(X: Any, Y: np.ndarray, spectrum: RidgeSpectrum) -> tuple[np.ndarray, n
     return slopes, Y.mean(axis=0) - means @ slopes
 
 
-def _most(Y: np.ndarray) -> int | None:
-    """The dimensions of a space that labels span; None keeps all where there are fewer."""
-    rank = int(np.linalg.matrix_rank(Y - Y.mean(axis=0)))
-    return K if rank > K else None
-
-
 def _raw(task: Task) -> Space:
     slopes, shift = task.ridge
     return Space(lambda X: X, lambda X: X @ slopes + shift)
@@ -136,50 +134,79 @@ def _ridge(task: Task) -> Space:
     return Space(lambda X: X @ slopes, lambda X: X @ slopes + shift)
 
 
+def _most(X: Any) -> int:
+    """Return the dimensions of a space of centred features."""
+    return min(K, X.shape[0] - 1, X.shape[1])
+
+
 def _lsi(task: Task) -> Space:
-    return Space(LSI(min(K, *task.X.shape)).fit(task.X).transform)
+    return Space(LSI(_most(task.X)).fit(task.X).transform)
 
 
 def _mlsi(task: Task) -> Space:
-    model = MLSI(min(K, *task.X.shape)).fit(task.X, task.partly)
+    model = MLSI(_most(task.X)).fit(task.X, task.partly)
     return Space(model.transform, model.label_scores)
 
 
-def _mlsi_fitted(task: Task) -> Space:
-    model = MLSI(min(K, task.X.shape[0] - 1, task.X.shape[1]), balance="fitted", center=True)
-    model.fit(task.X, task.partly)
+def _mlsi_placed(task: Task) -> Space:
+    model = MLSI(_most(task.X)).fit(task.X, task.partly)
+    return Space(
+        model.transform, model.label_scores, lambda X: model.transform(X, labels=task.partly)
+    )
+
+
+def _mlsi_concatenated(task: Task) -> Space:
+    model = MLSI(_most(task.X), form="concatenated").fit(task.X, task.partly)
     return Space(model.transform, model.label_scores)
 
 
 def _mlsi_labelled(task: Task) -> Space:
     X, Y = task.known
-    model = MLSI(min(K, *X.shape)).fit(X, Y)
+    model = MLSI(_most(X)).fit(X, Y)
     return Space(model.transform, model.label_scores)
 
 
 def _thin(estimator: Any) -> Callable[[Task], Space]:
     def fit(task: Task) -> Space:
         X, Y = task.known
-        model = estimator(_most(Y)).fit(X, Y)
+        # None keeps all directions where the labels have fewer.
+        rank = int(np.linalg.matrix_rank(Y - Y.mean(axis=0)))
+        model = estimator(K if rank > K else None).fit(X, Y)
         return Space(model.transform, model.label_scores)
 
     return fit
 
 
-def _pls_svd(task: Task) -> Space:
-    """The leading singular vectors of the centred ``X'Y``."""
+def _pls_da(task: Task) -> Space:
     X, Y = task.known
-    cross = np.asarray(safe_sparse_dot(X.T, Y - Y.mean(axis=0)))
-    axes = randomized_svd(cross, min(K, *cross.shape), n_iter=7, random_state=0)[0]
-    shift = np.asarray(X.mean(axis=0)).ravel() @ axes
-    return Space(lambda rows: rows @ axes - shift)
+    model = PLSDA(_most(X)).fit(X, Y)
+    return Space(model.transform, model.label_scores)
+
+
+def _dle(task: Task) -> Space:
+    model = DLE().fit(task.X, task.partly)
+    return Space(lambda X: model.transform(X)[:, :K], model.label_scores)
+
+
+def _dle_labelled(task: Task) -> Space:
+    model = DLE().fit(*task.known)
+    return Space(lambda X: model.transform(X)[:, :K], model.label_scores)
+
+
+def _lpp(task: Task) -> Space:
+    return Space(LPP(_most(task.X)).fit(task.X).transform)
+
+
+def _lpp_labelled(task: Task) -> Space:
+    X, _ = task.known
+    return Space(LPP(_most(X)).fit(X).transform)
 
 
 def _pls_regression(task: Task) -> Space:
     from sklearn.cross_decomposition import PLSRegression  # noqa: PLC0415
 
     X, Y = task.known
-    model = PLSRegression(min(K, X.shape[0] - 1, X.shape[1])).fit(_dense(X), Y)
+    model = PLSRegression(_most(X)).fit(_dense(X), Y)
     return Space(
         lambda rows: model.transform(_dense(rows)), lambda rows: model.predict(_dense(rows))
     )
@@ -188,12 +215,12 @@ def _pls_regression(task: Task) -> Space:
 def _pcovr(task: Task) -> Space:
     from skmatter.decomposition import PCovR  # noqa: PLC0415
 
-    X, Y = task.known
+    X, Y = _dense(task.known[0]), task.known[1]
     means, centre = X.mean(axis=0), Y.mean(axis=0)
-    model = PCovR(n_components=min(K, *X.shape)).fit(X - means, Y - centre)
+    model = PCovR(n_components=_most(X)).fit(X - means, Y - centre)
     return Space(
-        lambda rows: model.transform(rows - means),
-        lambda rows: model.predict(rows - means) + centre,
+        lambda rows: model.transform(_dense(rows) - means),
+        lambda rows: model.predict(_dense(rows) - means) + centre,
     )
 
 
@@ -220,16 +247,27 @@ METHODS: dict[str, Callable[[Task], Space]] = {
     "raw": _raw,
     "LSI": _lsi,
     "MLSI": _mlsi,
-    "MLSI, fitted": _mlsi_fitted,
     "MLSI, labelled": _mlsi_labelled,
+    "MLSI, placed": _mlsi_placed,
+    "MLSI, concatenated": _mlsi_concatenated,
     "OPLS": _thin(OPLS),
     "CCA": _thin(CCA),
     "HSL": _thin(HSL),
     "ridge": _ridge,
-    "PLSSVD": _pls_svd,
+    "PLSSVD": _thin(PLSSVD),
+    "PLSDA": _pls_da,
     "PLSRegression": _pls_regression,
     "PCovR": _pcovr,
     "UMAP": _umap,
+    "DLE": _dle,
+    "DLE, labelled": _dle_labelled,
+    "LPP": _lpp,
+    "LPP, labelled": _lpp_labelled,
+}
+# Methods of few settings; with all rows labelled, MLSI has nothing else to learn from.
+_ONLY = {
+    "MLSI, labelled": ("25%", "10%", "5%"),
+    **dict.fromkeys(("DLE", "DLE, labelled", "LPP", "LPP, labelled"), ("10%",)),
 }
 
 
@@ -238,10 +276,11 @@ def why_not(method: str, task: Task) -> str | None:
     packages = {"PCovR": "skmatter", "UMAP": "umap"}
     if method in packages and importlib.util.find_spec(packages[method]) is None:
         return f"{packages[method]} is not installed"
-    if method == "PLSRegression" and task.X.shape[0] * task.X.shape[1] > _DENSE:
+    entries = len(task.labelled) * task.X.shape[1]
+    if entries > {"PLSRegression": _DENSE, "PCovR": _SMALL}.get(method, entries):
         return "needs dense features, which would be too large"
-    if method == "PCovR" and (sparse.issparse(task.X) or task.X.shape[0] > _SLOW_ROWS):
-        return "takes small dense features only"
+    if method.startswith(("DLE", "LPP")) and min(task.X.shape) > _SIDE:
+        return f"more than {_SIDE} rows and features, in the smaller of which it is cubic"
     return None
 
 
@@ -269,7 +308,8 @@ def measure(
     """Evaluate a space on the test rows."""
     train, test = space.embed(split.X), space.embed(split.X_test)
     Y_test = split.Y_test[:, columns]
-    near = retrieval_at_k(test, Y_test, train, split.Y[:, columns], k=10)
+    searched = train if space.items is None else space.items(split.X)
+    near = retrieval_at_k(test, Y_test, searched, split.Y[:, columns], k=10)
     items = task.labelled
     one, two = normalize(train[items]), normalize(test)
     Y = split.Y[np.ix_(items, columns)]
@@ -296,8 +336,7 @@ def run(
         for setting in args.settings
         for method in args.methods
         if (name, seed, setting, method, args.quick) not in done
-        # With all rows labelled the two are the same.
-        and not (method == "MLSI, labelled" and setting in ("100%", "held out"))
+        and setting in _ONLY.get(method, SETTINGS)
     ]
     if not wanted:
         return
@@ -315,17 +354,20 @@ def run(
             if refused:
                 yield record | {"left_out": refused}
                 continue
-            start = time.perf_counter()
-            space = METHODS[method](task)
-            record["fit_s"] = round(time.perf_counter() - start, 3)
-            yield record | measure(space, split, task, columns, setting)
+            start = time.process_time()
+            try:
+                space = METHODS[method](task)
+                record["fit_s"] = round(time.process_time() - start, 3)
+                yield record | measure(space, split, task, columns, setting)
+            except (ValueError, RuntimeError, MemoryError, np.linalg.LinAlgError) as error:
+                # A method that fails on a set leaves a gap in the table, not in the run.
+                yield record | {"left_out": f"{type(error).__name__}: {error}"[:200]}
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
+def read_records(folder: Path) -> list[dict[str, Any]]:
     """Read the results of earlier runs."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line]
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def mean_over(records: Iterable[dict[str, Any]], measure: str) -> float | None:
@@ -380,34 +422,37 @@ def _number(value: float | None) -> str:
 
 def main(args: argparse.Namespace) -> None:
     """Run what is missing, then print the tables."""
-    known = read_records(args.record)
+    if not args.table:
+        args.out.mkdir(parents=True, exist_ok=True)
+        for name in args.sets:
+            run_set(name, args)
+    known = [found for found in read_records(args.out) if found["quick"] == args.quick]
+    print("\n".join(tables(known)))
+
+
+def run_set(name: str, args: argparse.Namespace) -> None:
+    """Add the results of a set that its file does not have."""
+    path = args.out / f"{name}.jsonl"
+    known = [json.loads(line) for line in path.open()] if path.exists() else []
     if args.again:
         known = [found for found in known if not _asked(found, args)]
-        args.record.write_text("".join(json.dumps(found) + "\n" for found in known))
-    done = {
-        tuple(found[key] for key in ("set", "split", "setting", "method", "quick"))
-        for found in known
-    }
-    if not args.table:
-        machine = describe_machine()
-        args.record.parent.mkdir(exist_ok=True)
-        for name in args.sets:
-            for seed in range(args.splits):
-                for found in run(name, seed, args, done):
-                    found["commit"] = machine["commit"]
-                    with args.record.open("a") as record:
-                        record.write(json.dumps(found) + "\n")
-                    known.append(found)
-                    values = {key: round(found[key], 3) for key in MEASURES if key in found}
-                    where = f"{name} {seed} {found['setting']} {found['method']}"
-                    print(f"{where}: {values or found['left_out']}", file=sys.stderr)
-    print("\n".join(tables([found for found in known if found["quick"] == args.quick])))
+        path.write_text("".join(json.dumps(found) + "\n" for found in known))
+    keys = ("set", "split", "setting", "method", "quick")
+    done = {tuple(found[key] for key in keys) for found in known}
+    commit = describe_machine()["commit"]
+    for seed in range(args.splits):
+        for found in run(name, seed, args, done):
+            found["commit"] = commit
+            with path.open("a") as record:
+                record.write(json.dumps(found) + "\n")
+            values = {key: round(found[key], 3) for key in MEASURES if key in found}
+            where = f"{name} {seed} {found['setting']} {found['method']}"
+            print(f"{where}: {values or found['left_out']}", file=sys.stderr, flush=True)
 
 
 def _asked(found: dict[str, Any], args: argparse.Namespace) -> bool:
     return (
-        found["set"] in args.sets
-        and found["method"] in args.methods
+        found["method"] in args.methods
         and found["setting"] in args.settings
         and found["quick"] == args.quick
     )
@@ -421,11 +466,11 @@ if __name__ == "__main__":
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=tuple(METHODS))
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    parser.add_argument("--splits", type=int, default=3, help="number of random splits")
-    parser.add_argument("--record", type=Path, default=RECORD, help="file of the results")
+    parser.add_argument("--splits", type=int, default=2, help="number of random splits")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the results")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rows at most")
     parser.add_argument("--again", action="store_true", help="replace results that are there")
-    parser.add_argument("--table", action="store_true", help="only print what the file has")
+    parser.add_argument("--table", action="store_true", help="only print what the folder has")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         main(parser.parse_args())
