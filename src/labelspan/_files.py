@@ -12,7 +12,20 @@ from typing import BinaryIO
 
 from .errors import InvalidFile, MissingData
 
-__all__ = ["read_bytes", "sync_folder", "write_whole"]
+__all__ = ["check_there", "read_bytes", "sync_folder", "write_whole"]
+
+_MISSING = "There is no file {!r}; correct the path."
+
+
+def check_there(path: Path) -> None:
+    """Raise an error if there is neither a file nor a folder."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingData(_MISSING.format(str(path))) from None
+    except OSError:
+        # Something is there that cannot be read; reading it says what.
+        return
 
 
 def read_bytes(path: Path, sha256: str | None = None) -> bytes:
@@ -22,7 +35,7 @@ def read_bytes(path: Path, sha256: str | None = None) -> bytes:
             raise InvalidFile(f"{path} is a device, which may never end; give a file.")
         content = path.read_bytes()
     except FileNotFoundError:
-        raise MissingData(f"There is no file {str(path)!r}; correct the path.") from None
+        raise MissingData(_MISSING.format(str(path))) from None
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}.") from error
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:

@@ -83,11 +83,22 @@ finally:
         ["serve", "nowhere"],
         ["search", "chess", "--where", "year"],
         ["search", "-n", "0"],
+        ["fit", "nothing.csv"],
+        ["fit", "here.csv", "--vocabulary", "nothing.tsv"],
+        ["fit", "here.csv", "--out", "made"],
+        ["add", "here.csv", "-i", "nowhere"],
+        ["tag", "--corpus", "nothing.csv"],
+        ["evaluate", "nothing.csv"],
+        ["evaluate", "here.csv", "--queries", "nothing.jsonl"],
     ],
 )
 def test_errors_do_not_wait_for_the_numerical_libraries(args, here):
+    (here / "here.csv").write_text("text,labels\n")
+    (here / "made").mkdir()
+    (here / "made" / "manifest.json").write_text("{}")
     done = process(IMPORTED, *args)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    assert done.returncode or args == ["--version"]
 
 
 # --- Ctrl-C -------------------------------------------------------------------------------

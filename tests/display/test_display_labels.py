@@ -10,13 +10,13 @@ from _support.support import classes, features, indicator
 from scipy import sparse
 
 from labelspan import CCA, LDA, LSI, MLSI, OPLS
+from labelspan._axis_ends import Ends, Entry
 from labelspan.display import (
     LabelMapDisplay,
     LoadingsDisplay,
 )
 from labelspan.display.label_placement import spread
 from labelspan.display.style import shorten
-from labelspan.estimators._ends import Ends, Entry
 from labelspan.graph.label_graph import label_correlation
 
 mpl.use("Agg")

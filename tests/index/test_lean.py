@@ -50,6 +50,9 @@ print(index.n_dimensions, index.can_tag, index)
 print([name for name in ("scipy", "sklearn") if name in sys.modules])
 label = index.tag("chess", 1)[0].label
 print([one.word for one in index.explain_tag(label, "chess").words])
+print(index.explain("chess player", "item0"))
+print(index.explain(None, "item0", items="item2"))
+print(len(index.label_report()))
 print([name for name in ("sklearn",) if name in sys.modules])
 print(label, index.space.n_components)
 """
@@ -62,8 +65,32 @@ print(label, index.space.n_components)
     assert lines[4] == "[]"
     label = index.tag("chess", 1)[0].label
     assert lines[5] == str([one.word for one in index.explain_tag(label, "chess").words])
-    assert lines[6] == "[]"
-    assert lines[7] == f"{label} 5"
+    with SemanticIndex.load(tmp_path / "i", lazy=True) as again:
+        assert lines[6] == str(again.explain("chess player", "item0"))
+        assert lines[7] == str(again.explain(None, "item0", items="item2"))
+    assert lines[8] == str(len(index.label_report()))
+    assert lines[9] == "[]"
+    assert lines[10] == f"{label} 5"
+
+
+def test_explanations_are_those_of_vectorizer_and_estimator(tmp_path):
+    index = made().save(tmp_path / "i")
+    model = index._fitted()[0]
+    assert model.text_map is not None
+    with SemanticIndex.load(tmp_path / "i", lazy=True) as again:
+        found = again.explain("Chess player!", "item0")
+        axes = again.axes(3)
+    model.text_map = None
+    expected = index.explain("Chess player!", "item0")
+    assert found.words
+    assert [one.word for one in found.words] == [one.word for one in expected.words]
+    assert [one.shared for one in found.words] == [one.shared for one in expected.words]
+    np.testing.assert_allclose(
+        [one.share for one in found.words], [one.share for one in expected.words], rtol=1e-4
+    )
+    assert [one.axis.number for one in found.axes] == [one.axis.number for one in expected.axes]
+    assert [one.eigenvalue for one in axes] == [one.eigenvalue for one in index.axes(3)]
+    assert [one.words for one in axes] == [one.words for one in index.axes(3)]
 
 
 def test_what_does_not_fit_is_noticed(tmp_path):

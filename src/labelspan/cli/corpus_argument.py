@@ -29,6 +29,7 @@ __all__ = [
     "Separator",
     "TextFields",
     "Vocabulary",
+    "check_corpus",
     "read",
 ]
 
@@ -134,6 +135,17 @@ LimitLabels = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+def check_corpus(corpus: str, *others: Path | None) -> None:
+    """Raise an error for a corpus, or another file, that does not exist."""
+    from .._files import check_there  # noqa: PLC0415
+
+    if corpus not in ("-", BUNDLED):
+        check_there(Path(corpus))
+    for other in others:
+        if other is not None:
+            check_there(other)
+
+
 def read(
     corpus: str,
     *,
@@ -153,6 +165,8 @@ def read(
     sample: bool = False,
 ) -> TaggedTexts:
     """Read a corpus, and print on stderr how it was read, with a sample if asked."""
+    # Before the import: an error does not wait for the numerical libraries.
+    check_corpus(corpus, vocabulary)
     from ..datasets.corpora import TaggedTexts, read_corpus  # noqa: PLC0415
 
     if corpus == BUNDLED and not Path(corpus).exists():

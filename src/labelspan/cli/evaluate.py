@@ -27,6 +27,7 @@ from .corpus_argument import (
     Separator,
     TextFields,
     Vocabulary,
+    check_corpus,
     read,
 )
 from .failures import plain_errors
@@ -110,6 +111,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     """
     with plain_errors():
         judged = []
+        check_corpus(corpus, vocabulary, queries)
         if queries is not None:
             from ..evaluation.search_quality import read_queries  # noqa: PLC0415
 

@@ -30,10 +30,11 @@ from .corpus_argument import (
     Separator,
     TextFields,
     Vocabulary,
+    check_corpus,
     read,
 )
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexOption, open_index
+from .index_argument import DEFAULT, IndexOption, check_index, open_index
 from .progress import StepReport, progress_bar
 
 if TYPE_CHECKING:
@@ -130,10 +131,11 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit papers.jsonl --scheduler tcp://host:8786
     """
     with plain_errors(), ExitStack() as stack:
-        from ..index.analysis import check_language  # noqa: PLC0415
-
         start = time.perf_counter()
         _check_out(out, force=force)
+        check_corpus(corpus, vocabulary)
+        from ..index.analysis import check_language  # noqa: PLC0415
+
         language = check_language("--language", language)
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
@@ -230,6 +232,7 @@ def add(  # noqa: PLR0917
       labelspan add corrected.csv -i notes.labelspan --replace
     """
     with plain_errors():
+        check_index(index)
         found = read(
             corpus,
             text=text,
@@ -333,17 +336,25 @@ def _prepare_search(out: Path) -> None:
 def _check_out(out: Path, *, force: bool) -> None:
     """Raise an error for a folder that must not be overwritten, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
-    from ..index.folder import foreign_files  # noqa: PLC0415
 
     there = (out / "manifest.json").is_file()
     # What a killed fit left behind does not stop the next one.
-    if not there and out.exists() and not (out.is_dir() and not foreign_files(out)):
+    if not there and out.exists() and not (out.is_dir() and _only_ours(out)):
         raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
     if there and not force:
         raise InvalidInput(
             f"There is an index in {str(out)!r} already; give --force to overwrite it, or "
             "choose another --out."
         )
+
+
+def _only_ours(out: Path) -> bool:
+    """Tell whether a folder has only files of an index."""
+    if not any(out.iterdir()):
+        return True
+    from ..index.folder import foreign_files  # noqa: PLC0415
+
+    return not foreign_files(out)
 
 
 def _where_labels(found: TaggedTexts) -> str:

@@ -16,7 +16,7 @@ from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, open_index
 
 if TYPE_CHECKING:
-    from ..estimators._ends import Entry
+    from .._axis_ends import Entry
 
 __all__ = ["axes", "info"]
 

@@ -33,7 +33,7 @@ def labels(
 
       labelspan labels notes.labelspan --json
     """
-    with plain_errors(), open_index(index) as opened:
+    with plain_errors(), open_index(index, lazy=True) as opened:
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
         typer.echo(json.dumps([{**asdict(row), "never": row.never} for row in found], indent=2))

@@ -7,9 +7,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._axis_ends import Ends, Entry
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..estimators._ends import Ends, Entry
 from .style import COLOURS, FONT, check_fitted, check_names, shorten
 
 __all__ = ["LoadingsDisplay"]

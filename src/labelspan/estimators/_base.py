@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._axis_ends import Ends, ends
 from .._params import Constraint, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
@@ -21,7 +22,6 @@ from ..operators.convert import operator_or_none
 from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
 from ..operators.row_data import canonical
 from ..solvers import Solution
-from ._ends import Ends, ends
 
 __all__ = [
     "BaseEmbedding",

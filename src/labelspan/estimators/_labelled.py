@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._axis_ends import Ends, ends
 from .._params import Constraint, OneOf, Real
 from .._typing import Array
 from ..errors import (
@@ -37,7 +38,6 @@ from ..solvers.leave_one_out import generalized_cross_validation
 from ..solvers.penalties import L1, L2
 from . import _partial_fit
 from ._base import BaseEmbedding, Features, all_or_nothing, learned, refuse_overflow
-from ._ends import Ends, ends
 from ._many_labels import fit_factor
 from ._options import ALPHA, RANK, SCALE, SHARED, accept, choose_penalty, solve
 from ._partial_fit import Stream, add_batch, align_labels, when_streaming, why_no_stream

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.linear_model import lars_path, lasso_path
 
+from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from ..solvers.least_squares import targets
-from ._ends import Ends, ends
 from ._labelled import LabelledEmbedding, has_label_factor
 
 __all__ = ["LoadingsPath", "TargetPath", "loadings_path"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidParameter
 from .items import ItemStore
@@ -22,8 +23,6 @@ __all__ = ["explain", "read_axes"]
 
 def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: int) -> list[Axis]:
     """Describe axes by the words and labels at both ends."""
-    from ..estimators._ends import Ends, ends  # noqa: PLC0415 - searches do without it
-
     nothing = Ends([], [])
     count = model.n_dimensions
     for number in numbers:
@@ -33,11 +32,11 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
             )
     labels, centres = store.centred_labels()
     words = model.words
-    components = getattr(model.estimator, "components_", None)
+    components = model.components
     return [
         Axis(
             number,
-            float(model.estimator.eigenvalues_[number]),
+            float(model.eigenvalues[number]),
             nothing
             if words is None or components is None
             else ends("axes", components, words, number, n),
@@ -52,7 +51,7 @@ def explain(
     store: ItemStore,
     query: Array,
     *,
-    features: Any,
+    text: str | None,
     asked: TextQuery | None,
     balance: float,
     tagged: tuple[Tagger, Any] | None,
@@ -62,7 +61,8 @@ def explain(
 ) -> Explanation:
     """Explain the score of an item for a unit vector.
 
-    ``features`` are those of a text, and ``asked`` is the text if words are searched for.
+    ``text`` is what was asked for if it is only a text, and ``asked`` what is searched for in the
+    words.
     ``tagged`` are the tagger and the features that it takes of the query, if there are any.
     ``own`` is the unit vector of the item, if it is not that of its text.
     """
@@ -76,7 +76,7 @@ def explain(
         for axis in read_axes(model, store, top.tolist(), 3)
     )
     cosine = float(np.clip(shares.sum(), 0.0, 1.0))
-    words = () if features is None else _words(model, own, features, item, n)
+    words = () if text is None else _words(model, own, text, item, n)
     labels = _labels(tagged, item)
     if asked is None or store.words is None:
         return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
@@ -99,37 +99,21 @@ def explain(
     )
 
 
-def _words(
-    model: IndexModel, own: Array, features: Any, item: Item, n: int
-) -> tuple[WordShare, ...]:
-    names = model.words
-    components = getattr(model.estimator, "components_", None)
+def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tuple[WordShare, ...]:
+    names, components = model.words, model.components
     if names is None or components is None:
         return ()
-    row = _entries(features)
-    length = float(np.linalg.norm(model.estimator.transform(features)))
-    if not length or not row:
+    columns, values, length = model.entries(text)
+    if not length or not columns.size:
         return ()
-    columns = np.array(list(row), dtype=np.intp)
-    values = np.array(list(row.values()))
     shares = values * (own @ components[:, columns].astype(np.float64)) / length
-    there = set(model.vectorizer.transform([item.text]).nonzero()[1].tolist())
+    there = set(model.entries(item.text)[0].tolist())
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
         WordShare(str(names[columns[j]]), float(shares[j]), int(columns[j]) in there)
         for j in order
         if shares[j] > 0
     )
-
-
-def _entries(features: Any) -> dict[int, float]:
-    """Return the nonzero entries of one row, by column."""
-    from sklearn.utils import check_array  # noqa: PLC0415 - searches do without it
-
-    row = check_array(features, accept_sparse="csr", dtype=[np.float32, np.float64])
-    columns = row.nonzero()[1]
-    values = np.asarray(row[:, columns].sum(axis=0)).reshape(-1) if columns.size else ()
-    return {int(column): float(value) for column, value in zip(columns, values, strict=True)}
 
 
 def _labels(tagged: tuple[Tagger, Any] | None, item: Item) -> tuple[LabelShare, ...]:

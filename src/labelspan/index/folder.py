@@ -410,7 +410,12 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
             files.array(f"{_ESTIMATOR}mean") if params.get("center") else None,
         )
         parts = {name: None if make is None else Deferred(make) for name, make in makers.items()}
-        return IndexModel(**parts, text_map=text_map, directions=Deferred(directions))
+        return IndexModel(
+            **parts,
+            text_map=text_map,
+            directions=Deferred(directions),
+            eigenvalues=Deferred(lambda: files.array(f"{_ESTIMATOR}eigenvalues")),
+        )
     made = {name: None if make is None else make() for name, make in makers.items()}
     model = IndexModel(**made, directions=directions())
     if mapped:

@@ -156,7 +156,9 @@ def learn(
         outside=outside,
     )
     step()
-    return IndexModel(fitted, space, tagger, text_map, directions_of(space, names)), found
+    return IndexModel(
+        fitted, space, tagger, text_map, directions=directions_of(space, names)
+    ), found
 
 
 def directions_of(space: Any, names: tuple[str, ...]) -> LabelDirections | None:

@@ -40,6 +40,8 @@ class IndexModel:
         Maps texts to the space as vectorizer and estimator do, without scikit-learn.
     directions : LabelDirections, Deferred or None
         What labels add to the places of items; None if nothing.
+    eigenvalues : Deferred or None
+        Those of the estimator; None takes them from it.
     """
 
     def __init__(
@@ -48,11 +50,14 @@ class IndexModel:
         estimator: Any,
         tagger: Any,
         text_map: TextMap | None = None,
+        *,
         directions: Any = None,
+        eigenvalues: Any = None,
     ) -> None:
         self._parts = {"vectorizer": vectorizer, "estimator": estimator, "tagger": tagger}
         self.text_map = text_map
         self._directions = directions
+        self._eigenvalues = eigenvalues
 
     def _part(self, name: str) -> Any:
         part = self._parts[name]
@@ -79,7 +84,12 @@ class IndexModel:
     def with_tagger(self, tagger: Tagger) -> IndexModel:
         """Return the same model with another tagger."""
         parts = {**self._parts, "tagger": tagger}
-        return IndexModel(**parts, text_map=self.text_map, directions=self._directions)
+        return IndexModel(
+            **parts,
+            text_map=self.text_map,
+            directions=self._directions,
+            eigenvalues=self._eigenvalues,
+        )
 
     @property
     def directions(self) -> LabelDirections | None:
@@ -87,6 +97,22 @@ class IndexModel:
         if isinstance(self._directions, Deferred):
             self._directions = self._directions.make()
         found: LabelDirections | None = self._directions
+        return found
+
+    @property
+    def eigenvalues(self) -> Array:
+        """Eigenvalue of each axis."""
+        if isinstance(self._eigenvalues, Deferred):
+            self._eigenvalues = self._eigenvalues.make()
+        found = self.estimator.eigenvalues_ if self._eigenvalues is None else self._eigenvalues
+        return np.asarray(found)
+
+    @property
+    def components(self) -> Array | None:
+        """Weights of the features on each axis; None for an estimator without them."""
+        if self.text_map is not None:
+            return self.text_map.components
+        found: Array | None = getattr(self.estimator, "components_", None)
         return found
 
     @property
@@ -142,9 +168,20 @@ class IndexModel:
             return self.text_map.vectors(texts)
         return self.vectors(self.features(texts, None, "search"))
 
+    def entries(self, text: str) -> tuple[Array, Array, float]:
+        """Compute the features of a text: columns, values, and the length of its vector."""
+        if self.text_map is not None:
+            return self.text_map.entries(text)
+        features = self.features([text], None, "explain")
+        columns = np.unique(features.nonzero()[1])
+        values = np.asarray(features[:, columns].sum(axis=0), dtype=np.float64).reshape(-1)
+        return columns, values, float(np.linalg.norm(self.estimator.transform(features)))
+
     @cached_property
     def words(self) -> Array | None:
         """Word of each feature; None if features are not words."""
+        if self.text_map is not None:
+            return np.asarray(self.text_map.words, dtype=object)
         names = getattr(self.vectorizer, "get_feature_names_out", None)
         return None if names is None else np.asarray(names(), dtype=object)
 
@@ -179,10 +216,22 @@ class TextMap:
         for row, text in enumerate(texts):
             columns, values = self._features(text)
             if columns.size:
-                out[row] = self.components[:, columns].astype(np.float64) @ values
-                if self._mean is not None:
-                    out[row] -= self._offset
+                out[row] = self._place(columns, values)
         return unit_rows(out)
+
+    def entries(self, text: str) -> tuple[Array, Array, float]:
+        """Compute the features of a text: columns, values, and the length of its vector."""
+        columns, values = self._features(text)
+        return columns, values, float(np.linalg.norm(self._place(columns, values)))
+
+    @property
+    def words(self) -> list[str]:
+        """Words and pairs of words, one for each feature."""
+        return list(self._columns)
+
+    def _place(self, columns: Array, values: Array) -> Array:
+        place = self.components[:, columns].astype(np.float64) @ values
+        return place if self._mean is None else place - self._offset
 
     @cached_property
     def _offset(self) -> Array:

@@ -889,15 +889,13 @@ class SemanticIndex:
             asked, vector = texts[0], texts[0].vector
         if not single:
             raise InvalidInput("explain: give one query, not several.")
-        features = None
-        if asked is not None and not items and not labels:
-            features = model.features([asked.parsed.text], None, "explain")
+        only = asked if not items and not labels else None
         item = store.item(id)
         return explain(
             model,
             store,
             vector,
-            features=features,
+            text=None if only is None else only.parsed.text,
             asked=asked,
             balance=balance,
             tagged=self._tagged(query, as_names(items)),

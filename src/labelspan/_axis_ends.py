@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Array
-from ..errors import InvalidParameter
+from ._typing import Array
+from .errors import InvalidParameter
 
 __all__ = ["Ends", "Entry", "ends"]
 
