@@ -141,6 +141,14 @@ class _Stems(dict[str, str]):
         return stem
 
 
+@cache
+def _stems_of(name: str) -> _Stems:
+    """Return the stems of a language, which all analyzers of it share."""
+    import snowballstemmer  # noqa: PLC0415 - it loads all languages
+
+    return _Stems(snowballstemmer.stemmer(name))
+
+
 class _Unchanged(dict[str, str]):
     """Each word as its own stem."""
 
@@ -164,9 +172,7 @@ class Analyzer:
         self.common: frozenset[str] = frozenset() if found is None else found.common
         self._stems: dict[str, str] = _Unchanged()
         if found is not None:
-            import snowballstemmer  # noqa: PLC0415 - it loads all languages
-
-            self._stems = _Stems(snowballstemmer.stemmer(found.stemmer))
+            self._stems = _stems_of(found.stemmer)
 
     def terms(self, text: str) -> tuple[list[str], Sequence[int], int]:
         """Return the terms of a text, their positions, and how many are not frequent words."""
