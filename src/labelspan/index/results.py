@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from ..estimators._ends import Ends, Entry
+    from .._axis_ends import Ends, Entry
 
 __all__ = [
     "Axis",
