@@ -26,7 +26,7 @@ spare = os.open(os.devnull, os.O_RDONLY)
 os.close(spare)
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 failed = loaded = 0
-for allowed in range(80):
+for allowed in range(0, 200, 2):
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + allowed, hard))
     try:
         with SemanticIndex.load(folder, write=write) as index:
