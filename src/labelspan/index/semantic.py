@@ -1004,9 +1004,9 @@ class SemanticIndex:
         }
         tagger = self._tagger()
         if tagger is not None:
-            from .tagger_update import with_saved_places  # noqa: PLC0415 - with scikit-learn
+            from .tagger_update import saved_tagger  # noqa: PLC0415 - with scikit-learn
 
-            model = model.with_tagger(with_saved_places(tagger, store))
+            model = model.with_tagger(saved_tagger(tagger, store))
         own = self._folder
         if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
             if not own.writable:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from .._typing import Array
 from .inputs import LabelLists
+from .left_out_tags import LeftOutTags
 from .tag_features import TagFeatures
 from .tagging import NEVER, Candidates, Decision, LabelRecord, collect, decide, records, thresholds
 from .voters import Voters
@@ -51,6 +52,8 @@ class Tagger:
         Features and labels of the labelled items.
     places : array of shape (n,)
         The places of these items in the store.
+    left_out : LeftOutTags or None
+        The most probable labels of these items, predicted without the item.
     """
 
     labels: tuple[str, ...]
@@ -63,6 +66,7 @@ class Tagger:
     record: LabelRecord
     voters: Voters
     places: Array
+    left_out: LeftOutTags | None = None
 
     @property
     def n_features(self) -> int:
@@ -78,22 +82,27 @@ class Tagger:
     def _by_feature(self) -> sparse.csr_matrix:
         return self.weights.tocsr()
 
-    def scores(self, features: Any) -> Array:
-        """Compute the score of every label for a few rows."""
+    def scores(self, features: Any, own: Array | None = None) -> Array:
+        """Compute the score of every label for a few rows.
+
+        ``own`` are the numbers of the rows among the voters, which do not vote for themselves.
+        """
         weights = self._by_feature
         found = features @ (weights.toarray() if _small(self) else weights)
         found = found.toarray() if sparse.issparse(found) else found
         found = np.asarray(found, dtype=np.float32) + self.intercept
         if self.decision.weight:
-            found += self.decision.weight * self.voters.votes(features).toarray()
+            found += self.decision.weight * self.voters.votes(features, own).toarray()
         return found
 
-    def blocks(self, features: Any) -> Iterator[tuple[slice, Array]]:
-        """Yield blocks of rows with the scores of all labels."""
+    def blocks(
+        self, features: Any, voters: Array | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of rows with the scores of all labels; ``voters`` as in ``scores``."""
         step = max(1, _ENTRIES // max(1, len(self.labels)))
         for start in range(0, features.shape[0], step):
             own = slice(start, min(start + step, features.shape[0]))
-            yield own, self.scores(features[own])
+            yield own, self.scores(features[own], None if voters is None else voters[own])
 
     def probabilities(self, features: Any) -> Array:
         """Compute the probability of every label for every row."""
@@ -102,12 +111,15 @@ class Tagger:
             out[own] = self.decision.probability(scores)
         return out
 
-    def best(self, features: Any, k: int) -> tuple[Array, Array]:
-        """Return for each row the ``k`` best labels and their probabilities, best first."""
+    def best(self, features: Any, k: int, voters: Array | None = None) -> tuple[Array, Array]:
+        """Return for each row the ``k`` best labels and their probabilities, best first.
+
+        ``voters`` are the numbers of the rows among the voters; -1 for others.
+        """
         k = min(k, len(self.labels))
         columns = np.zeros((features.shape[0], k), dtype=np.intp)
         chances = np.zeros((features.shape[0], k), dtype=np.float32)
-        for own, scores in self.blocks(features):
+        for own, scores in self.blocks(features, voters):
             top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
             columns[own] = top
             chances[own] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
@@ -189,6 +201,7 @@ def fit_tagger(
         record,
         voters,
         np.asarray(places, dtype=np.int64),
+        LeftOutTags.of(candidates, decision, targets.shape),
     )
 
 
@@ -241,11 +254,12 @@ def update_tagger(
     features: Any,
     places: Array,
     touched: Array,
+    sources: Array,
 ) -> Tagger:
     """Learn some labels again from changed items; everything else stays.
 
     ``labels`` are those of the tagger, in their order, and new ones; ``touched`` are the columns
-    to learn. The penalty, the map to probabilities and the weights of other labels stay: for
+    to learn; ``sources`` are the rows of the tagger that each row was, -1 for changed ones. The penalty, the map to probabilities and the weights of other labels stay: for
     those a new item is only one more without the label.
     """
     from .label_ridge import LabelRidge, WeightPruner, with_constant  # noqa: PLC0415 - with scikit-learn
@@ -294,6 +308,7 @@ def update_tagger(
         record=record,
         voters=Voters(features, targets),
         places=np.asarray(places, dtype=np.int64),
+        left_out=None if tagger.left_out is None else tagger.left_out.moved(sources),
     )
 
 

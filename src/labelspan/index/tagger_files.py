@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile, InvalidParameter
+from .left_out_tags import LeftOutTags
 from .tag_features import TagFeatures
 from .tagger import Tagger
 from .tagging import Decision, LabelRecord
@@ -34,6 +35,11 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
         **_pack_matrix("tagger_targets", tagger.voters.labels),
         **_pack_matrix("tagger_rows", tagger.voters.features),
     }
+    if tagger.left_out is not None:
+        arrays |= {
+            "tagger_left_out": tagger.left_out.columns,
+            "tagger_left_out_chances": tagger.left_out.chances,
+        }
     lists: dict[str, Any] = {"labels": list(tagger.labels)}
     described: dict[str, Any] = {
         "alpha": tagger.alpha,
@@ -41,6 +47,7 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
         "threshold": tagger.decision.threshold,
         "features": tagger.n_features,
         "language": None,
+        "left_out": tagger.left_out is not None,
     }
     if tagger.texts is not None:
         described["language"] = tagger.texts.language
@@ -79,6 +86,12 @@ def unpack_tagger(
         texts = _unpack_texts(str(described["language"]), array("tagger_idf"), plain)
         if texts.size != width:
             raise InvalidFile(_DAMAGED)
+    left_out = None
+    # Indexes of earlier versions have none.
+    if described.get("left_out") is True:
+        left_out = LeftOutTags(array("tagger_left_out"), array("tagger_left_out_chances"))
+        if not left_out.is_sound((n, k)):
+            raise InvalidFile(_DAMAGED)
     return Tagger(
         tuple(labels),
         texts,
@@ -93,6 +106,7 @@ def unpack_tagger(
             _unpack_matrix("tagger_targets", (n, k), array),
         ),
         places,
+        left_out,
     )
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from .items import ItemStore
+from .left_out_tags import completed
 from .model import IndexModel
 from .tagger import Tagger, update_tagger
 
-__all__ = ["current_tagger", "tag_features", "with_saved_places"]
+__all__ = ["current_tagger", "saved_tagger", "tag_features"]
 
 
 def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, ids: list[str]) -> Any:
@@ -71,6 +72,8 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
         stack = sparse.vstack if sparse.issparse(features) else np.vstack
         features = stack([features, added])
         features = sparse.csr_matrix(features) if sparse.issparse(features) else features
+    same = np.asarray(changed.sum(axis=1)).ravel() == 0
+    sources = np.concatenate([np.where(same, kept, -1), np.full(len(fresh), -1, dtype=np.intp)])
     order = np.argsort(np.array(places, dtype=np.int64), kind="stable")
     return update_tagger(
         tagger,
@@ -79,10 +82,12 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
         features=features[order],
         places=np.array(places, dtype=np.int64)[order],
         touched=touched,
+        sources=sources[order],
     )
 
 
-def with_saved_places(tagger: Tagger, store: ItemStore) -> Tagger:
-    """Give the items of a tagger the places that they have after a save: without gaps."""
+def saved_tagger(tagger: Tagger, store: ItemStore) -> Tagger:
+    """Return a tagger as it is saved: places of items without gaps, all that is kept of them."""
     kept = np.array(sorted(store.labelled()[0]), dtype=np.int64)
-    return replace(tagger, places=np.searchsorted(kept, tagger.places).astype(np.int64))
+    places = np.searchsorted(kept, tagger.places).astype(np.int64)
+    return replace(tagger, places=places, left_out=completed(tagger))

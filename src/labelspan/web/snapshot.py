@@ -15,6 +15,7 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
+from ..index.left_out_tags import left_out_tags
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
@@ -31,7 +32,6 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _LOOKS_AFTER_A_PROBLEM = 5
 _MOST_CACHED = 500
 _FINDINGS_OF_A_KIND = 200
-_PREDICTED = 12
 _MOST_PREDICTED = 50_000
 
 
@@ -61,6 +61,8 @@ class Snapshot:
         self._renewed = 0
         self._cache_lock = threading.Lock()
         self._predicted: dict[str, list[Tag]] = {}
+        # Whether labels have changed in this process, so that predictions are computed.
+        self._learning = False
         self._once = threading.Lock()
         self._listing: ItemListing | None = None
 
@@ -79,19 +81,24 @@ class Snapshot:
         return QueryWords(self.words.analyzer, text)
 
     def predicted(self, ids: list[str]) -> list[list[Tag]]:
-        """Return the most probable labels of some items; those of many items are kept."""
+        """Return the most probable labels of some items, predicted without the item.
+
+        Those of many items are kept.
+        """
         if not self.tags or not ids:
             return [[] for _ in ids]
         with self._cache_lock:
+            fresh, before = self._learning, self._renewed
             known = {name: self._predicted[name] for name in ids if name in self._predicted}
         missing = [name for name in dict.fromkeys(ids) if name not in known]
         if missing:
-            new = dict(zip(missing, self.index.tag(items=missing, k=_PREDICTED), strict=True))
+            new = dict(zip(missing, left_out_tags(self.index, missing, fresh=fresh), strict=True))
             known |= new
             with self._cache_lock:
                 if len(self._predicted) + len(new) > _MOST_PREDICTED:
                     self._predicted.clear()
-                self._predicted |= new
+                if before == self._renewed:
+                    self._predicted |= new
         return [known[name] for name in ids]
 
     @property
@@ -149,6 +156,8 @@ class Snapshot:
             self.labels = labels
             self._renewed += 1
             self._cache.clear()
+            self._learning = True
+            self._predicted.clear()
 
     def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
         """Search all items for a text, in one batch with searches of other threads."""

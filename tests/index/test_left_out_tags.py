@@ -1,0 +1,100 @@
+"""Labels that are predicted for items without them, kept with the index."""
+
+import numpy as np
+import pytest
+from _support.stored import edited
+from _support.topics import corpus
+
+from labelspan import LSI, MLSI, SemanticIndex
+from labelspan.errors import InvalidFile
+from labelspan.index.label_ridge import LabelRidge, with_constant
+from labelspan.index.left_out_tags import completed, left_out_tags
+
+
+def fitted(count=90):
+    texts, labels, ids, _ = corpus(count, seed=1)
+    return SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+
+
+def as_pairs(tags):
+    return [(tag.label, pytest.approx(tag.probability, abs=1e-6)) for tag in tags]
+
+
+def test_they_are_those_of_models_without_the_item():
+    index = fitted()
+    tagger = index._tagger()
+    rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
+    scores = np.hstack([found for _, _, found in LabelRidge(rows, tagger.alpha).blocks(targets)])
+    votes = tagger.voters.votes(tagger.voters.features, np.arange(len(index)))
+    scores = scores + tagger.decision.weight * votes.toarray()
+    order = np.argsort(-scores, axis=1, kind="stable")
+    chances = tagger.decision.probability(scores)
+    for row, tags in enumerate(left_out_tags(index, index.ids)):
+        assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
+        np.testing.assert_allclose(
+            [tag.probability for tag in tags], chances[row][order[row]], atol=1e-5
+        )
+
+
+def test_a_model_that_was_fitted_without_the_item_says_nearly_the_same():
+    texts, labels, ids, _ = corpus(90, seed=1)
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    rest = SemanticIndex(estimator=MLSI(5)).fit(texts[1:], labels[1:], ids[1:])
+    kept = {tag.label: tag.probability for tag in left_out_tags(index, ids[:1])[0]}
+    for tag in rest.tag(texts[0]):
+        assert kept[tag.label] == pytest.approx(tag.probability, abs=0.1)
+
+
+def test_changed_items_are_computed_and_others_stay():
+    index = fitted()
+    before = left_out_tags(index, index.ids)
+    index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
+    index.add(["crop dice radio volume"], [["farm"]], ["late"])
+    known = index._tagger().left_out.known
+    places = index._tagger().places.tolist()
+    changed = {0, 90}
+    assert {place for place, one in zip(places, known, strict=True) if not one} == changed
+    after = left_out_tags(index, index.ids)
+    assert as_pairs(after[1]) == as_pairs(before[1])
+    fresh = left_out_tags(index, index.ids, fresh=True)
+    assert as_pairs(fresh[0]) == as_pairs(after[0])
+    assert "farm" in {tag.label for tag in fresh[1]}
+
+
+def test_they_are_kept_in_the_folder(tmp_path):
+    index = fitted()
+    before = left_out_tags(index, index.ids)
+    index.add(["crop dice radio volume"], [["game"]], ["late"])
+    index.save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index") as read:
+        assert read._tagger().left_out.known.all()
+        assert [as_pairs(tags) for tags in left_out_tags(read, read.ids[:90])] == [
+            as_pairs(tags) for tags in before
+        ]
+
+
+def test_items_without_labels_and_too_many_items(monkeypatch):
+    texts, labels, ids, _ = corpus(90, seed=1)
+    labels[3] = None
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    expected = index.tag(items=ids[3])
+    assert as_pairs(left_out_tags(index, [ids[3]])[0]) == as_pairs(expected)
+    index.relabel(ids[0], ["sound"])
+    monkeypatch.setattr("labelspan.index.left_out_tags._MOST_PAIRS", 10)
+    assert not completed(index._tagger()).known.all()
+    assert left_out_tags(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
+
+
+def test_damaged_ones_are_refused_and_older_indexes_do_without(tmp_path):
+    path = tmp_path / "index"
+    fitted().save(path)
+    (file,) = path.glob("generation-*/tagger_left_out.npy")
+    good = np.load(file)
+    np.save(file, good + 100)
+    with pytest.raises(InvalidFile):
+        SemanticIndex.load(path, verify=False)
+    np.save(file, good)
+    edited(path, lambda manifest: manifest["tagger"].update(left_out=False))
+    with SemanticIndex.load(path) as read:
+        assert read._tagger().left_out is None
+        assert len(left_out_tags(read, read.ids[:2])[0]) == 3
