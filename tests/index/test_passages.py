@@ -5,7 +5,7 @@ from _support.explorer import make_index
 
 from labelspan.index import Item
 from labelspan.index.analysis import Analyzer
-from labelspan.index.passages import QueryWords, passage, shared_words, word_index
+from labelspan.index.passages import QueryWords, SharedWords, passage, word_index
 from labelspan.index.words import WordIndex
 
 ENGLISH = Analyzer("en")
@@ -24,6 +24,9 @@ def item(text, name="a"):
         ('"free music" -radio', "radio: music that is free", ["music", "free"]),
         ("photo*", "photographs and a photo", ["photographs", "photo"]),
         ("zzz", "nothing of it", []),
+        ("photo", "a_photo photo_a Photo's tele-photo \u017fphoto", ["Photo", "photo"]),
+        ("_photo [x", "_photo [x] photo", ["_photo", "x"]),
+        ("sun", "\u017fun Sun", ["\u017fun", "Sun"]),
         ("国語", "日本の国語", ["国", "語"]),
     ],
 )
@@ -56,10 +59,9 @@ def test_a_passage_has_the_most_words_that_are_searched_for():
 
 def test_shared_words_are_the_rarest_first():
     words = WordIndex.build(ENGLISH, [item("chess player"), item("chess", "b"), item("song", "c")])
-    found = shared_words(
-        words, "chess the player unheard", "Players of the chess: Unheard songs", 5
-    )
+    shared = SharedWords(words, "chess the player unheard")
+    found = shared.of("Players of the chess: Unheard songs", 5)
     assert found == ["Unheard", "Players", "chess"]
-    assert shared_words(words, "chess", "music") == []
-    assert shared_words(words, "chess player song", "chess player song", 2) == ["player", "song"]
+    assert SharedWords(words, "chess").of("music") == []
+    assert SharedWords(words, "chess player song").of("chess player song", 2) == ["player", "song"]
     assert word_index(make_index()) is not None

@@ -13,8 +13,8 @@ pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan import SemanticIndex
 from labelspan.web import Served, item_list, make_app
+from labelspan.web.fragments import first_chips
 from labelspan.web.openapi import POINTS
-from labelspan.web.render import first_chips
 
 GAME, SOUND, IMAGE = sorted(WORDS)
 COUNT = 130

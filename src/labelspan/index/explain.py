@@ -31,15 +31,11 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
                 f"axes: numbers must be 0 to {count - 1}, but {number!r} was given."
             )
     labels, centres = store.centred_labels()
-    words = model.words
-    components = model.components
     return [
         Axis(
             number,
             float(model.eigenvalues[number]),
-            nothing
-            if words is None or components is None
-            else ends("axes", components, words, number, n),
+            model.axis_words(number, n),
             ends("axes", centres.T, labels, number, n) if labels else nothing,
         )
         for number in numbers

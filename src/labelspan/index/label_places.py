@@ -118,10 +118,10 @@ class LabelPlaces:
         """Find the rows whose places have the best positive cosines with a unit vector."""
         scores = self._vectors.products(query.astype(np.float32)[None])[0].astype(np.float64)
         along = self._directions @ query
-        shares = np.asarray(along[self._columns], dtype=np.float64)
-        added = np.bincount(self._rows, shares, scores.size).astype(np.float64)
-        added[self._placed] -= self._shift @ query
-        scores = (scores + self._scale * added) / self._lengths
+        if self._placed.size:
+            added = np.add.reduceat(along[self._columns], self._starts) - self._shift @ query
+            scores[self._placed] += self._scale * added
+        scores /= self._lengths
         scores[~mask] = 0.0
         least = self._vectors.slack
         if scores.size > k:

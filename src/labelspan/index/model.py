@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from .analysis import TOKENS, normalise
@@ -58,6 +59,7 @@ class IndexModel:
         self.text_map = text_map
         self._directions = directions
         self._eigenvalues = eigenvalues
+        self._axis_words: dict[tuple[int, int], Ends] = {}
 
     def _part(self, name: str) -> Any:
         part = self._parts[name]
@@ -184,6 +186,15 @@ class IndexModel:
             return np.asarray(self.text_map.words, dtype=object)
         names = getattr(self.vectorizer, "get_feature_names_out", None)
         return None if names is None else np.asarray(names(), dtype=object)
+
+    def axis_words(self, number: int, n: int) -> Ends:
+        """Return the words at both ends of an axis; they are kept, because all are looked at."""
+        if (number, n) not in self._axis_words:
+            found = Ends([], [])
+            if self.words is not None and self.components is not None:
+                found = ends("axes", self.components, self.words, number, n)
+            self._axis_words[number, n] = found
+        return self._axis_words[number, n]
 
 
 class TextMap:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .analysis import TOKENS, Analyzer, normalise
@@ -13,7 +16,7 @@ from .words import WordIndex
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
 
-__all__ = ["Passage", "QueryWords", "passage", "shared_words", "word_index"]
+__all__ = ["Passage", "QueryWords", "SharedWords", "passage", "word_index", "word_places"]
 
 _LENGTH = 200
 # Beyond this, a text is not looked through for a passage.
@@ -28,6 +31,33 @@ class Passage:
     title: str
     text: str
     words: tuple[str, ...]
+
+
+@lru_cache(maxsize=1000)
+def _beginning(letters: str) -> re.Pattern[str]:
+    pattern = rf"\b[{re.escape(letters)}]\w*" if letters else r"(?!)"
+    return re.compile(pattern, re.ASCII | re.IGNORECASE)
+
+
+def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
+    """Return where some words begin in a text, in order; only whole tokens count."""
+    if not text.isascii():
+        own = set(words)
+        return [(m.start(), m.group()) for m in TOKENS.finditer(text) if m.group() in own]
+    found: list[tuple[int, str]] = []
+    for word in words:
+        start = text.find(word)
+        while start >= 0:
+            end = start + len(word)
+            # In ASCII, a token is what letters, digits and underscores delimit.
+            if not (_inside(text[start - 1 : start]) or _inside(text[end : end + 1])):
+                found.append((start, word))
+            start = text.find(word, end)
+    return sorted(found)
+
+
+def _inside(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def word_index(index: SemanticIndex) -> WordIndex | None:
@@ -49,9 +79,19 @@ class QueryWords:
         self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
         self._letters = {term[:1] for term in self._terms}
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
+        self._known: dict[str, bool] = {}
+        first = "".join(sorted(self._letters | {one[0] for one in self._beginnings}))
+        # Only tokens with such a first letter are looked at; in texts of ASCII, because other
+        # characters may become these by normalisation.
+        self._tokens = _beginning(first).findall
 
     def has(self, word: str) -> bool:
         """Return whether a word of a text is searched for."""
+        if word not in self._known:
+            self._known[word] = self._look(word)
+        return self._known[word]
+
+    def _look(self, word: str) -> bool:
         plain = normalise(word)
         if self._beginnings and plain.startswith(self._beginnings):
             return True
@@ -62,7 +102,9 @@ class QueryWords:
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Return where words that are searched for begin, and these words."""
-        return [(m.start(), m.group()) for m in TOKENS.finditer(text) if self.has(m.group())]
+        if not text.isascii():
+            return [(m.start(), m.group()) for m in TOKENS.finditer(text) if self.has(m.group())]
+        return word_places(text, [one for one in set(self._tokens(text)) if self.has(one)])
 
 
 def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH) -> Passage:
@@ -103,16 +145,30 @@ def _best_start(found: list[tuple[int, str]], length: int) -> int:
     return start - _BEFORE if start > length // 2 else 0
 
 
-def shared_words(words: WordIndex, first: str, second: str, n: int = 5) -> list[str]:
-    """Return words that two texts share, the rarest first, as the second has them."""
-    analyzer = words.analyzer
-    known = set(analyzer.terms(first[:_LONGEST])[0])
-    found: dict[str, str] = {}
-    for token in TOKENS.findall(second[:_LONGEST]):
-        plain = normalise(token)
-        term = analyzer.term(plain)
-        if term in known and term not in found and plain not in analyzer.common and len(plain) > 1:
-            found[term] = token
-    return [
-        found[term] for term in sorted(found, key=lambda term: (words.frequency(term), term))[:n]
-    ]
+class SharedWords:
+    """Words that a text shares with others.
+
+    Parameters
+    ----------
+    words : WordIndex
+        Knows how rare words are.
+    text : str
+    """
+
+    def __init__(self, words: WordIndex, text: str) -> None:
+        self._words = words
+        self._known = set(words.analyzer.terms(text[:_LONGEST])[0])
+
+    def of(self, text: str, n: int = 5) -> list[str]:
+        """Return words that another text has as well, the rarest first, as it has them."""
+        analyzer, known = self._words.analyzer, self._known
+        found: dict[str, str] = {}
+        for token in dict.fromkeys(TOKENS.findall(text[:_LONGEST])):
+            plain = normalise(token)
+            if plain in analyzer.common or len(plain) < 2:
+                continue
+            term = analyzer.term(plain)
+            if term in known:
+                found.setdefault(term, token)
+        frequency = self._words.frequency
+        return [found[term] for term in sorted(found, key=lambda term: (frequency(term), term))[:n]]

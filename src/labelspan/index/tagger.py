@@ -95,9 +95,7 @@ class Tagger:
             found += self.decision.weight * self.voters.votes(features, own).toarray()
         return found
 
-    def blocks(
-        self, features: Any, voters: Array | None = None
-    ) -> Iterator[tuple[slice, Array]]:
+    def blocks(self, features: Any, voters: Array | None = None) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of rows with the scores of all labels; ``voters`` as in ``scores``."""
         step = max(1, _ENTRIES // max(1, len(self.labels)))
         for start in range(0, features.shape[0], step):
@@ -259,8 +257,9 @@ def update_tagger(
     """Learn some labels again from changed items; everything else stays.
 
     ``labels`` are those of the tagger, in their order, and new ones; ``touched`` are the columns
-    to learn; ``sources`` are the rows of the tagger that each row was, -1 for changed ones. The penalty, the map to probabilities and the weights of other labels stay: for
-    those a new item is only one more without the label.
+    to learn; ``sources`` are the rows of the tagger that each row was, -1 for changed ones. The
+    penalty, the map to probabilities and the weights of other labels stay: for those a new item
+    is only one more without the label.
     """
     from .label_ridge import LabelRidge, WeightPruner, with_constant  # noqa: PLC0415 - with scikit-learn
 

@@ -41,6 +41,8 @@ __all__ = ["WORD_ARRAYS", "WordIndex", "WordMatch", "WordScores"]
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
 _ROW_BITS = 32
+_MOST_NUMBERS = 1 << 18
+_MISSING = -1
 
 WORD_ARRAYS = {
     "word_characters": "|u1",
@@ -105,6 +107,8 @@ class WordIndex:
         self._ends, self._starts = arrays["word_ends"], arrays["word_starts"]
         self._occurrences = arrays["word_occurrences"]
         self._count = len(self._ends) - 1
+        # Looking for a term among all takes many steps.
+        self._numbers: dict[str, int] = {}
         self._tail = _Tail(len(arrays["word_lengths"]))
         # Items added later are split into words when a search first needs them.
         self._pending: list[Item] = []
@@ -245,7 +249,10 @@ class WordIndex:
 
     def frequency(self, term: str) -> int:
         """Return the number of items whose text has a term."""
-        return len(self._postings(term)[0])
+        self._take_pending()
+        number = self._number(term)
+        early = 0 if number is None else int(self._starts[number + 1] - self._starts[number])
+        return early + len(self._tail.terms.get(term, ((),))[0])
 
     def score(self, query: ParsedQuery) -> WordScores:
         """Compute BM25 of all items, and which of them a query allows."""
@@ -388,9 +395,16 @@ class WordIndex:
         return (np.repeat(rows.astype(np.int64), counts) << _ROW_BITS) + positions
 
     def _number(self, term: str) -> int | None:
-        key = term.encode()
-        number = self._first(key)
-        return number if number < self._count and self._term(number) == key else None
+        known = self._numbers.get(term)
+        if known is None:
+            key = term.encode()
+            known = self._first(key)
+            if known == self._count or self._term(known) != key:
+                known = _MISSING
+            if len(self._numbers) >= _MOST_NUMBERS:
+                self._numbers.clear()
+            self._numbers[term] = known
+        return None if known == _MISSING else known
 
     def _term(self, number: int) -> bytes:
         ends = self._ends

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from ..index import AxisShare, Hit, Item, Tag
 from ..index.audit_results import KINDS
 from ..index.inputs import label_name
-from ..index.passages import passage, shared_words
+from ..index.passages import SharedWords, passage
 from ..index.query_syntax import parse_query
 from ..index.ranking import weak
 from .answer_parts import (
@@ -422,6 +422,7 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
     """Return an item with its text, labels, predicted labels and neighbours."""
     found = find_item(snapshot, asked["id"])
     near = snapshot.index.search(None, asked["k"], items=found.id)
+    shared = None if snapshot.words is None else SharedWords(snapshot.words, found.text)
     return {
         "id": found.id,
         "title": found.title,
@@ -430,13 +431,12 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
         "predicted": _tags(snapshot.predicted([found.id])[0][:_PREDICTED]),
-        "neighbours": [_neighbour(snapshot, found, hit) for hit in near],
+        "neighbours": [_neighbour(found, shared, hit) for hit in near],
     }
 
 
-def _neighbour(snapshot: Snapshot, found: Item, hit: Hit) -> NeighbourData:
+def _neighbour(found: Item, shared: SharedWords | None, hit: Hit) -> NeighbourData:
     part = passage(Item(hit.id, hit.text, hit.labels, {}))
-    words = snapshot.words
     own = set(found.labels or ())
     return {
         "id": hit.id,
@@ -445,7 +445,7 @@ def _neighbour(snapshot: Snapshot, found: Item, hit: Hit) -> NeighbourData:
         "snippet": part.text,
         "labels": None if hit.labels is None else list(hit.labels),
         "shared_labels": [name for name in hit.labels or () if name in own],
-        "shared_words": [] if words is None else shared_words(words, found.text, hit.text),
+        "shared_words": [] if shared is None else shared.of(hit.text),
     }
 
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
-from urllib.parse import quote_plus
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from .. import __version__
-from ..index.analysis import TOKENS
 from ..index.ranking import BALANCE
 from .answers import AXES_PER_PAGE
+from .fragments import chips, first_chips, hit_list, label, link, neighbour_list, own_labels
 from .http_errors import Refused, refusal
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 
-__all__ = ["CONTENT_POLICY", "as_json", "as_page", "link", "refused_response", "templates"]
+__all__ = ["CONTENT_POLICY", "as_json", "as_page", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
 _IN_MENU = ("search", "list", "map", "labels", "audit", "axes", "tag")
@@ -115,70 +113,6 @@ def policy_line(policy: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in policy.items())
 
 
-def link(path: str, **parameters: Any) -> str:
-    """Return an address with parameters, without the empty ones.
-
-    Examples
-    --------
-    >>> from labelspan.web.render import link
-    >>> link("/search", q="a b", label=["c&d", "e"], k="")
-    '/search?q=a+b&label=c%26d&label=e'
-    """
-    pairs = []
-    for name, value in parameters.items():
-        several = value if isinstance(value, list | tuple) else [value]
-        pairs += [f"{name}={quote_plus(str(one))}" for one in several if one not in ("", None)]
-    return f"{path}?{'&'.join(pairs)}" if pairs else path
-
-
-@lru_cache(maxsize=10_000)
-def label(name: str) -> Markup:
-    """Return a label as a link to its page."""
-    return Markup('<a class="label" href="{}">{}</a>').format(link("/label", name=name), name)
-
-
-# These are not template macros, because macros are slow for the hundreds of labels of a page.
-
-
-def chips(names: Sequence[str]) -> Markup:
-    """Return labels as list items."""
-    return Markup("".join([f"<li>{label(name)}</li>" for name in names]))
-
-
-def first_chips(names: Sequence[str], most: int = 4) -> Markup:
-    """Return a few labels as list items; the others unfold."""
-    if len(names) <= most + 1:
-        return chips(names)
-    rest = Markup('<li><details class="rest"><summary>+{}</summary><ul class="chips">{}</ul>')
-    return (
-        chips(names[:most])
-        + rest.format(len(names) - most, chips(names[most:]))
-        + Markup("</details></li>")
-    )
-
-
-def suggestions(tags: Sequence[Mapping[str, Any]]) -> Markup:
-    """Return predicted labels as links, with their probabilities."""
-    parts = [f"{label(tag['label'])} <span>{tag['probability']:.0%}</span>" for tag in tags]
-    return Markup(" ".join(f'<span class="guess">{part}</span>' for part in parts))
-
-
-def marked(text: str, words: Sequence[str]) -> Markup:
-    """Return a text with some of its words marked."""
-    if not words:
-        return escape(text)
-    own = set(words)
-    parts, end = [], 0
-    for found in TOKENS.finditer(text):
-        if found.group() in own:
-            parts += [
-                escape(text[end : found.start()]),
-                Markup("<mark>{}</mark>").format(found.group()),
-            ]
-            end = found.end()
-    return Markup("").join([*parts, escape(text[end:])])
-
-
 @cache
 def templates() -> Environment:
     """Return the environment with all templates compiled."""
@@ -191,6 +125,9 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
+        "hit_list": hit_list,
+        "neighbour_list": neighbour_list,
+        "own_labels": own_labels,
         "menu": [page for page in PAGES if page.name in _IN_MENU],
         "version": __version__,
         "longest_name": LONGEST_NAME,
@@ -202,8 +139,6 @@ def templates() -> Environment:
     environment.filters |= {
         "chips": chips,
         "first_chips": first_chips,
-        "marked": marked,
-        "suggestions": suggestions,
         "label": label,
         "percent": lambda value: f"{value:.0%}",
         "thousands": lambda value: f"{value:,}",

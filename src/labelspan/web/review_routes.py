@@ -14,9 +14,10 @@ from starlette.routing import Route
 from ..index.decisions import as_lines, as_table
 from ..index.review_queue import finding_key
 from .editing import ENTRANCE, Editing
+from .fragments import link
 from .middleware import read_all
 from .parameters import Parameter, read_address, read_body, read_parameters
-from .render import as_json, as_page, link
+from .render import as_json, as_page
 from .review_page import FORM, REVIEW, answer
 
 __all__ = ["review_routes"]

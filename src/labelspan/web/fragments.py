@@ -1,0 +1,181 @@
+"""Parts of pages that are repeated many times, as HTML.
+
+They are not template macros, because macros are slow for the hundreds of labels of a page: a page
+of results takes a third of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote_plus
+
+from markupsafe import Markup, escape
+
+from ..index.passages import word_places
+from .parameters import LONGEST_NAME
+
+__all__ = [
+    "chips",
+    "first_chips",
+    "hit_list",
+    "label",
+    "link",
+    "marked",
+    "neighbour_list",
+    "own_labels",
+]
+
+
+def link(path: str, **parameters: Any) -> str:
+    """Return an address with parameters, without the empty ones.
+
+    Examples
+    --------
+    >>> from labelspan.web.fragments import link
+    >>> link("/search", q="a b", label=["c&d", "e"], k="")
+    '/search?q=a+b&label=c%26d&label=e'
+    """
+    pairs = []
+    for name, value in parameters.items():
+        several = value if isinstance(value, list | tuple) else [value]
+        pairs += [f"{name}={quote_plus(str(one))}" for one in several if one not in ("", None)]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def _safe(text: str) -> str:
+    return str(escape(text))
+
+
+@lru_cache(maxsize=10_000)
+def label(name: str) -> Markup:
+    """Return a label as a link to its page."""
+    address = _safe(link("/label", name=name))
+    return Markup(f'<a class="label" href="{address}">{_safe(name)}</a>')
+
+
+def chips(names: Sequence[str]) -> Markup:
+    """Return labels as list items."""
+    return Markup("".join([f"<li>{label(name)}</li>" for name in names]))
+
+
+def first_chips(names: Sequence[str], most: int = 4) -> Markup:
+    """Return a few labels as list items; the others unfold."""
+    if len(names) <= most + 1:
+        return chips(names)
+    return Markup(
+        f'{chips(names[:most])}<li><details class="rest"><summary>+{len(names) - most}</summary>'
+        f'<ul class="chips">{chips(names[most:])}</ul></details></li>'
+    )
+
+
+def own_labels(names: Sequence[str] | None, most: int = 1000) -> Markup:
+    """Return the labels of an item as a list."""
+    if names is None:
+        return Markup('<p class="none">labels not known</p>')
+    if not names:
+        return Markup('<p class="none">no labels</p>')
+    return Markup(f'<ul class="chips" aria-label="Labels">{first_chips(names, most)}</ul>')
+
+
+def _suggestions(tags: Sequence[Mapping[str, Any]]) -> str:
+    """Return predicted labels as links, with their probabilities."""
+    return " ".join(
+        f'<span class="guess">{label(tag["label"])} <span>{tag["probability"]:.0%}</span></span>'
+        for tag in tags
+    )
+
+
+def marked(text: str, words: Sequence[str]) -> Markup:
+    """Return a text with some of its words marked."""
+    parts, end = [], 0
+    for start, word in word_places(text, words):
+        parts.append(f"{_safe(text[end:start])}<mark>{_safe(word)}</mark>")
+        end = start + len(word)
+    return Markup("".join([*parts, _safe(text[end:])]))
+
+
+def heading(one: Mapping[str, Any]) -> Markup:
+    """Return the title of an item as a link to it, unless its id is too long for an address."""
+    title = marked(one["title"], one.get("words", ()))
+    if len(one["id"]) > LONGEST_NAME:
+        return Markup(f'<span class="long">{title}</span>')
+    return Markup(f'<a href="{_safe(link("/item", id=one["id"]))}">{title}</a>')
+
+
+def hit_list(
+    hits: Sequence[Mapping[str, Any]],
+    q: str = "",
+    wanted: Sequence[str] = (),
+    *,
+    why: bool = False,
+    balance: Any = "",
+) -> Markup:
+    """Return items as a list; with ``why``, numbered and with links to the reasons."""
+    text = bool(q.strip())
+    near = () if text else wanted
+    parts = ['<ol class="hits">']
+    for number, one in enumerate(hits, 1):
+        name = _safe(one["id"])
+        score = "Cosine similarity, from 0 to 1"
+        if text:
+            score = f"{one['from_words']:.2f} from words, {one['from_space']:.2f} from meaning"
+        own = f' id="hit-{number}"' if why else ""
+        parts.append(
+            f'<li class="hit"{own} data-id="{name}">\n'
+            f"<h3>{heading(one)}</h3>\n"
+            f'<p class="about"><span class="id">{name}</span> '
+            f'<span class="score" title="{score}">{one["score"]:.2f}</span>'
+        )
+        if one["exact"]:
+            parts.append(f' <span class="mark">same {one["exact"]}</span>')
+        elif one["weak"]:
+            parts.append(' <span class="mark weak">weak match</span>')
+        if why and len(one["id"]) <= LONGEST_NAME:
+            reasons = _safe(link("/why", id=one["id"], q=q, label=near, balance=balance))
+            parts.append(
+                f' <a class="why" href="{reasons}">Why?<span class="unseen"> ({name})</span></a>'
+            )
+        parts.append("</p>\n")
+        if one["snippet"]:
+            parts.append(f'<p class="snippet">{marked(one["snippet"], one["words"])}</p>\n')
+        parts.append(own_labels(one["labels"], 4))
+        if one["suggested"]:
+            parts.append(
+                '\n<p class="predicted"><span>Predicted as well:</span> '
+                f"{_suggestions(one['suggested'])}</p>"
+            )
+        parts.append("\n</li>\n")
+    parts.append("</ol>")
+    return Markup("".join(parts))
+
+
+def neighbour_list(items: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return similar items as a list, with what they share."""
+    parts = ['<ol class="hits">']
+    for one in items:
+        name = _safe(one["id"])
+        parts.append(
+            f'<li class="hit" data-id="{name}">\n<h3>{heading(one)}</h3>\n'
+            f'<p class="about"><span class="id">{name}</span> <span class="score" '
+            f'title="Cosine similarity, from 0 to 1">{one["score"]:.2f}</span></p>\n'
+        )
+        if one["snippet"]:
+            parts.append(f'<p class="snippet">{_safe(one["snippet"])}</p>\n')
+        parts.append('<dl class="reasons">\n')
+        if one["shared_words"]:
+            words = ", ".join(
+                f'<a href="{_safe(link("/search", q=word))}">{_safe(word)}</a>'
+                for word in one["shared_words"]
+            )
+            parts.append(f'<div><dt>Words in both</dt><dd class="words">{words}</dd></div>\n')
+        shared = one["shared_labels"]
+        other = [label for label in one["labels"] or () if label not in shared]
+        for title, names in (("Labels in both", shared), ("Other labels", other)):
+            if names:
+                chosen = f'<ul class="chips">{first_chips(names)}</ul>'
+                parts.append(f"<div><dt>{title}</dt><dd>{chosen}</dd></div>\n")
+        parts.append("</dl>\n</li>\n")
+    parts.append("</ol>")
+    return Markup("".join(parts))
