@@ -2,7 +2,8 @@
 
 An index is learned from the corpus that comes with the package; further items, each made of
 two of its texts, bring it to ``--items``. The server runs as a process of its own, on a free
-port of the loopback interface, and is ended afterwards. Each client holds one connection and
+port of the loopback interface, by one process and by several (``--workers``), and is ended
+afterwards. Each client holds one connection and
 reads its answer in full; anything but status 200 is an error. It asks again after a second,
 as a person would at the soonest, and in a second table at once: then fifty requests are under
 way at any moment, and times say how many the machine can answer. Targets, over all requests
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -60,10 +62,13 @@ def make_index(folder: Path, items: int, seed: int) -> None:
 class Server:
     """The command, serving a folder; ``address`` is where."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int) -> None:
         command = [sys.executable, "-c", "from labelspan.cli import app; app()"]
+        several = [] if workers == 1 else ["--workers", str(workers)]
         self._process = subprocess.Popen(
-            [*command, "serve", str(folder), "--port", "0"], stderr=subprocess.PIPE, text=True
+            [*command, "serve", str(folder), "--port", "0", *several],
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stderr is not None
         line = self._process.stderr.readline()
@@ -72,6 +77,20 @@ class Server:
             self.close()
             raise RuntimeError(f"the server did not start: {line}")
         self.address = found.group()
+
+    def cpu_seconds(self) -> float:
+        """CPU time of its processes so far; NaN where /proc does not tell."""
+        total, waiting = 0.0, [self._process.pid]
+        try:
+            while waiting:
+                here = Path(f"/proc/{waiting.pop()}")
+                fields = (here / "stat").read_text().rpartition(")")[2].split()
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                for task in (here / "task").iterdir():
+                    waiting += map(int, (task / "children").read_text().split())
+        except OSError:
+            return float("nan")
+        return total
 
     def close(self) -> None:
         """End it."""
@@ -195,7 +214,6 @@ async def load(
     address: str, think: float, args: argparse.Namespace
 ) -> tuple[dict[str, Tally], float]:
     """All clients at once; gives what came, and the seconds it took."""
-    await wait_for_map(address)
     tallies = {kind: Tally() for kind in MIX}
     start = time.perf_counter()
     end = start + (10 if args.quick else args.seconds)
@@ -231,15 +249,22 @@ def main(args: argparse.Namespace) -> None:
         if args.index is None:
             print("learning the index ...", file=sys.stderr)
             make_index(path, args.items, args.seed)
-        with Server(path) as server:
-            for think in args.think:
-                tallies, seconds = asyncio.run(load(server.address, think, args))
-                tell(report, tallies, seconds, f"{args.clients} clients, {think:g} s between")
+        for workers in args.workers:
+            with Server(path, workers) as server:
+                asyncio.run(wait_for_map(server.address))
+                for think in args.think:
+                    before = server.cpu_seconds()
+                    tallies, seconds = asyncio.run(load(server.address, think, args))
+                    spent = server.cpu_seconds() - before
+                    title = f"{workers} processes, {args.clients} clients, {think:g} s between"
+                    tell(report, tallies, seconds, title, spent)
     report.write()
 
 
-def tell(report: Report, tallies: dict[str, Tally], seconds: float, title: str) -> None:
-    """A table, and whether the targets were met."""
+def tell(
+    report: Report, tallies: dict[str, Tally], seconds: float, title: str, spent: float
+) -> None:
+    """A table, and whether the targets were met; ``spent`` is the CPU time of the server."""
     everything = Tally(
         [one for tally in tallies.values() for one in tally.seconds],
         [one for tally in tallies.values() for one in tally.errors],
@@ -247,6 +272,7 @@ def tell(report: Report, tallies: dict[str, Tally], seconds: float, title: str) 
     )
     rows = [row(kind, tally, seconds) for kind, tally in tallies.items()]
     total = row("all", everything, seconds)
+    total.notes["CPU ms each"] = round(1000 * spent / max(1, len(everything.seconds)), 2)
     report.add(title, [*rows, total])
     for error in everything.errors[:5]:
         print(error)
@@ -260,6 +286,9 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (10 with --quick)")
     parser.add_argument(
         "--think", type=float, nargs="+", default=[1.0, 0.0], help="seconds between two requests"
+    )
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="processes of the server"
     )
     parser.add_argument("--items", type=int, default=30_000, help="items in the index")
     parser.add_argument("--index", help="serve this index in place of a new one")

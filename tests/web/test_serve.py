@@ -1,20 +1,25 @@
 """``labelspan serve``: refused, started and ended."""
 
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from _support.explorer import make_index
 from typer.testing import CliRunner
 
 from labelspan.cli import app as command
+from labelspan.errors import InvalidParameter
 
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
+
+from labelspan.web.workers import check_workers  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +94,92 @@ def test_the_command_serves_until_it_is_told_to_stop(folder):
     finally:
         process.kill()
         process.communicate()
+
+
+def served_by(folder, *options):
+    script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
+    return subprocess.Popen(
+        [*script, "serve", str(folder), "--port", "0", *options], stderr=subprocess.PIPE, text=True
+    )
+
+
+def items_at(port):
+    """The number of items that the explorer tells on a new connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as connection:
+        request = b"GET /index.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        connection.sendall(request)
+        with connection.makefile("rb") as answer:
+            return json.loads(answer.read().split(b"\r\n\r\n", 1)[1])["items"]
+
+
+def workers_of(process):
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(one) for one in path.read_text().split()]
+
+
+several = pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
+
+
+@several
+def test_several_processes_serve_are_started_again_and_end_together(folder):
+    process = served_by(folder, "--workers", "2")
+    try:
+        line = process.stderr.readline()
+        assert re.fullmatch(
+            r"Serving 60 items at http://127.0.0.1:\d+/ by 2 processes \(Ctrl-C ends it\)\n", line
+        )
+        port = int(re.search(r":(\d+)/", line)[1])
+        killed, other = workers_of(process)
+        assert {items_at(port) for _ in range(8)} == {60}
+        result = run(folder, "--port", port, "--workers", 2)
+        assert "Address already in use" in result.stderr
+        os.kill(killed, signal.SIGKILL)
+        line = process.stderr.readline()
+        assert line == "A worker ended (exit status -9) and is started again.\n"
+        # A connection that the system gives to the new one waits until it is ready.
+        assert {items_at(port) for _ in range(8)} == {60}
+        now = workers_of(process)
+        assert len(now) == 2
+        assert other in now
+        assert killed not in now
+        process.send_signal(signal.SIGINT)
+        # The end of its output comes when the last process has closed it.
+        _, rest = process.communicate(timeout=600)
+        assert (process.returncode, rest) == (0, "")
+        with pytest.raises(ConnectionRefusedError):
+            items_at(port)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@several
+def test_workers_end_with_the_process_that_started_them(folder):
+    process = served_by(folder, "--workers", "2")
+    try:
+        process.stderr.readline()
+        process.kill()
+        assert process.communicate(timeout=600)[1] == ""
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_workers_that_cannot_serve_are_refused(folder):
+    result = run(folder, "--port", 0, "--workers", 2, "--edit")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "serve: labels can only be changed by one process; omit --workers, or --edit.\n"
+    )
+    assert run(folder, "--workers", 0).exit_code == 2
+    for wrong in (0, 65, 1.5, True):
+        with pytest.raises(InvalidParameter, match="workers must be a whole number from 1 to 64"):
+            check_workers(wrong, edit=False)
+
+
+@several
+def test_a_worker_that_cannot_start_ends_all(folder, monkeypatch):
+    monkeypatch.setattr("labelspan.web.workers._COMMAND", "raise SystemExit(3)")
+    result = run(folder, "--port", 0, "--workers", 2)
+    assert result.exit_code == 1
+    assert result.stderr == "serve: a worker could not be started (exit status 3).\n"

@@ -33,6 +33,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     edit: Annotated[
         bool, typer.Option("--edit", help="Let who has the printed address change labels.")
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(help="Number of processes that answer, for many clients.", min=1, max=64),
+    ] = 1,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
     ] = False,
@@ -50,12 +54,15 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
       labelspan serve notes.labelspan --open
 
       labelspan serve notes.labelspan --edit
+
+      labelspan serve notes.labelspan --workers 4
     """
 
     def started(address: str, served: Served) -> None:
         with served.lease() as snapshot:
             count = len(snapshot.index)
-        typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
+        by = "" if workers == 1 else f" by {workers} processes"
+        typer.echo(f"Serving {count:,} items at {address}{by} (Ctrl-C ends it)", err=True)
         entrance = address if served.editing is None else served.editing.address(address)
         if served.editing is not None:
             typer.echo(f"Review labels at {entrance}", err=True)
@@ -86,5 +93,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 port=port,
                 allow_hosts=allow_host or (),
                 edit=edit,
+                workers=workers,
                 started=started,
             )

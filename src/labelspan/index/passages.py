@@ -22,6 +22,10 @@ _LENGTH = 200
 # Beyond this, a text is not looked through for a passage.
 _LONGEST = 4000
 _BEFORE = 40
+_SIGNS = dict.fromkeys(
+    map(ord, "\u2026\u2013\u2014\u2018\u2019\u201c\u201d\u201e\xab\xbb\u2022\xb7\u2122"),
+    ".",
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ def _beginning(letters: str) -> re.Pattern[str]:
 
 def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     """Return where some words begin in a text, in order; only whole tokens count."""
+    text = _plain(text)
     if not text.isascii():
         own = set(words)
         return [(m.start(), m.group()) for m in TOKENS.finditer(text) if m.group() in own]
@@ -54,6 +59,11 @@ def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
                 found.append((start, word))
             start = text.find(word, end)
     return sorted(found)
+
+
+def _plain(text: str) -> str:
+    """Replace signs that are no part of words by dots, so that most texts are ASCII."""
+    return text if text.isascii() else text.translate(_SIGNS)
 
 
 def _inside(character: str) -> bool:
@@ -102,9 +112,9 @@ class QueryWords:
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Return where words that are searched for begin, and these words."""
-        if not text.isascii():
-            return [(m.start(), m.group()) for m in TOKENS.finditer(text) if self.has(m.group())]
-        return word_places(text, [one for one in set(self._tokens(text)) if self.has(one)])
+        plain = _plain(text)
+        tokens = self._tokens(plain) if plain.isascii() else TOKENS.findall(text)
+        return word_places(text, [one for one in set(tokens) if self.has(one)])
 
 
 def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH) -> Passage:

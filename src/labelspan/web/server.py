@@ -19,6 +19,7 @@ from .connection import MOST_CONNECTIONS, Connection
 from .middleware import LOOPBACK, Guard
 from .parameters import LONGEST_ADDRESS
 from .snapshot import Served
+from .workers import Workers, check_workers, sockets_for
 
 __all__ = ["serve"]
 
@@ -36,6 +37,7 @@ def serve(
     port: int = 8000,
     allow_hosts: Iterable[str] = (),
     edit: bool = False,
+    workers: int = 1,
     started: Callable[[str, Served], Any] | None = None,
 ) -> None:
     """Serve the index in a folder until the process is stopped.
@@ -53,6 +55,9 @@ def serve(
     edit : bool, default=False
         Whether labels may be changed, from ``served.editing.address(address)``. The index is
         then opened for writing, so that no other process can write to it.
+    workers : int, default=1
+        Number of processes that answer, each on one core. They share a memory-mapped index; one
+        that ends is started again. Only without ``edit``, and not on Windows.
     started : callable or None, default=None
         Called with the address of the explorer and the index before the first request.
 
@@ -65,14 +70,18 @@ def serve(
     >>> from labelspan.web import serve
     >>> serve("papers.labelspan", port=0)  # doctest: +SKIP
     """
+    check_workers(workers, edit=edit)
     listening = _listen(host, port)
     try:
-        served = Served(folder, edit=edit)
+        served = Served(folder, edit=edit, mapped=workers > 1)
     except BaseException:
         listening.close()
         raise
     address = _address(host, listening.getsockname()[1])
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
+    if workers > 1:
+        _serve_by(workers, listening, served, hosts, lambda: started and started(address, served))
+        return
     config = configure(make_app(served, hosts=hosts), most=_room())
     server = uvicorn.Server(config)
     # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
@@ -82,6 +91,24 @@ def serve(
         if started is not None:
             started(address, served)
         server.run(sockets=[listening])
+
+
+def _serve_by(
+    count: int,
+    listening: socket.socket,
+    served: Served,
+    hosts: Iterable[str],
+    started: Callable[[], Any],
+) -> None:
+    """Serve by several processes; this one only looks after them."""
+    sockets: list[socket.socket] = []
+    try:
+        sockets = sockets_for(listening, count)
+        Workers(str(served.folder), sockets, sorted(hosts), _room()).run(started)
+    finally:
+        served.close()
+        for one in (listening, *sockets):
+            one.close()
 
 
 def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:

@@ -216,6 +216,9 @@ class Served:
     edit : bool, default=False
         Whether labels may be changed: the index is then opened for writing, and pages for that
         are made, which are protected by a secret.
+    mapped : bool, default=False
+        Whether arrays are memory-mapped, so that several processes share them. A file that is
+        truncated then ends the process.
 
     Attributes
     ----------
@@ -235,9 +238,15 @@ class Served:
     4899
     """
 
-    def __init__(self, folder: str | PathLike[str], *, edit: bool = False) -> None:
+    def __init__(
+        self, folder: str | PathLike[str], *, edit: bool = False, mapped: bool = False
+    ) -> None:
         self.folder = Path(folder)
-        self._edit = edit
+        self._edit, self._mapped = edit, mapped
+        # Of several processes one draws the map first; it is called when that is done.
+        self.may_draw = threading.Event()
+        self.may_draw.set()
+        self.drawn: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
         self._current = self._load()
         self.editing: Editing | None = None
@@ -301,8 +310,7 @@ class Served:
         self._unlearned.set()
 
     def _load(self) -> Snapshot:
-        # Not memory-mapped: a truncated file would kill the process.
-        index = SemanticIndex.load(self.folder, write=self._edit, mapped=False)
+        index = SemanticIndex.load(self.folder, write=self._edit, mapped=self._mapped)
         try:
             made = Snapshot(index)
         except BaseException:
@@ -367,6 +375,7 @@ class Served:
     def _draw(self) -> None:
         while True:
             self._undrawn.wait()
+            self.may_draw.wait()
             if self._stop.is_set():
                 return
             self._undrawn.clear()
@@ -374,12 +383,14 @@ class Served:
                 held.draw_map(self._stop)
                 if self._stop.is_set():
                     return
+                self.drawn()
                 held.prepare_search()
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
+        self.may_draw.set()
         self._unlearned.set()
         if self._watcher is not None:
             self._watcher.join()
