@@ -7,8 +7,9 @@ from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidFile
+from labelspan.index.kept_tags import left_out_tags
 from labelspan.index.label_ridge import LabelRidge, with_constant
-from labelspan.index.left_out_tags import completed, left_out_tags
+from labelspan.index.tagger_update import completed
 
 
 def fitted(count=90):
@@ -80,7 +81,7 @@ def test_items_without_labels_and_too_many_items(monkeypatch):
     expected = index.tag(items=ids[3])
     assert as_pairs(left_out_tags(index, [ids[3]])[0]) == as_pairs(expected)
     index.relabel(ids[0], ["sound"])
-    monkeypatch.setattr("labelspan.index.left_out_tags._MOST_PAIRS", 10)
+    monkeypatch.setattr("labelspan.index.tagger_update._MOST_PAIRS", 10)
     assert not completed(index._tagger()).known.all()
     assert left_out_tags(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
 

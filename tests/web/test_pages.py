@@ -13,7 +13,7 @@ from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import inputs
-from labelspan.index.left_out_tags import left_out_tags
+from labelspan.index.kept_tags import left_out_tags
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 

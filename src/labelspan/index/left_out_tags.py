@@ -8,25 +8,18 @@ and it is read in no time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._typing import Array
 from .tagging import Candidates, Decision
 
-if TYPE_CHECKING:
-    from .results import Tag
-    from .semantic import SemanticIndex
-    from .tagger import Tagger
-
-__all__ = ["LeftOutTags", "completed", "left_out_tags"]
+__all__ = ["MOST", "UNKNOWN", "LeftOutTags"]
 
 # Labels that are kept of each item.
 MOST = 12
-_UNKNOWN = -1
-# Pairs of items that are compared, at most, when an index is saved.
-_MOST_PAIRS = 1 << 30
+# In place of a column where there is none.
+UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class LeftOutTags:
     @classmethod
     def unknown(cls, count: int, most: int) -> LeftOutTags:
         """Make some of which nothing is known yet."""
-        columns = np.full((count, most), _UNKNOWN, dtype=np.int32)
+        columns = np.full((count, most), UNKNOWN, dtype=np.int32)
         return cls(columns, np.zeros((count, most), dtype=np.float32))
 
     @property
@@ -64,7 +57,7 @@ class LeftOutTags:
         """Which rows are known."""
         if not self.columns.shape[1]:
             return np.zeros(len(self.columns), dtype=bool)
-        return np.asarray(self.columns[:, 0] != _UNKNOWN)
+        return np.asarray(self.columns[:, 0] != UNKNOWN)
 
     def is_sound(self, shape: tuple[int, int]) -> bool:
         """Tell whether the arrays fit to a number of rows and of labels."""
@@ -76,7 +69,7 @@ class LeftOutTags:
             and len(columns) == count
             and columns.dtype == np.int32
             and chances.dtype == np.float32
-            and (not columns.size or (columns.min() >= _UNKNOWN and columns.max() < labels))
+            and (not columns.size or (columns.min() >= UNKNOWN and columns.max() < labels))
         )
 
     def moved(self, sources: Array) -> LeftOutTags:
@@ -86,65 +79,3 @@ class LeftOutTags:
         made.columns[there] = self.columns[sources[there]]
         made.chances[there] = self.chances[sources[there]]
         return made
-
-
-def completed(tagger: Tagger) -> LeftOutTags:
-    """Return what is kept of a tagger, with rows that were not known unless they are too many.
-
-    They are not voters for themselves, but the regression has seen them.
-    """
-    count, labels = tagger.voters.labels.shape
-    found = tagger.left_out or LeftOutTags.unknown(count, min(MOST, labels))
-    missing = np.flatnonzero(~found.known)
-    if not missing.size or missing.size * count > _MOST_PAIRS:
-        return found
-    columns, chances = np.array(found.columns), np.array(found.chances)
-    width = columns.shape[1]
-    features = tagger.voters.features[missing]
-    columns[missing], chances[missing] = tagger.best(features, width, missing)
-    return LeftOutTags(columns, chances)
-
-
-def left_out_tags(
-    index: SemanticIndex, ids: list[str], k: int = MOST, *, fresh: bool = False
-) -> list[list[Tag]]:
-    """Return at most ``k`` labels for each of some items, predicted without the item.
-
-    For items without labels, for those that changed since the index was saved, or for all if
-    ``fresh``, they are computed.
-    """
-    from .results import Tag  # noqa: PLC0415
-    from .tagger_update import tag_features  # noqa: PLC0415 - with scikit-learn
-
-    tagger = index._tagger()
-    if tagger is None:
-        return [[] for _ in ids]
-    model, store = index._fitted()
-    places = np.array([store.place(name) for name in ids], dtype=np.int64)
-    rows = np.full(len(ids), _UNKNOWN)
-    if tagger.places.size:
-        at = np.minimum(np.searchsorted(tagger.places, places), tagger.places.size - 1)
-        rows = np.where(tagger.places[at] == places, at, _UNKNOWN)
-    width = min(k, len(tagger.labels))
-    columns = np.full((len(ids), width), _UNKNOWN, dtype=np.int64)
-    chances = np.zeros((len(ids), width), dtype=np.float32)
-    missing = np.arange(len(ids))
-    found = tagger.left_out
-    if found is not None and not fresh and found.columns.size:
-        # Labels may have come since; those of before are kept.
-        most = min(width, found.columns.shape[1])
-        kept = (rows >= 0) & (found.columns[rows, 0] != _UNKNOWN)
-        columns[kept, :most] = found.columns[rows[kept], :most]
-        chances[kept, :most] = found.chances[rows[kept], :most]
-        missing = np.flatnonzero(~kept)
-    if missing.size:
-        features = tag_features(model, tagger, store, [ids[n] for n in missing])
-        columns[missing], chances[missing] = tagger.best(features, width, rows[missing])
-    return [
-        [
-            Tag(tagger.labels[column], chance, float(tagger.thresholds[column]))
-            for column, chance in zip(own, likely, strict=True)
-            if column >= 0
-        ]
-        for own, likely in zip(columns.tolist(), chances.tolist(), strict=True)
-    ]

@@ -9,11 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from .items import ItemStore
-from .left_out_tags import completed
+from .left_out_tags import MOST, LeftOutTags
 from .model import IndexModel
 from .tagger import Tagger, update_tagger
 
-__all__ = ["current_tagger", "saved_tagger", "tag_features"]
+__all__ = ["completed", "current_tagger", "saved_tagger", "tag_features"]
+
+# Pairs of items that are compared, at most, when an index is saved.
+_MOST_PAIRS = 1 << 30
 
 
 def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, ids: list[str]) -> Any:
@@ -91,3 +94,20 @@ def saved_tagger(tagger: Tagger, store: ItemStore) -> Tagger:
     kept = np.array(sorted(store.labelled()[0]), dtype=np.int64)
     places = np.searchsorted(kept, tagger.places).astype(np.int64)
     return replace(tagger, places=places, left_out=completed(tagger))
+
+
+def completed(tagger: Tagger) -> LeftOutTags:
+    """Return what is kept of a tagger, with rows that were not known unless they are too many.
+
+    They are not voters for themselves, but the regression has seen them.
+    """
+    count, labels = tagger.voters.labels.shape
+    found = tagger.left_out or LeftOutTags.unknown(count, min(MOST, labels))
+    missing = np.flatnonzero(~found.known)
+    if not missing.size or missing.size * count > _MOST_PAIRS:
+        return found
+    columns, chances = np.array(found.columns), np.array(found.chances)
+    width = columns.shape[1]
+    features = tagger.voters.features[missing]
+    columns[missing], chances[missing] = tagger.best(features, width, missing)
+    return LeftOutTags(columns, chances)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
-from ..index.left_out_tags import left_out_tags
+from ..index.kept_tags import left_out_tags
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE

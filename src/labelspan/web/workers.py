@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import queue
 import signal
 import socket
@@ -21,19 +20,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-import uvicorn
-from threadpoolctl import threadpool_limits
-
 from ..errors import InvalidParameter, LabelspanError
-from .app import make_app
-from .snapshot import Served
 
-__all__ = ["Workers", "check_workers", "main", "sockets_for"]
+__all__ = ["DRAW", "DRAWN", "READY", "Workers", "check_workers", "sockets_for"]
 
 _log = logging.getLogger("labelspan.web")
 
-_COMMAND = "from labelspan.web.workers import main; main()"
-_READY, _DRAWN, _DRAW = "ready", "drawn", "draw"
+_COMMAND = "from labelspan.web.worker_process import main; main()"
+READY, DRAWN, DRAW = "ready", "drawn", "draw"
 _SECONDS_TO_END = 15
 MOST_WORKERS = 64
 
@@ -129,14 +123,14 @@ class Workers:
             number, said = self._events.get()
             if number < 0:
                 return
-            if said == _READY:
+            if said == READY:
                 waiting = len(self._ready) < len(self._sockets)
                 self._ready.add(number)
                 if self._drawn or number == 0:
                     self._tell_to_draw(number)
                 if waiting and len(self._ready) == len(self._sockets):
                     started()
-            elif said == _DRAWN and not self._drawn:
+            elif said == DRAWN and not self._drawn:
                 self._drawn = True
                 for other in self._ready - {number}:
                     self._tell_to_draw(other)
@@ -158,7 +152,7 @@ class Workers:
         process = self._running.get(number)
         if process is not None and process.stdin is not None:
             with suppress(OSError):
-                process.stdin.write(f"{_DRAW}\n")
+                process.stdin.write(f"{DRAW}\n")
                 process.stdin.flush()
 
     def _start(self, number: int) -> None:
@@ -208,59 +202,3 @@ def _close(process: subprocess.Popen[str]) -> None:
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()
-
-
-def main() -> None:
-    """Serve as a worker, as the first argument of the command says."""
-    from .server import configure  # noqa: PLC0415 - it uses this module
-
-    options = json.loads(sys.argv[1])
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    # Standard output is for the process that started this one.
-    said = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    served = Served(options["folder"], mapped=True)
-    served.may_draw.clear()
-    listening = socket.socket(fileno=options["descriptor"])
-    server = _Worker(
-        configure(make_app(served, hosts=options["hosts"]), most=options["most"]),
-        _saying(said, _READY),
-    )
-    served.drawn = _saying(said, _DRAWN)
-
-    def obey() -> None:
-        for line in sys.stdin:
-            if line.strip() == _DRAW:
-                served.may_draw.set()
-        server.should_exit = True
-        # What waits for leave to draw must end as well.
-        served.may_draw.set()
-
-    threading.Thread(target=obey, name="obey", daemon=True).start()
-    with listening, threadpool_limits(1):
-        server.run(sockets=[listening])
-
-
-def _saying(where: IO[str], what: str) -> Callable[[], None]:
-    """Return a function that writes a line, if somebody still reads it."""
-
-    def say() -> None:
-        with suppress(OSError):
-            where.write(f"{what}\n")
-            where.flush()
-
-    return say
-
-
-class _Worker(uvicorn.Server):
-    """A server that tells when it answers."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._tell = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as usual, then tell."""
-        await super().startup(sockets)
-        if self.started:
-            self._tell()
