@@ -116,6 +116,65 @@ def test_unlabelled_rows_train_and_are_not_scored():
     np.testing.assert_allclose([c.scores for c in thin], [c.scores for c in same])
 
 
+@pytest.mark.parametrize("kind", ["exact", "Krylov"])
+@pytest.mark.parametrize("scoring", ["label scores", "neighbours"])
+@pytest.mark.parametrize("hidden", ["rows", "entries"])
+@pytest.mark.parametrize("model", [MLSI(3), MLSI(3, center=False), OPLS(2)], ids=str)
+def test_unknown_labels_are_learned_from_and_scored_as_separate_fits_would(
+    model, hidden, scoring, kind, monkeypatch
+):
+    if kind == "Krylov":
+        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
+        monkeypatch.setattr(shared_basis, "_SPACE_TOL", 1e-12)
+    X, Y = features("tall", 5), indicator(60, 5).astype(float)
+    rng = np.random.default_rng(5)
+    if hidden == "rows":
+        Y[rng.permutation(60)[:20]] = np.nan
+    else:
+        # Not a row whose labels are all known.
+        Y[np.arange(60), rng.integers(Y.shape[1], size=60)] = np.nan
+    labelled = np.flatnonzero(~np.isnan(Y).all(axis=1))
+    grid = {"alpha": [0.1, 30.0]} | ({"beta": [0.0, 0.6]} if isinstance(model, MLSI) else {})
+    result = tune(model, X, Y, cv=3, scoring=scoring, refit=False, **grid)
+    assert len({candidate.mean for candidate in result.candidates}) > 1
+    for candidate in result.candidates:
+        parts = KFold(3, shuffle=True, random_state=0).split(labelled)
+        for fold, (_, place) in enumerate(parts):
+            test = labelled[place]
+            train = np.setdiff1d(np.arange(60), test)
+            single = clone(model).set_params(**candidate.params).fit(X[train], Y[train])
+            if scoring == "neighbours":
+                train = np.intersect1d(train, labelled)
+                places = single.transform(X[test]), single.transform(X[train])
+                expected = retrieval_at_k(
+                    places[0], Y[test] == 1, places[1], Y[train] == 1, 10
+                ).ndcg
+            else:
+                scores = single.label_scores(X[test])
+                known = ~np.isnan(Y[test])
+                expected = np.mean(
+                    [
+                        average_precision(
+                            Y[test][own, [j]][:, None], scores[own, [j]][:, None]
+                        ).value
+                        for j, own in enumerate(known.T)
+                        if (Y[test][own, j] == 1).any()
+                    ]
+                )
+            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+
+
+def test_measures_of_whole_rows_need_rows_whose_labels_are_all_known():
+    X, Y = features("tall", 5), indicator(60, 5).astype(float)
+    Y[:, 1] = np.nan
+    with pytest.raises(InvalidParameter, match="the 0 rows whose labels are all known"):
+        tune(MLSI(3), X, Y, alpha=[1.0], scoring=lambda truth, scores: 0.0)
+    Y[:] = np.nan
+    Y[0] = 1
+    with pytest.raises(InvalidParameter, match="the 1 rows that have labels"):
+        tune(MLSI(3), X, Y, alpha=[1.0])
+
+
 def test_real_targets_and_a_measure_of_ones_own():
     X = features("tall", 6)
     result = tune(OPLS(1), X, X[:, :2] * 2 + 0.3, alpha=[0.1, 100.0])

@@ -104,8 +104,9 @@ def tune(
     built from features and labels; a candidate then costs a small eigenproblem, and fewer
     components cost nothing. Scores are computed from :meth:`label_scores` on held-out rows, or
     from their neighbours: a space for tagging and a space for search want different settings.
-    Rows with unknown labels are used for training and never scored. For other parameters, or
-    other measures of a whole pipeline, use scikit-learn's ``GridSearchCV``.
+    Rows without labels are used for training and never scored; of other rows the known entries
+    are scored. For other parameters, or other measures of a whole pipeline, use scikit-learn's
+    ``GridSearchCV``.
 
     Parameters
     ----------
@@ -114,16 +115,19 @@ def tune(
     X : array or sparse matrix of shape (n, d)
         The features.
     y : array or sparse matrix of shape (n,) or (n, k)
-        The labels, as for the ``fit`` of the estimator.
+        The labels, as for the ``fit`` of the estimator; -1 or NaN marks unknown entries. MLSI
+        learns from them as its ``fit`` does: each label is regressed on the rows where it is known,
+        once per fold and alpha.
     n_components, alpha, beta : sequences or None
         The values to try.
     cv : int, default=3
         The number of folds.
     scoring : str, a function of (Y, scores), or None
-        "label scores" (the same as "average_precision") is the mean average precision over labels;
-        "neighbours" is nDCG at 10 of the nearest training rows by cosine, whose gain is the Jaccard
-        index of the labels; "r2" is for real targets. None is "label scores", and "r2" for real
-        targets.
+        "label scores" (the same as "average_precision") is the mean average precision over labels,
+        of each label on the rows where it is known; "neighbours" is nDCG at 10 of the nearest
+        training rows by cosine, whose gain is the Jaccard index of the labels, unknown ones
+        counted as absent; "r2" is for real targets. None is "label scores", and "r2" for real
+        targets. For "r2" and for a function, rows with unknown entries are not scored.
     most_scored : int, default=2000
         Maximum number of rows scored per fold.
     refit : bool, default=True
@@ -155,13 +159,14 @@ def tune(
     features = estimator._read_features(X)
     labels = estimator._read_labels(y, features.operator.shape[0])
     score = _scoring(scoring, labels)
+    whole = score is not None and score is not _precision
     known = np.arange(features.operator.shape[0])
     if labels.unknown is not None:
-        known = np.flatnonzero(~labels.unknown.any(axis=1))
+        known = np.flatnonzero(~labels.unknown.any(axis=1) if whole else labels.labelled)
     if not 2 <= cv <= known.size:
+        which = "whose labels are all known" if whole else "that have labels"
         raise InvalidParameter(
-            f"tune: cv must be from 2 to the {known.size} rows whose labels are all known, "
-            f"but {cv!r} was given."
+            f"tune: cv must be from 2 to the {known.size} rows {which}, but {cv!r} was given."
         )
     rng = np.random.default_rng(random_state)
     folds, found = [], []
@@ -188,6 +193,24 @@ def tune(
     return Tuning(best.params, best.mean, chosen, candidates)
 
 
+@dataclass(frozen=True)
+class _FoldLabels:
+    """Labels that a candidate learns from, centred; their means, and the basis that holds them."""
+
+    values: Array
+    means: Array
+    basis: SharedBasis
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """Eigenvalues and directions in the basis, and the labels they were learned from."""
+
+    values: Array
+    inside: Array
+    learned: _FoldLabels
+
+
 class _Fold:
     """One fold: the training rows' shared basis, and the rows left out in it."""
 
@@ -201,6 +224,7 @@ class _Fold:
     ) -> None:
         self._estimator = clone(estimator)
         self._truth = labels.values[left_out]
+        self._hidden = None if labels.unknown is None else labels.unknown[left_out]
         if has_label_factor(estimator):
             # These methods learn only from labelled rows.
             train = train[labels.labelled[train]]
@@ -208,7 +232,8 @@ class _Fold:
         self._rows, means = self._estimator._center(X.rows(train))
         self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
         self._values, self._means = self._estimator._label_values(self._labels)
-        self._found: dict[tuple[float | str, float], tuple[Array, Array]] = {}
+        self._completed: dict[float, _FoldLabels] = {}
+        self._found: dict[tuple[float | str, float], _Solved] = {}
         self._chosen: float | None = None
         self._items: Array | None = None
 
@@ -219,15 +244,39 @@ class _Fold:
         if has_label_factor(estimator):
             factor = estimator._make_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
+        alpha = min(self._number(params["alpha"]) for params in grid)
+        values, means = self._values, self._means
+        if self._completes(1.0):
+            values, means = estimator._complete(self._rows, self._labels, alpha)
         self._basis: SharedBasis = shared_basis(
             self._rows,
-            self._values,
+            values,
             factor,
-            alpha=min(self._number(params["alpha"]) for params in grid),
+            alpha=alpha,
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
+        self._completed[alpha] = _FoldLabels(values, means, self._basis)
         self._coordinates = self._basis.coordinates(self._unseen)
+
+    def _completes(self, beta: float) -> bool:
+        """Whether a fit with this beta would fill unknown entries with fitted values."""
+        estimator, unknown = self._estimator, self._labels.unknown
+        ridge = isinstance(estimator, MLSI) and estimator.form == "ridge"
+        return ridge and beta > 0 and unknown is not None and bool(unknown.any())
+
+    def _labels_for(self, alpha: float, beta: float) -> _FoldLabels:
+        """Return the labels that a candidate learns from."""
+        if not self._completes(beta):
+            if self._completes(1.0):
+                basis = self._basis.with_labels(self._rows, self._values)
+                return _FoldLabels(self._values, self._means, basis)
+            return _FoldLabels(self._values, self._means, self._basis)
+        if alpha not in self._completed:
+            values, means = self._estimator._complete(self._rows, self._labels, alpha)
+            basis = self._basis.with_labels(self._rows, values)
+            self._completed[alpha] = _FoldLabels(values, means, basis)
+        return self._completed[alpha]
 
     def _number(self, alpha: float | str) -> float:
         """Return alpha as a number, chosen once from the labelled training rows for "auto"."""
@@ -243,15 +292,22 @@ class _Fold:
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
-        _, inside = self._solved(params)
-        scores = (self._coordinates @ inside) @ self._basis.images(inside) + self._means
+        found = self._solved(params)
+        inside, learned = found.inside, found.learned
+        scores = (self._coordinates @ inside) @ learned.basis.images(inside) + learned.means
+        if self._hidden is not None and scoring is _precision:
+            # Behind all others, an entry does not count in the precision of a label.
+            lowest = scores.min(axis=0) - 1
+            scores = np.where(self._hidden, lowest, scores)
+            return scoring(np.where(self._hidden, 0, self._truth), scores)
         return scoring(self._truth, scores)
 
     def score_neighbours(self, params: Mapping[str, Any]) -> float:
         """Return nDCG of the labelled training rows that are nearest to the rows left out."""
-        values, inside = self._solved(params)
+        solved = self._solved(params)
+        inside = solved.inside
         if self._estimator.scale:
-            inside = inside * np.sqrt(np.maximum(values, 0.0))
+            inside = inside * np.sqrt(np.maximum(solved.values, 0.0))
         known = np.flatnonzero(self._labels.labelled)
         if self._items is None:
             self._items = self._basis.coordinates(self._rows.rows(known))
@@ -264,33 +320,34 @@ class _Fold:
         )
         return found.ndcg
 
-    def _solved(self, params: Mapping[str, Any]) -> tuple[Array, Array]:
+    def _solved(self, params: Mapping[str, Any]) -> _Solved:
         """Return the eigenvalues and directions of a candidate, in the basis."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
             self._found[key] = self._solve(self._number(key[0]), key[1])
-        values, inside = self._found[key]
-        return values[: params["n_components"]], inside[:, : params["n_components"]]
+        found, count = self._found[key], params["n_components"]
+        return _Solved(found.values[:count], found.inside[:, :count], found.learned)
 
     def directions(self, params: Mapping[str, Any]) -> int:
         """Return the number of directions of a candidate that was scored."""
-        return len(self._solved(params)[0])
+        return len(self._solved(params).values)
 
-    def _solve(self, alpha: float, beta: float) -> tuple[Array, Array]:
+    def _solve(self, alpha: float, beta: float) -> _Solved:
         estimator = self._estimator
+        learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
-            return self._basis.thin(alpha, self._most)
+            return _Solved(*learned.basis.thin(alpha, self._most), learned)
         stack = stack_weights(
             x_square=self._rows.sum_of_squares(),
-            y_square=float(np.square(self._values).sum()),
+            y_square=float(np.square(learned.values).sum()),
             beta=beta,
             alpha=alpha,
             form=cast(Form, estimator.form),
             balance=cast(Balance, estimator.balance),
         )
         metric = alpha if estimator.form == "direct" else 0.0
-        factor = stack.factor(np.zeros((0, self._values.shape[1])))
-        return self._basis.stack(factor, stack.scale, metric, self._most)
+        factor = stack.factor(np.zeros((0, learned.values.shape[1])))
+        return _Solved(*learned.basis.stack(factor, stack.scale, metric, self._most), learned)
 
 
 def _grid(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,14 @@ class SharedBasis:
         image = np.concatenate([X.matmat(block) for block in self.blocks], axis=1)
         image = image.astype(np.float64)
         return image if self.mixing is None else image @ self.mixing
+
+    def with_labels(self, X: Operator, labels: Array) -> SharedBasis:
+        """Return the same basis with other labels of the rows X that it was built from."""
+        cross = X.rmatmat(labels)
+        seen = np.concatenate([block.T @ cross for block in self.blocks]).astype(np.float64)
+        if self.mixing is not None:
+            seen = self.mixing.T @ seen
+        return replace(self, labels=seen / np.sqrt(self.values)[:, None])
 
     def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> tuple[Array, Array]:
         """Return the eigenvalues and the weights in the basis for one factor."""
