@@ -57,7 +57,7 @@ for size in sizes:
         alpha = 0.1 * np.square(X[known] - X[known].mean(axis=0)).sum() / X.shape[1]
         spaces = {
             "DLE": DLE(alpha=alpha).fit(X, y, graph=graph).transform(X),
-            "DLE, no penalty": DLE().fit(X, y, graph=graph).transform(X),
+            "DLE, no penalty": DLE(alpha=0).fit(X, y, graph=graph).transform(X),
             "LDA": LDA(alpha=alpha).fit(X, y).transform(X),
             "LPP": smooth,
             "PCA": principal,

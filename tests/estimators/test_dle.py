@@ -103,7 +103,7 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     labelled[:8] = True
     W = gaussian(X, 0.01)
     values, U, whitened, smooth = transcribed(X, np.eye(4)[y], labelled, W, 3)
-    model = DLE(affinity="rbf", gamma=0.01, projection=projection)
+    model = DLE(alpha=0, affinity="rbf", gamma=0.01, projection=projection)
     model.fit(kind(X), np.where(labelled, y, -1))
     assert model.n_components_ == 3
     assert model.label_weight_ == 0
@@ -134,7 +134,7 @@ def test_multi_label_is_the_paper(shape, seed, label_weight):
     W = W_X + (beta if label_weight == "auto" else 0.7) * W_L
     values, U, *_ = transcribed(X, Y, labelled, W, 3)
     hidden = np.where(labelled[:, None], Y, -1)
-    model = DLE(affinity="rbf", gamma=0.02, label_weight=label_weight).fit(X, hidden)
+    model = DLE(alpha=0, affinity="rbf", gamma=0.02, label_weight=label_weight).fit(X, hidden)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     assert angle(model.components_.T, U) < 1e-8
     if label_weight == "auto":
@@ -168,7 +168,7 @@ def test_with_a_neutral_graph_it_is_lda():
     X = np.linalg.qr(X - X.mean(axis=0))[0]
     y = classes(50, 0)
     complete = np.ones((50, 50)) - np.eye(50)
-    model = DLE(projection="whitened").fit(X, y, graph=complete)
+    model = DLE(alpha=0, projection="whitened").fit(X, y, graph=complete)
     lda = LDA(alpha=0.0).fit(X, y)
     assert angle(model.transform(X), lda.transform(X)) < 1e-8
 
@@ -176,7 +176,7 @@ def test_with_a_neutral_graph_it_is_lda():
 def test_with_a_graph_within_classes_it_is_lda():
     X, y = np.random.default_rng(8).standard_normal((40, 6)), np.arange(40) % 4
     within = label_graph(np.eye(4)[y])
-    model = DLE(projection="printed").fit(X, y, graph=within)
+    model = DLE(alpha=0, projection="printed").fit(X, y, graph=within)
     assert angle(model.transform(X), LDA(alpha=0.0).fit_transform(X, y)) < 1e-8
 
 
@@ -201,6 +201,25 @@ def test_penalty_takes_over():
     between = class_scatter(as_operator(X), np.eye(4)[y]).between
     left = np.linalg.svd(A @ between)[0][:, :3]
     assert angle(heavy.components_.T, left) < 1e-6
+
+
+@pytest.mark.parametrize("projection", ["printed", "smooth", "whitened"])
+@pytest.mark.parametrize("model", [DLE, DLEClassifier])
+def test_alpha_auto_adds_the_mean_eigenvalue_to_both_sides(model, projection):
+    X, y = np.random.default_rng(6).standard_normal((40, 5)) * [1, 2, 3, 4, 5], classes(40, 2)
+    found = model(projection=projection).fit(X, np.where(np.arange(40) < 30, y, -1))
+    W = found.graph_.toarray()
+    A = X.T @ (np.diag(W.sum(axis=1)) - W) @ X
+    scatter = class_scatter(as_operator(X[:30] - X.mean(axis=0)), np.eye(4)[y[:30]])
+    smooth = inverse_root(A + np.trace(A) / 5 * np.eye(5))
+    tight = inverse_root(scatter.within + np.trace(scatter.within) / 5 * np.eye(5))
+    U = np.linalg.svd(smooth @ tight @ scatter.between)[0][:, :3]
+    maps = {"printed": U, "smooth": smooth @ U, "whitened": tight @ smooth @ U}
+    assert angle(found.components_.T, maps[projection]) < 1e-6
+    assert found.alpha_ == pytest.approx(np.trace(scatter.within) / 5)
+    # In other units it is the same space.
+    again = model(projection=projection).fit(X * 1e3, np.where(np.arange(40) < 30, y, -1))
+    assert angle(again.components_.T, found.components_.T) < 1e-6
 
 
 def test_rows_without_labels_count_through_the_graph():
@@ -229,7 +248,7 @@ def test_no_square_array_over_the_rows(monkeypatch):
         monkeypatch.setattr(np, name, watched)
     monkeypatch.setattr(Dense, "toarray", lambda self: pytest.fail("a graph was made dense"))
     Y[n // 2 :] = -1
-    DLE().fit(X, Y)
+    DLE(label_weight="auto").fit(X, Y)
     LPP(2).fit(X)
     LPP(2, affinity="labels").fit(X, np.arange(n) % 3)
     assert max(made) < n * n / 10

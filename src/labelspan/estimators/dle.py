@@ -29,6 +29,7 @@ from ._graph_methods import (
     warn_unclear,
 )
 from ._labelled import LabelledEmbedding
+from ._options import ALPHA
 
 __all__ = ["DLE"]
 
@@ -61,8 +62,10 @@ class DLE(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction: at most one less than there are labels.
-    alpha : float, default=0.0
-        Regularization strength, added to the diagonal of S_w.
+    alpha : float or "auto", default="auto"
+        Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
+        and of A the mean of their eigenvalues: with few labelled rows S_w is known badly, and
+        with many features A is. 0 is the paper.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
         the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" requires a given graph.
@@ -71,9 +74,10 @@ class DLE(LabelledEmbedding):
     gamma : float or None, default=None
         The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
         of the median squared distance.
-    label_weight : "auto" or float, default="auto"
+    label_weight : "auto" or float, default=0.0
         The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
-        the paper's choice for an indicator, both sums of weights equal, and 0 for classes.
+        the paper's choice for an indicator, both sums of weights equal, and 0 for classes. Rows
+        without labels have only those of the nearest labelled row, which may be wrong.
     projection : {"printed", "whitened", "smooth"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
@@ -91,6 +95,8 @@ class DLE(LabelledEmbedding):
         Names of the labels.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
+    alpha_ : float
+        What was added to the diagonal of S_w.
     label_weight_ : float
         The beta that was used.
     graph_ : operator of shape (n, n)
@@ -133,6 +139,7 @@ class DLE(LabelledEmbedding):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GRAPH_OPTIONS,
+        "alpha": ALPHA,
         "label_weight": Either((OneOf(("auto",)), Real(0.0))),
         "projection": OneOf(("printed", "whitened", "smooth")),
     }
@@ -149,11 +156,11 @@ class DLE(LabelledEmbedding):
         self,
         n_components: int | None = None,
         *,
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 10,
         gamma: float | None = None,
-        label_weight: Literal["auto"] | float = "auto",
+        label_weight: Literal["auto"] | float = 0.0,
         projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
@@ -209,10 +216,10 @@ def embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
     _refuse_few(model, labels)
     place, means = coordinates(type(model).__name__, data)
     weights, beta = _with_labels(model, graph_over_rows(model, data, graph), data, labels)  # W
-    directions, eigenvalues = _directions(model, place, labels, weights)  # U, lambda
+    directions, eigenvalues, alpha = _directions(model, place, labels, weights)  # U, lambda
     features = Features(None, data.dtype)
     signs = model._publish(features, place.to_features(directions), means, eigenvalues)
-    model.graph_, model.label_weight_ = weights, beta
+    model.graph_, model.label_weight_, model.alpha_ = weights, beta, alpha
     latent = place.rows.matmat(directions) * signs
     loadings, label_means = _regress_labels(model, latent, labels)
     model._publish_labels(features, labels.names, loadings, label_means)
@@ -221,7 +228,7 @@ def embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
 
 def _directions(
     model: Any, place: Coordinates, labels: Labels, graph: Operator
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, float]:
     rows = place.rows
     labelled = np.flatnonzero(labels.labelled)
     known, values = rows.rows(labelled), labels.values[labelled]
@@ -230,12 +237,15 @@ def _directions(
     rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
     joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
     smoothness = metric_form(rows, laplacian)  # A
-    smooth = inverse_root(smoothness, floor=rounding * joined)  # A^-1/2
+    auto = model.alpha == "auto"
+    level = _mean_eigenvalue(smoothness) if auto else 0.0
+    smooth = inverse_root(smoothness, level, rounding * joined)  # A^-1/2
     unclear, short = units_decide(smoothness, rounding * joined)
     if unclear or (short and singular_basis(rows, None).shortest < _SHORTEST):
         warn_unclear(type(model).__name__)
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
-    tight = inverse_root(scatter.within, model.alpha, rounding * summed)  # S_w^-1/2
+    alpha = _mean_eigenvalue(scatter.within) if auto else float(model.alpha)
+    tight = inverse_root(scatter.within, alpha, rounding * summed)  # S_w^-1/2
     apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
     # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
     left, lengths, _ = np.linalg.svd(
@@ -248,7 +258,11 @@ def _directions(
         directions = smooth @ directions  # F
     if model.projection == "whitened":
         directions = tight @ directions  # G
-    return directions, lengths[:count] ** 2
+    return directions, lengths[:count] ** 2, alpha
+
+
+def _mean_eigenvalue(matrix: Array) -> float:
+    return float(np.trace(matrix) / matrix.shape[0])
 
 
 def _with_labels(model: Any, graph: Operator, data: Any, labels: Labels) -> tuple[Operator, float]:

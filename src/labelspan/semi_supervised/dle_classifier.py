@@ -36,8 +36,9 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction: at most one less than there are labels.
-    alpha : float, default=0.0
-        Regularization strength, added to the diagonal of S_w.
+    alpha : float or "auto", default="auto"
+        Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
+        and of A the mean of their eigenvalues. 0 is the paper.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         The graph where none is given to ``fit``.
     n_neighbors : int, default=10
@@ -45,8 +46,9 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
     gamma : float or None, default=None
         The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
         of the median squared distance.
-    label_weight : "auto" or float, default="auto"
-        Weight of the similarity of labels, relative to the graph.
+    label_weight : "auto" or float, default=0.0
+        Weight of the similarity of labels, relative to the graph. "auto" is the paper's choice;
+        see :class:`DLE`.
     projection : {"printed", "whitened", "smooth"}, default="printed"
         Which of three maps is used; see :class:`DLE`.
 
@@ -90,11 +92,11 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         self,
         n_components: int | None = None,
         *,
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 10,
         gamma: float | None = None,
-        label_weight: Literal["auto"] | float = "auto",
+        label_weight: Literal["auto"] | float = 0.0,
         projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components

@@ -77,7 +77,9 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
         spaces["DLE printed, all pixels"] = (X[rows], "printed")
     for method, (places, projection) in spaces.items():
         graph = neighbor_graph(places, 10)
-        dle = DLEClassifier(projection="whitened" if projection == "whitened" else "printed")
+        dle = DLEClassifier(
+            alpha=0.0, projection="whitened" if projection == "whitened" else "printed"
+        )
         named = dle.fit_predict(places, given, graph)[train.size :]
         yield {"method": method, "error": float((named != truth).mean())}
 

@@ -129,9 +129,9 @@ def _on_graphs(dimensions: int) -> dict[str, Callable[[Array, Array, Any], Array
         "LPP": projected,
         "KL": partial(fit_predict, KMeansLaplacian()),
         "Transducer": partial(fit_predict, SpectralGraphTransducer()),
-        "DLE printed": partial(fit_predict, DLEClassifier()),
-        "DLE whitened": partial(fit_predict, DLEClassifier(projection="whitened")),
-        "DLE smooth": partial(fit_predict, DLEClassifier(projection="smooth")),
+        "DLE printed": partial(fit_predict, DLEClassifier(alpha=0.0)),
+        "DLE whitened": partial(fit_predict, DLEClassifier(alpha=0.0, projection="whitened")),
+        "DLE smooth": partial(fit_predict, DLEClassifier(alpha=0.0, projection="smooth")),
         "DLE printed, penalty": penalised,
     }
 
