@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from _support.stored import edited
 from _support.support import angle
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -14,9 +15,11 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import MLSI, OPLS, Adapter, SemanticIndex
+from labelspan import MLSI, OPLS, Adapter, SemanticIndex, as_operator
+from labelspan.adapt import label_moments
 from labelspan.adapt.adapter_stream import split_plan
 from labelspan.adapt.held_out import label_groups, ndcg_of, nearest, size_grid
+from labelspan.adapt.nested_map import LabelSpectrum
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.metrics import principal_angles, retrieval_at_k
@@ -440,3 +443,29 @@ def test_sentence_embeddings_gain_on_seen_labels_and_keep_new_ones():
     assert seen.low > 0.01
     assert seen.adapted > seen.original + 0.02
     assert new.gain > -0.005
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_moments_of_rare_labels_are_those_of_dense_labels(monkeypatch, mean, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((60, 5)) + mean).astype(dtype)
+    labels = (rng.random((60, 8)) < 0.05).astype(float)
+    rare = label_moments.LabelMoments.of(as_operator(X), labels)
+    monkeypatch.setattr(label_moments, "_MOSTLY_ZERO", 0.0)
+    dense = label_moments.LabelMoments.of(as_operator(X), labels)
+    centred = X - X.mean(axis=0, dtype=np.float64)
+    assert_allclose(rare.cross, centred.T @ (labels - labels.mean(axis=0)), atol=1e-7)
+    for name in ("x_mean", "y_mean", "gram", "cross", "y_square"):
+        assert_allclose(getattr(rare, name), getattr(dense, name), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+def test_leading_axes_are_those_of_the_whole_map(balance):
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((80, 20)), (rng.random((80, 4)) < 0.3).astype(float)
+    spectrum = LabelSpectrum.of(label_moments.LabelMoments.of(as_operator(X), labels), alpha=1.0)
+    whole, part = spectrum.solve(balance), spectrum.solve(balance, count=3)
+    assert_allclose(part.values, whole.values[:3])
+    assert_allclose(np.abs(part.weights), np.abs(whole.weights[:, :3]), atol=1e-10)
+    assert_allclose(np.abs(part.directions), np.abs(whole.directions[:, :3]), atol=1e-10)

@@ -369,7 +369,7 @@ class Adapter(BaseEmbedding):
             raise InvalidInput("Adapter: all rows of X are equal, so there is no direction.")
         choice = _Choice(self, stream, given, rank)
         balance, size, reason = choice.made(informative=spectrum.informative)
-        axes = spectrum.solve(balance)
+        axes = spectrum.solve(balance, count=size)
         size = min(size, axes.values.size)
         weights = spectrum.axes @ axes.weights[:, :size]
         signs = fixed_signs(weights)

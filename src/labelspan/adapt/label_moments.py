@@ -10,11 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
-from ..operators import Operator
+from ..operators import Dense, Operator
 
 __all__ = ["LabelMoments"]
+
+# Labels with a smaller fraction of entries that are not zero are summed entry by entry.
+_MOSTLY_ZERO = 0.1
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,13 @@ class LabelMoments:
     def of(cls, X: Operator, labels: Array) -> LabelMoments:
         """Compute the moments of one batch."""
         y_mean = labels.mean(axis=0)
+        count = np.count_nonzero(labels)
+        if isinstance(X, Dense) and count < _MOSTLY_ZERO * labels.size:
+            x_mean, gram, _ = X.centered_moments(np.empty((X.shape[0], 0)))
+            # Centred rows take the means of labels away by themselves.
+            cross = X.shifted(x_mean).cross(sparse.csr_array(labels))
+            square = float(np.square(labels).sum() - X.shape[0] * np.square(y_mean).sum())
+            return cls(X.shape[0], x_mean, y_mean, gram, cross, square)
         shifted = labels - y_mean
         x_mean, gram, cross = X.centered_moments(shifted)
         return cls(X.shape[0], x_mean, y_mean, gram, cross, float(np.square(shifted).sum()))

@@ -20,8 +20,8 @@ from scipy import linalg
 from .._typing import Array
 from ..solvers.leave_one_out import (
     RidgeSpectrum,
-    generalized_cross_validation,
     leave_one_out,
+    spectral_cross_validation,
 )
 from .label_moments import LabelMoments
 
@@ -137,14 +137,21 @@ class LabelSpectrum:
         return fitted > _FAINT * max(float(np.square(self.weights).sum()), 1e-300)
 
     def solve(
-        self, balance: float, *, columns: Array | None = None, dtype: type = np.float64
+        self,
+        balance: float,
+        *,
+        count: int | None = None,
+        columns: Array | None = None,
+        dtype: type = np.float64,
     ) -> AxisMap:
-        """Return all axes for a balance.
+        """Return the axes for a balance.
 
         Parameters
         ----------
         balance : float
             Weight of the labels, from 0 (PCA) to 1.
+        count : int or None, default=None
+            Only this number of leading axes; None is all.
         columns : array of bool or None, default=None
             The labels that count; None is all.
         dtype : type, default=float64
@@ -157,19 +164,19 @@ class LabelSpectrum:
         square = float(np.square(images).sum())
         share = balance * float(self.squares.sum()) / square if square > 0 else 0.0
         if share == 0.0:  # PCA: the axes are the coordinates
-            none: Array = np.zeros((n_labels, roots.size), dtype)
-            return AxisMap(np.eye(roots.size, dtype=dtype), self.squares, none)
+            size = roots.size if count is None else min(count, roots.size)
+            none: Array = np.zeros((n_labels, size), dtype)
+            return AxisMap(np.eye(roots.size, size, dtype=dtype), self.squares[:size], none)
         small: Array = images.astype(dtype)
         matrix = dtype(share) * (small @ small.T)
         matrix.flat[:: roots.size + 1] += ((1 - balance) * self.squares).astype(dtype)
-        values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
-        values, vectors = values[::-1], vectors[:, ::-1]
+        values, vectors = _leading(matrix, roots.size if count is None else count)
         kept = values > max(_FAINT, 10 * float(np.finfo(dtype).eps)) * values[0]
         values, vectors = values[kept], vectors[:, kept]
         projected = small.T @ vectors  # labels x axes
         lengths = np.sqrt(values)
         # s^-1/2 v lambda^1/2 without the division by s, which may be rounding.
-        found = ((1 - balance) * roots).astype(dtype)[:, None] * vectors
+        found: Array = ((1 - balance) * roots).astype(dtype)[:, None] * vectors
         found += dtype(share) * (weights.astype(dtype) @ projected)
         found /= lengths
         directions = np.zeros((n_labels, values.size), dtype)
@@ -195,9 +202,8 @@ def choose_ridge(
         return 0.0
     kept = squares > _FAINT * squares[0]
     if rows is None or labels is None or labelled.n > _ROWS_PER_AXIS * kept.sum():
-        diagonal = np.diag(squares[kept])
-        curve = generalized_cross_validation(
-            diagonal, cross[kept], labelled.y_square, rows=labelled.n
+        curve = spectral_cross_validation(
+            squares[kept], cross[kept], labelled.y_square, rows=labelled.n
         )
         return float(curve.alpha)
     rows, labels = rows[:_ERROR_ROWS], labels[:_ERROR_ROWS]
@@ -210,6 +216,19 @@ def choose_ridge(
         spectrum, labels.astype(np.float64), coordinates=coordinates, means=labelled.y_mean
     )
     return float(curve.alpha)
+
+
+def _leading(matrix: Array, count: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of a matrix, falling, and their vectors."""
+    size = matrix.shape[0]
+    if count > size // 2:  # all of them take less time
+        values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+    else:
+        part = (size - count, size - 1)
+        values, vectors = linalg.eigh(
+            matrix, subset_by_index=part, overwrite_a=True, check_finite=False
+        )
+    return values[::-1][:count], vectors[:, ::-1][:, :count]
 
 
 def _spectrum(gram: Array) -> tuple[Array, Array]:

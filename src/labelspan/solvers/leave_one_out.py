@@ -37,6 +37,7 @@ __all__ = [
     "generalized_cross_validation",
     "held_out",
     "leave_one_out",
+    "spectral_cross_validation",
 ]
 
 # Singular values below this fraction of the largest are rounding.
@@ -519,9 +520,39 @@ def generalized_cross_validation(
     # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
     values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
     rank = _rank(values[::-1], _gram_tolerance(gram))
-    rank = min(rank, rows - intercept)
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
-    explained = np.square(axes.T @ cross).sum(axis=1) / values
+    return spectral_cross_validation(
+        values, axes.T @ cross, label_square, rows=rows, intercept=intercept, alphas=alphas
+    )
+
+
+def spectral_cross_validation(
+    values: Array,
+    cross: Array,
+    label_square: float,
+    *,
+    rows: int,
+    intercept: bool = True,
+    alphas: Array | None = None,
+) -> AlphaCurve:
+    """Return what :func:`generalized_cross_validation` does, for a matrix that is decomposed.
+
+    Parameters
+    ----------
+    values : array of shape (r,)
+        Positive eigenvalues of ``X'X``, falling.
+    cross : array of shape (r, k)
+        ``X'Y`` along their vectors.
+    label_square : float
+        Trace of ``Y'Y``.
+    rows : int
+    intercept : bool, default=True
+    alphas : array or None, default=None
+        Rising, positive; None takes :func:`alpha_grid`.
+    """
+    rank = min(values.size, rows - intercept)
+    values, cross = values[:rank], cross[:rank]
+    explained = np.square(cross).sum(axis=1) / values
     beyond = max(label_square - float(explained.sum()), 0.0)
     free = rows - rank - intercept
     grid = alpha_grid(values) if alphas is None else np.asarray(alphas, dtype=np.float64)
