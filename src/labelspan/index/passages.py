@@ -22,10 +22,6 @@ _LENGTH = 200
 # Beyond this, a text is not looked through for a passage.
 _LONGEST = 4000
 _BEFORE = 40
-_SIGNS = dict.fromkeys(
-    map(ord, "\u2026\u2013\u2014\u2018\u2019\u201c\u201d\u201e\xab\xbb\u2022\xb7\u2122"),
-    ".",
-)
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,8 @@ def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _plain(text: str) -> str:
-    """Replace signs that are no part of words by dots, so that most texts are ASCII."""
-    return text if text.isascii() else text.translate(_SIGNS)
+    """Replace the sign of what was cut off, so that most passages are ASCII."""
+    return text if text.isascii() else text.replace("\u2026", ".")
 
 
 def _inside(character: str) -> bool:

@@ -48,6 +48,9 @@ class Snapshot:
         self._searches = Batcher(self._search_all)
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
+        index.search(None, 1, items=index.ids[:1])
+        if self.tags:
+            index.tag(items=index.ids[:1], k=1)
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
