@@ -74,6 +74,7 @@ KNOWN = [
     ("/index.json", {}),
     ("/search.json", {"q": "chess player", "k": 100}),
     ("/search.json", {"q": "music", "label": ["game"]}),
+    ("/compare.json", {"q": "chess player"}),
     ("/list.json", {"q": "chess player"}),
     ("/list.json", {"label": ["game"], "meta": ["year=2002"], "sort": "title"}),
     ("/list/items.json", {"without": ["game"]}),

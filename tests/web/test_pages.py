@@ -32,6 +32,9 @@ ASKED = [
     ("/search", {"label": [IMAGE]}),
     ("/search", {"q": "zzz"}),
     ("/search", {"q": '"><script>alert(1)</script>'}),
+    ("/compare", {}),
+    ("/compare", {"q": "crop a photo", "k": 3}),
+    ("/compare", {"q": '"><script>alert(1)</script>'}),
     ("/list", {}),
     ("/list", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
     ("/list", {"group": ["works-with"], "meta": ["year=2001"], "sort": "meta.year"}),
@@ -112,9 +115,10 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
         assert text in read.text or leaf in read.values, text
     hits = [
         hit
+        for part in (content, *content.get("sides", ()))
         for key in ("hits", "neighbours", "items", "others")
-        if isinstance(content.get(key), list)
-        for hit in content[key]
+        if isinstance(part.get(key), list)
+        for hit in part[key]
     ]
     assert [a["data-id"] for a in read.all("li") if "data-id" in a] == [hit["id"] for hit in hits]
     for hit in hits:

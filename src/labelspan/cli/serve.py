@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,6 +34,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     edit: Annotated[
         bool, typer.Option("--edit", help="Let who has the printed address change labels.")
     ] = False,
+    beside: Annotated[
+        Path | None,
+        typer.Option(help="Another index, to see its results next to those of this one."),
+    ] = None,
     workers: Annotated[
         int,
         typer.Option(help="Number of processes that answer, for many clients.", min=1, max=64),
@@ -56,6 +61,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
       labelspan serve notes.labelspan --edit
 
       labelspan serve notes.labelspan --workers 4
+
+      labelspan serve mlsi.labelspan --beside lsi.labelspan
     """
 
     def started(address: str, served: Served) -> None:
@@ -75,7 +82,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         # Imported here and below, so that --help does not wait for them.
         from ..errors import MissingData  # noqa: PLC0415
 
-        check_index(index)
+        for folder in filter(None, (index, beside)):
+            check_index(folder)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise MissingData(
@@ -94,5 +102,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 allow_hosts=allow_host or (),
                 edit=edit,
                 workers=workers,
+                beside=beside,
                 started=started,
             )

@@ -29,6 +29,7 @@ from .answer_parts import (
     rounded,
     selection,
 )
+from .compare import compared
 from .http_errors import Refused
 from .label_table import ReportRowData, report_of
 from .points import RegionData, small_place
@@ -257,6 +258,7 @@ class SearchData(TypedDict):
     note: Annotated[str, "a sentence if there are only weak matches"]
     hits: Annotated[list[HitData], "items, the best first"]
     facets: Annotated[list[CountedData], "the most frequent labels of these items"]
+    compared: Annotated[str, "what ``/compare`` shows next to each other"]
 
 
 def search(snapshot: Snapshot, asked: Asked) -> SearchData:
@@ -288,6 +290,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
         "note": weak(hits),
         "hits": _hits(snapshot, hits, q),
         "facets": counted(facets[:_FACETS]),
+        "compared": compared(snapshot),
     }
 
 

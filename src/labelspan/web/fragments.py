@@ -18,6 +18,7 @@ from .parameters import LONGEST_NAME
 
 __all__ = [
     "chips",
+    "compared_list",
     "first_chips",
     "hit_list",
     "label",
@@ -147,6 +148,27 @@ def hit_list(
                 f"{_suggestions(one['suggested'])}</p>"
             )
         parts.append("\n</li>\n")
+    parts.append("</ol>")
+    return Markup("".join(parts))
+
+
+def compared_list(hits: Sequence[Mapping[str, Any]], other: str) -> Markup:
+    """Return items of one side of a comparison, with their places on the other."""
+    parts = ['<ol class="hits">']
+    for number, one in enumerate(hits, 1):
+        title = marked(one["title"], one["words"])
+        place = one["elsewhere"]
+        told = f"no. {place} there" if place else "only here"
+        parts.append(
+            f'<li class="hit{"" if place else " only"}" data-id="{_safe(one["id"])}">\n'
+            f"<h3>{heading(one) if one['here'] else title}</h3>\n"
+            f'<p class="about">{number}. <span class="score" '
+            f'title="Score, from 0 to 1">{one["score"]:.2f}</span> '
+            f'<span class="mark" title="Place in {_safe(other)}">{told}</span></p>\n'
+        )
+        if one["snippet"]:
+            parts.append(f'<p class="snippet">{marked(one["snippet"], one["words"])}</p>\n')
+        parts.append(f"{own_labels(one['labels'], 4)}\n</li>\n")
     parts.append("</ol>")
     return Markup("".join(parts))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from ..index.ranking import BALANCE
-from . import answers, findings, item_list, label_table
+from . import answers, compare, findings, item_list, label_table
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
 
@@ -96,6 +96,14 @@ PAGES = (
             _BALANCE,
             _count("items"),
         ),
+    ),
+    Page(
+        "compare",
+        "/compare",
+        "Compare",
+        "What two indexes find for a text, next to each other; in one, words and meaning.",
+        compare.compare,
+        (_text("q", "The text to search for.", largest=LONGEST_QUERY), _count("items")),
     ),
     Page(
         "list",

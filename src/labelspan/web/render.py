@@ -15,7 +15,16 @@ from starlette.responses import Response
 from .. import __version__
 from ..index.ranking import BALANCE
 from .answers import AXES_PER_PAGE
-from .fragments import chips, first_chips, hit_list, label, link, neighbour_list, own_labels
+from .fragments import (
+    chips,
+    compared_list,
+    first_chips,
+    hit_list,
+    label,
+    link,
+    neighbour_list,
+    own_labels,
+)
 from .http_errors import Refused, refusal
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
@@ -125,6 +134,7 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
+        "compared_list": compared_list,
         "hit_list": hit_list,
         "neighbour_list": neighbour_list,
         "own_labels": own_labels,

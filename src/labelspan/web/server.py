@@ -38,6 +38,7 @@ def serve(
     allow_hosts: Iterable[str] = (),
     edit: bool = False,
     workers: int = 1,
+    beside: str | PathLike[str] | None = None,
     started: Callable[[str, Served], Any] | None = None,
 ) -> None:
     """Serve the index in a folder until the process is stopped.
@@ -58,6 +59,9 @@ def serve(
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``, and not on Windows.
+    beside : path or None, default=None
+        Another index, for example of the same items by another method, whose results are shown
+        next to those of this one.
     started : callable or None, default=None
         Called with the address of the explorer and the index before the first request.
 
@@ -73,14 +77,20 @@ def serve(
     check_workers(workers, edit=edit)
     listening = _listen(host, port)
     try:
-        served = Served(folder, edit=edit, mapped=workers > 1)
+        served = Served(folder, edit=edit, mapped=workers > 1, beside=beside)
     except BaseException:
         listening.close()
         raise
     address = _address(host, listening.getsockname()[1])
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
     if workers > 1:
-        _serve_by(workers, listening, served, hosts, lambda: started and started(address, served))
+        options = {
+            "folder": str(folder),
+            "beside": None if beside is None else str(beside),
+            "hosts": sorted(hosts),
+            "most": _room(),
+        }
+        _serve_by(workers, listening, served, options, lambda: started and started(address, served))
         return
     config = configure(make_app(served, hosts=hosts), most=_room())
     server = uvicorn.Server(config)
@@ -97,14 +107,14 @@ def _serve_by(
     count: int,
     listening: socket.socket,
     served: Served,
-    hosts: Iterable[str],
+    options: dict[str, Any],
     started: Callable[[], Any],
 ) -> None:
     """Serve by several processes; this one only looks after them."""
     sockets: list[socket.socket] = []
     try:
         sockets = sockets_for(listening, count)
-        Workers(str(served.folder), sockets, sorted(hosts), _room()).run(started)
+        Workers(sockets, options).run(started)
     finally:
         served.close()
         for one in (listening, *sockets):

@@ -56,6 +56,8 @@ class Snapshot:
         self.map_percent = 0
         self.audit: LabelAudit | None = None
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
+        # Holds the index that this one is compared with, if there is one.
+        self.beside: Callable[[], AbstractContextManager[Snapshot]] | None = None
         self.users = 0
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
@@ -222,6 +224,8 @@ class Served:
     mapped : bool, default=False
         Whether arrays are memory-mapped, so that several processes share them. A file that is
         truncated then ends the process.
+    beside : path or None, default=None
+        Another index, of the same items for example, to compare with.
 
     Attributes
     ----------
@@ -242,7 +246,12 @@ class Served:
     """
 
     def __init__(
-        self, folder: str | PathLike[str], *, edit: bool = False, mapped: bool = False
+        self,
+        folder: str | PathLike[str],
+        *,
+        edit: bool = False,
+        mapped: bool = False,
+        beside: str | PathLike[str] | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
@@ -251,13 +260,19 @@ class Served:
         self.may_draw.set()
         self.drawn: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
-        self._current = self._load()
+        self._beside = None if beside is None else Served(beside, mapped=mapped)
+        try:
+            self._current = self._load()
+        except BaseException:
+            self._close_beside()
+            raise
         self.editing: Editing | None = None
         if edit:
             try:
                 self.editing = Editing(self._current.index)
             except BaseException:
                 self._current.index.close()
+                self._close_beside()
                 raise
         self._learning: threading.Thread | None = None
         self._stop = threading.Event()
@@ -320,6 +335,8 @@ class Served:
             index.close()
             raise
         made.keep = partial(self._keep, made)
+        if self._beside is not None:
+            made.beside = self._beside.lease
         return made
 
     @contextmanager
@@ -347,12 +364,18 @@ class Served:
         # index that changes often is not drawn several times at once.
         self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
         self._drawer.start()
-        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
-        self._watcher.start()
+        self.watch()
+        if self._beside is not None:
+            self._beside.watch()
         if self.editing is not None:
             self.editing.start()
             self._learning = threading.Thread(target=self._learn, name="learn", daemon=True)
             self._learning.start()
+
+    def watch(self) -> None:
+        """Look for changes in the background until ``close``."""
+        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._watcher.start()
 
     def _watch(self) -> None:
         while True:
@@ -407,3 +430,8 @@ class Served:
             held.users += 1
             held.retired = True
         self._let_go(held)
+        self._close_beside()
+
+    def _close_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.close()

@@ -75,24 +75,19 @@ def sockets_for(listening: socket.socket, workers: int) -> list[socket.socket]:
 
 
 class Workers:
-    """Processes that serve a folder, each on one of the sockets, until a signal comes.
+    """Processes that serve an index, each on one of the sockets, until a signal comes.
 
     Parameters
     ----------
-    folder : str
     sockets : list of sockets
         One for each process.
-    hosts : list of str
-        Allowed names in the Host header.
-    most : int
-        Connections of each process.
+    options : dict
+        What each is told: ``folder``, ``beside`` (another index or None), ``hosts`` (allowed names
+        in the Host header) and ``most`` (connections of each process).
     """
 
-    def __init__(
-        self, folder: str, sockets: Sequence[socket.socket], hosts: Sequence[str], most: int
-    ) -> None:
-        self._folder, self._sockets = folder, sockets
-        self._hosts, self._most = list(hosts), most
+    def __init__(self, sockets: Sequence[socket.socket], options: dict[str, Any]) -> None:
+        self._sockets, self._options = sockets, options
         self._running: dict[int, subprocess.Popen[str]] = {}
         # What happened: a number of a worker with what it said, None when it has ended; or a
         # signal. A handler of a signal may put into this kind of queue.
@@ -157,12 +152,7 @@ class Workers:
 
     def _start(self, number: int) -> None:
         descriptor = self._sockets[number].fileno()
-        options = {
-            "folder": self._folder,
-            "descriptor": descriptor,
-            "hosts": self._hosts,
-            "most": self._most,
-        }
+        options = self._options | {"descriptor": descriptor}
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND, json.dumps(options)],
             stdin=subprocess.PIPE,

@@ -1,0 +1,112 @@
+"""The answer of the comparison: the items that two spaces find for a text, next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Annotated, TypedDict
+
+from ..index import Hit, Item
+from ..index.passages import passage
+from ..index.query_syntax import parse_query
+from .answer_parts import Asked, AskedCount, AskedText, rounded
+from .http_errors import Refused
+from .schema import Count, Unit
+from .snapshot import Snapshot
+
+__all__ = ["compare", "compared"]
+
+
+class FoundData(TypedDict):
+    """An item that one side has found."""
+
+    id: str
+    score: Annotated[Unit, "share of the largest possible score"]
+    title: Annotated[str, "first line of the text"]
+    snippet: Annotated[str, "a passage of the rest"]
+    words: Annotated[list[str], "words of both that were searched for"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    elsewhere: Annotated[Count | None, "its place on the other side; null if it is not there"]
+    here: Annotated[bool, "whether the index that is served has it"]
+
+
+class SideData(TypedDict):
+    """What one side has found."""
+
+    name: Annotated[str, "name of the index, or what is compared"]
+    about: Annotated[str, "the method and the number of dimensions"]
+    hits: Annotated[list[FoundData], "items, the best first"]
+
+
+class CompareData(TypedDict):
+    """The answer of ``/compare``."""
+
+    q: AskedText
+    k: AskedCount
+    common: Annotated[Count, "number of items that both sides have found"]
+    sides: Annotated[list[SideData], "two sides"]
+
+
+def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
+    """Search by meaning in two indexes; in one, by words and by meaning."""
+    q, k = asked["q"], asked["k"]
+    parsed = parse_query(q)
+    if parsed.excludes and not parsed.text.strip():
+        raise Refused(400, "q: it only says what to leave out; add a word to search for.")
+    with (snapshot.beside or nullcontext)() as other:
+        second = snapshot if other is None else other
+        first_weight = 0.0 if other is None else 1.0
+        hits = [
+            snapshot.search(q, k, first_weight) if q.strip() else [],
+            second.search(q, k, 1.0) if q.strip() else [],
+        ]
+        names = ["Words", "Meaning"] if other is None else [snapshot.name, second.name]
+        abouts = [about_space(snapshot), about_space(second)]
+        if other is None:
+            abouts[0] = "BM25 of stemmed words"
+        sides: list[SideData] = [
+            {
+                "name": names[n],
+                "about": abouts[n],
+                "hits": _found(snapshot, own, hits[n], hits[1 - n], q),
+            }
+            for n, own in enumerate((snapshot, second))
+        ]
+    common = {hit.id for hit in hits[0]} & {hit.id for hit in hits[1]}
+    return {"q": q, "k": k, "common": len(common), "sides": sides}
+
+
+def compared(snapshot: Snapshot) -> str:
+    """Return what the comparison shows next to each other."""
+    if snapshot.beside is None:
+        return "words and meaning"
+    with snapshot.beside() as other:
+        return f"{snapshot.name} and {other.name}"
+
+
+def about_space(snapshot: Snapshot) -> str:
+    """Return the method of an index and its number of dimensions."""
+    count = snapshot.index.n_dimensions
+    method = type(snapshot.index.space).__name__
+    return f"{method}, {count:,} dimension{'' if count == 1 else 's'}"
+
+
+def _found(
+    served: Snapshot, own: Snapshot, hits: Sequence[Hit], others: Sequence[Hit], q: str
+) -> list[FoundData]:
+    places = {hit.id: number for number, hit in enumerate(others, 1)}
+    wanted = own.query_words(q)
+    shown = [passage(Item(hit.id, hit.text, hit.labels, {}), wanted) for hit in hits]
+    return [
+        {
+            "id": hit.id,
+            "score": rounded(hit.score),
+            "title": part.title,
+            "snippet": part.text,
+            "words": list(part.words),
+            "labels": None if hit.labels is None else list(hit.labels),
+            "elsewhere": places.get(hit.id),
+            "here": hit.id in served.index,
+        }
+        for hit, part in zip(hits, shown, strict=True)
+    ]
