@@ -1,0 +1,184 @@
+"""Take pictures of every page of the explorer, and look for what keeps people from using it.
+
+``python tools/explorer_shots.py INDEX OUT`` serves a copy of an index, opens every page at the
+width of a screen and of a phone, in light and dark, and writes a picture of each to a folder. It
+reports pages that are wider than the screen, messages of the browser, and, with
+``--axe axe.min.js`` (a file of axe-core), what axe finds; the exit status is then 1.
+
+It needs ``pip install 'labelspan[app,e2e]'`` and chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+SIZES = {1280: 900, 390: 844}
+THEMES = ("light", "dark")
+FLAGS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+
+
+def pages(index: Path, query: str) -> dict[str, str]:
+    """Return the address of every page, by the name of its picture."""
+    from labelspan import SemanticIndex  # noqa: PLC0415
+
+    with SemanticIndex.load(index, verify=False) as opened:
+        hits = opened.search(query, 3)
+        item = hits[0]
+        label = max(opened.labels, key=lambda name: opened.labels[name])
+    q, name, mark = quote(query), quote(item.id), quote(label)
+    text = quote(item.text[:400])
+    return {
+        "home": "/",
+        "search": f"/search?q={q}",
+        "search-filtered": f"/search?q={q}&without={mark}&balance=100",
+        "search-label": f"/search?label={mark}",
+        "search-nothing": "/search?q=zzzzqqq&balance=0",
+        "search-empty": "/search",
+        "compare": f"/compare?q={q}",
+        "compare-empty": "/compare",
+        "list": "/list",
+        "list-filtered": f"/list?q={q}&without={mark}&sort=title",
+        "why": f"/why?id={name}&q={q}",
+        "item": f"/item?id={name}",
+        "map": "/map",
+        "map-search": f"/map?q={q}&colour={mark}",
+        "labels": "/labels",
+        "label": f"/label?name={mark}",
+        "report": "/report",
+        "audit": "/audit",
+        "audit-wrong": "/audit?kind=wrong",
+        "audit-split": "/audit?kind=split",
+        "axes": "/axes",
+        "tag": f"/tag?text={text}",
+        "tag-empty": "/tag",
+        "review": "/review",
+        "review-missing": "/review?kind=missing",
+        "error": "/item?id=none-of-this-name",
+    }
+
+
+@contextmanager
+def serving(index: Path, beside: Path | None) -> Iterator[tuple[str, str]]:
+    """Serve an index for editing; give its address and the one that lets a browser in."""
+    command = [sys.executable, "-c", "from labelspan.cli import app; app()", "serve", str(index)]
+    command += ["--edit", "--port", "0"]
+    command += [] if beside is None else ["--beside", str(beside)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        lines = [process.stderr.readline() for _ in range(2)]
+        found = [re.search(r"http://\S+", line) for line in lines]
+        if None in found:
+            raise SystemExit("".join(lines) + (process.stderr.read() or ""))
+        address, entrance = (one[0] for one in found if one is not None)
+        wait_for(f"{address}map.json", "drawing")
+        wait_for(f"{address}audit.json", "computing")
+        yield address.rstrip("/"), entrance
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def wait_for(address: str, busy: str) -> None:
+    """Wait until something that is computed in the background is there."""
+    while True:
+        with urllib.request.urlopen(address) as answer:
+            if json.load(answer)["state"] != busy:
+                return
+        time.sleep(0.5)
+
+
+def main() -> None:
+    """Serve, open, look."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--beside", type=Path, help="another index, for the comparison")
+    parser.add_argument("--query", default="chess game")
+    parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
+    parser.add_argument("--only", nargs="+", help="names of some pages")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    axe = None if args.axe is None else args.axe.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        # Decisions and places of the map would be written to it.
+        copy = Path(shutil.copytree(args.index, Path(folder) / args.index.name))
+        wanted = pages(copy, args.query)
+        chosen = {name: wanted[name] for name in args.only or wanted}
+        with serving(copy, args.beside) as (address, entrance):
+            complaints = look(address, entrance, chosen, args.out, axe)
+    for line in complaints:
+        print(line)
+    runs = len(SIZES) * len(THEMES) * len(chosen)
+    print(f"{runs} pages looked at, {len(complaints)} complaints")
+    raise SystemExit(bool(complaints))
+
+
+def look(
+    address: str, entrance: str, chosen: dict[str, str], out: Path, axe: str | None
+) -> list[str]:
+    """Open all pages in all ways; return complaints."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    where = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    complaints: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=where, args=[*FLAGS, *sandbox])
+        for width, height in SIZES.items():
+            for theme in THEMES:
+                context = browser.new_context(
+                    base_url=address,
+                    viewport={"width": width, "height": height},
+                    color_scheme=theme,
+                    is_mobile=width < 500,
+                    has_touch=width < 500,
+                )
+                context.set_default_timeout(300_000)
+                page = context.new_page()
+                said: list[str] = []
+                page.on("console", lambda one, said=said: said.append(one.text))
+                page.on("pageerror", lambda one, said=said: said.append(str(one)))
+                page.goto(entrance)
+                for name, path in chosen.items():
+                    said.clear()
+                    page.goto(path)
+                    if name.startswith("map"):
+                        page.wait_for_selector("#map[data-drawn]")
+                    page.screenshot(path=out / f"{name}-{width}-{theme}.png", full_page=True)
+                    at = f"{name} {width} {theme}"
+                    wide = page.evaluate("document.documentElement.scrollWidth")
+                    if wide > width:
+                        complaints.append(f"{at}: {wide} pixels wide")
+                    # That an item is not there is said as an error, as it should be.
+                    complaints += [f"{at}: {one}" for one in said if "404" not in one]
+                    if axe is not None:
+                        complaints += [f"{at}: {one}" for one in violations(page, axe)]
+                context.close()
+        browser.close()
+    return complaints
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    """Return what axe finds on a page."""
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")["violations"]
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+
+if __name__ == "__main__":
+    main()
