@@ -109,3 +109,10 @@ def test_data_refuses_in_one_sentence(args, message, tmp_path):
 @pytest.mark.parametrize(("args", "code"), [([], 2), (["--help"], 0), (["get"], 2)])
 def test_data_exit_codes(args, code):
     assert data(*args).exit_code == code
+
+
+def test_the_package_runs_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "labelspan", "--version"], capture_output=True, text=True, check=True
+    )
+    assert labelspan.__version__ in shown.stdout

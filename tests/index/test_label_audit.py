@@ -70,6 +70,40 @@ def test_a_label_of_two_subjects_is_to_be_split():
     assert [one.labels for one in audit.of("split")] == [("both",)]
 
 
+def test_names_that_differ_in_spelling_are_to_be_merged():
+    texts, labels, ids, _ = corpus(80, seed=6)
+    labels = [[*own] for own in labels]
+    changed = next(n for n, own in enumerate(labels) if own == ["game"])
+    labels[changed] = ["Games"]
+    audit = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).audit()
+    found = audit.of("merge")[0]
+    assert set(found.labels) == {"game", "Games"}
+    assert "spelling" in found.reason
+    assert not {("game", "sound"), ("image", "sound")} & {one.labels for one in audit.of("merge")}
+
+
+def test_labels_given_at_random_are_neither_merged_nor_split():
+    # Their items use the same common words, which says nothing about the labels.
+    texts, _, ids, _ = corpus(150, seed=7)
+    rng = np.random.default_rng(1)
+    labels = [[["one", "two", "three"][n]] for n in rng.integers(0, 3, 150)]
+    texts = [f"the usual words of every text {text.split()[0]}" for text in texts]
+    audit = SemanticIndex(estimator=MLSI(3)).fit(texts, labels, ids).audit()
+    assert audit.of("merge") == []
+    assert audit.of("split") == []
+
+
+def test_findings_have_titles(planted):
+    index = planted[0]
+    found = index.audit(5)
+    for one in found.findings:
+        assert one.titles == tuple(index.item(name).title for name in one.items)
+    assert any(one.titles for one in found.findings)
+    shown = next(one for one in found.findings if one.items)
+    assert shown.titles[0] in audit_page(found, "Labels")
+    assert [row[3] for row in audit_rows(found)] == ["|".join(one.titles) for one in found.findings]
+
+
 def test_reports_hold_every_finding_and_escape_names():
     texts, labels, ids, _ = corpus(60, seed=5)
     labels = [[f"<b>{name}" for name in own] for own in labels]

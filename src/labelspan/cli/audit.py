@@ -50,6 +50,7 @@ def audit(
             AUDIT_COLUMNS,
             audit_page,
             audit_rows,
+            named_items,
         )
         from ..index.audit_results import KINDS  # noqa: PLC0415
 
@@ -78,7 +79,9 @@ def audit(
                 table.add_column(overflow="fold", ratio=2)
                 for one in own:
                     table.add_row(
-                        Text(", ".join(one.items)), Text(", ".join(one.labels)), Text(one.reason)
+                        Text("\n".join(named_items(one))),
+                        Text(", ".join(one.labels)),
+                        Text(one.reason),
                     )
                 Console().print(Text(name, style="bold"))
                 Console().print(table)

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from html import escape
 
-from ..index.audit_results import KINDS, LabelAudit
+from ..index.audit_results import KINDS, Finding, LabelAudit
 from .html_report import ReportTable, html_page, html_table
 
-__all__ = ["AUDIT_COLUMNS", "audit_page", "audit_rows"]
+__all__ = ["AUDIT_COLUMNS", "audit_page", "audit_rows", "named_items"]
 
-AUDIT_COLUMNS = ("kind", "score", "items", "labels", "reason")
+AUDIT_COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
 
 
-def audit_rows(found: LabelAudit) -> list[tuple[str, str, str, str, str]]:
-    """Return the findings as rows of text; several ids or labels are separated by bars."""
+def audit_rows(found: LabelAudit) -> list[tuple[str, ...]]:
+    """Return the findings as rows of text; several ids, titles or labels are separated by bars."""
     return [
-        (one.kind, f"{one.score:.4f}", "|".join(one.items), "|".join(one.labels), one.reason)
+        (
+            one.kind,
+            f"{one.score:.4f}",
+            "|".join(one.items),
+            "|".join(one.titles),
+            "|".join(one.labels),
+            one.reason,
+        )
         for one in found.findings
+    ]
+
+
+def named_items(one: Finding) -> list[str]:
+    """Return the items of a finding by id and title."""
+    titles = one.titles or one.items
+    return [
+        name if title == name else f"{name}: {title}"
+        for name, title in zip(one.items, titles, strict=True)
     ]
 
 
@@ -29,7 +45,7 @@ def audit_page(found: LabelAudit, title: str) -> str:
     ]
     for kind, name in KINDS.items():
         rows = [
-            (f"{one.score:.2f}", ", ".join(one.items), ", ".join(one.labels), one.reason)
+            (f"{one.score:.2f}", "; ".join(named_items(one)), ", ".join(one.labels), one.reason)
             for one in found.of(kind)
         ]
         if rows:

@@ -49,6 +49,8 @@ class Finding:
         The evidence, in a sentence.
     evidence : dict
         The evidence in numbers.
+    titles : tuple of str
+        Titles of the items.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class Finding:
     labels: tuple[str, ...]
     reason: str
     evidence: dict[str, Any] = field(default_factory=dict)
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ when the item is left out.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -74,7 +76,17 @@ def audit_labels(
         # These are generators: what is not asked for is not computed.
         if kind in kinds:
             found += islice(parts[kind], n)
-    return LabelAudit(tuple(found), len(ids), len(tagger.labels))
+    return LabelAudit(tuple(_titled(found, ids, store)), len(ids), len(tagger.labels))
+
+
+def _titled(found: list[Finding], ids: dict[int, str], store: ItemStore) -> list[Finding]:
+    """Add the titles of the items."""
+    listed = {name for one in found for name in one.items}
+    places = [place for place, name in ids.items() if name in listed]
+    titles = {item.id: item.title for item in store.in_places(places)}
+    return [
+        replace(one, titles=tuple(titles.get(name, name) for name in one.items)) for one in found
+    ]
 
 
 def wrong_scores(candidates: Candidates, chances: Array, count: int) -> tuple[Array, Array]:
@@ -180,6 +192,7 @@ def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
 
 
 def _merge(tagger: Tagger) -> Iterator[Finding]:
+    yield from _same_names(tagger)
     columns = _frequent(tagger, 3)
     if not columns.size:
         return
@@ -188,9 +201,7 @@ def _merge(tagger: Tagger) -> Iterator[Finding]:
     counts = np.diag(both).copy()
     union = counts[:, None] + counts - both
     same_items = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
-    centres = normalize(labels.T @ tagger.voters.features)
-    same_words = centres @ centres.T
-    same_words = same_words.toarray() if sparse.issparse(same_words) else np.asarray(same_words)
+    same_words = _agreement(labels, counts, tagger.voters.features)
     score = np.maximum(
         np.where(same_items >= _SAME_ITEMS, same_items, 0),
         np.where(same_words >= _SAME_WORDS, same_words, 0),
@@ -204,10 +215,40 @@ def _merge(tagger: Tagger) -> Iterator[Finding]:
             float(min(1.0, score[i, j])),
             (),
             names,
-            f"{same_items[i, j]:.0%} of their items have both, and their words agree by "
-            f"{same_words[i, j]:.0%}.",
+            f"{same_items[i, j]:.0%} of their items have both, and the words that set them apart "
+            f"from other items agree by {same_words[i, j]:.0%}.",
             {"same_items": float(same_items[i, j]), "same_words": float(same_words[i, j])},
         )
+
+
+def _same_names(tagger: Tagger) -> Iterator[Finding]:
+    """Find labels whose names differ only in case, signs or a plural s."""
+    spelled: dict[str, list[int]] = {}
+    for column, label in enumerate(tagger.labels):
+        if tagger.record.support[column]:
+            plain = unicodedata.normalize("NFKC", label).casefold()
+            words = [word.removesuffix("s") or word for word in re.findall(r"[^\W_]+", plain)]
+            spelled.setdefault("".join(words) or plain, []).append(column)
+    for columns in spelled.values():
+        if len(columns) > 1:
+            listed = " and ".join(f"{tagger.record.support[column]:,}" for column in columns)
+            yield Finding(
+                "merge",
+                1.0,
+                (),
+                tuple(tagger.labels[column] for column in columns),
+                f"The names differ only in spelling; {listed} items have them.",
+            )
+
+
+def _agreement(labels: Any, counts: Array, features: Any) -> Array:
+    """Return cosines of the mean features of labels, compared with the mean of all items."""
+    means = sparse.diags_array(1 / np.maximum(counts, 1)) @ (labels.T @ features)
+    centre = np.asarray(features.mean(axis=0)).ravel()
+    along = np.asarray(means @ centre)
+    inner = _dense(means @ means.T) - along[:, None] - along + centre @ centre
+    lengths = np.sqrt(np.maximum(np.diag(inner), 1e-12))
+    return np.asarray(inner / lengths[:, None] / lengths)
 
 
 def _split(tagger: Tagger) -> Iterator[Finding]:
@@ -230,7 +271,10 @@ def _split(tagger: Tagger) -> Iterator[Finding]:
             centres = [_centre(rows[np.flatnonzero(part)]) for part in (side, ~side)]
         smaller = min(side.mean(), 1 - side.mean())
         alike = float(_dense(centres[0] @ centres[1].T).ravel()[0])
-        if smaller >= 0.25 and alike <= _DIFFERENT:
+        # How far the words of this number of items agree at all: two halves, taken in turn.
+        halves = [_centre(rows[start::2]) for start in (0, 1)]
+        usual = float(_dense(halves[0] @ halves[1].T).ravel()[0])
+        if smaller >= 0.25 and alike <= _DIFFERENT * usual:
             found.append((1 - alike, int(column), float(smaller)))
     for score, column, smaller in sorted(found, reverse=True):
         yield Finding(
