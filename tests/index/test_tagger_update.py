@@ -8,6 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, Mismatch
 from labelspan.index.label_ridge import LabelRidge, with_constant
+from labelspan.index.tagging import emphasised
 
 
 def fitted(**options):
@@ -41,7 +42,11 @@ def test_relabelled_items_are_learned_as_by_a_new_fit(kind):
     assert tagger.labels == ("game", "image", "sound", "new")
     ridge = LabelRidge(with_constant(tagger.voters.features), tagger.alpha)
     expected = dict(
-        zip(tagger.labels, next(iter(ridge.blocks(tagger.voters.labels)))[1].T, strict=True)
+        zip(
+            tagger.labels,
+            next(iter(ridge.blocks(emphasised(tagger.voters.labels))))[1].T,
+            strict=True,
+        )
     )
     for label in tagger.labels:
         np.testing.assert_allclose(weights(index)[label], expected[label][:-1], atol=1e-5)

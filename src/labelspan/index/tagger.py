@@ -14,7 +14,17 @@ from .._typing import Array
 from .inputs import LabelLists
 from .left_out_tags import LeftOutTags
 from .tag_features import TagFeatures
-from .tagging import NEVER, Candidates, Decision, LabelRecord, collect, decide, records, thresholds
+from .tagging import (
+    NEVER,
+    Candidates,
+    Decision,
+    LabelRecord,
+    collect,
+    decide,
+    emphasised,
+    records,
+    thresholds,
+)
 from .voters import Voters
 
 __all__ = ["Tagger", "fit_tagger", "label_matrix", "labelled_folds", "left_out", "update_tagger"]
@@ -172,7 +182,7 @@ def fit_tagger(
     votes = None if folds else voters.votes(features, np.arange(targets.shape[0]))
 
     def scores() -> Iterator[tuple[slice, Array]]:
-        for own, found, unseen in ridge.blocks(targets):
+        for own, found, unseen in ridge.blocks(emphasised(targets)):
             kept, constant = prune(found)
             weights.append(kept)
             intercept.append(constant)
@@ -213,7 +223,9 @@ def left_out(tagger: Tagger) -> Candidates:
     rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
     ridge = LabelRidge(rows, tagger.alpha)
     votes = tagger.voters.votes(tagger.voters.features, np.arange(targets.shape[0]))
-    return collect(((own, unseen) for own, _, unseen in ridge.blocks(targets)), votes, targets)
+    return collect(
+        ((own, unseen) for own, _, unseen in ridge.blocks(emphasised(targets))), votes, targets
+    )
 
 
 def _candidates_of_folds(
@@ -225,6 +237,7 @@ def _candidates_of_folds(
     from .label_ridge import LabelRidge, with_constant  # noqa: PLC0415 - with scikit-learn
 
     parts: list[Candidates] = []
+    wanted = emphasised(targets)
     everything = np.arange(targets.shape[0])
     for held in folds:
         others = np.setdiff1d(everything, held)
@@ -233,7 +246,7 @@ def _candidates_of_folds(
         ridge = LabelRidge(with_constant(inside), alpha)
         votes = Voters(inside, targets[others]).votes(unseen)
         scores = (
-            (own, np.asarray(asked @ found)) for own, found, _ in ridge.blocks(targets[others])
+            (own, np.asarray(asked @ found)) for own, found, _ in ridge.blocks(wanted[others])
         )
         found = collect(scores, votes, targets[held])
         parts.append(replace(found, rows=held[found.rows]))
@@ -271,7 +284,7 @@ def update_tagger(
     intercept = np.zeros(count, dtype=np.float32)
     intercept[:old] = tagger.intercept
     intercept[touched] = 0.0
-    wanted = targets.tocsc()[:, touched]
+    wanted = emphasised(targets).tocsc()[:, touched]
     prune = WeightPruner(features, _kept(features.shape[1], count))
     for own, found in ridge.weights(wanted) if ridge is not None else ():
         kept_weights, intercept[touched[own]] = prune(found)

@@ -34,8 +34,8 @@ Kind = Literal["classes", "indicator", "targets"]
 # Floats with more values than this, and fewer rows per value, are probably a regression target.
 _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 50
-# Entries up to which a sparse indicator is made dense: 128 MiB.
-DENSE_ENTRIES = 1 << 24
+# Entries up to which a sparse indicator is made dense: 256 MiB.
+DENSE_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True)
