@@ -24,6 +24,7 @@ from .stress import (
     WIDE,
     Reference,
     _inside,
+    _leading,
     _orthonormal,
     _row,
     data_sets,
@@ -74,6 +75,18 @@ class References:
         share = (1 - BETA) / (self.X**2).sum()
         L = np.sqrt(BETA) * self.Y / np.linalg.norm(self.Y)
         return self.reference.values(method, L, share, alpha)
+
+    def default(self, alpha):
+        """MLSI as it is by default: the fitted labels have the norm of the features."""
+        Q = self.reference._basis(alpha)
+        fitted = Q @ (Q.T @ self.Y.astype(WIDE))
+        both = np.column_stack(
+            [
+                np.sqrt(WIDE(1 - BETA)) * self.X / np.sqrt((self.X**2).sum()),
+                np.sqrt(WIDE(BETA)) * fitted / np.sqrt((fitted**2).sum()),
+            ]
+        )
+        return _leading(both @ both.T)
 
     def opls(self, alpha):
         return self.reference.values("thin", self.Y, 0.0, alpha)
@@ -160,8 +173,8 @@ def root(values, vectors, alpha):
 # --- the grid -----------------------------------------------------------------------------
 
 
-def _mlsi(alpha, options, solver):
-    return MLSI(COUNT, beta=BETA, alpha=alpha, balance="labels", **options(solver))
+def _mlsi(alpha, options, solver, balance="labels"):
+    return MLSI(COUNT, beta=BETA, alpha=alpha, balance=balance, **options(solver))
 
 
 def estimators(alpha, dtype):
@@ -175,7 +188,8 @@ def estimators(alpha, dtype):
 
     if alpha == 0:
         yield "LSI", "lsi", lambda s: LSI(COUNT, **options(s)), "targets"
-    yield "MLSI", "mlsi", partial(_mlsi, alpha, options), "targets"
+    yield "MLSI", "default", partial(_mlsi, alpha, options, balance="fitted"), "targets"
+    yield "MLSI, labels", "mlsi", partial(_mlsi, alpha, options), "targets"
     yield "OPLS", "opls", lambda s: OPLS(COUNT, alpha=alpha, **options(s)), "targets"
     yield "CCA", "cca", lambda s: CCA(COUNT, alpha=alpha, **options(s)), "targets"
     yield "LDA", "lda", lambda s: LDA(COUNT, alpha=alpha, **options(s)), "classes"

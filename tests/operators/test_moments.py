@@ -28,6 +28,24 @@ def test_moments_about_the_means(far, dtype):
     np.testing.assert_allclose(operator.gram(), gram, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_after_moments_keep_their_digits(far, dtype):
+    """Means that are not large are taken off afterwards; large ones, and float32, before."""
+    X = rows(far, dtype)
+    rng = np.random.default_rng(1)
+    block, weights = rng.standard_normal((400, 3)), rng.standard_normal((12, 2))
+    operator, means = Dense(X).centered()
+    operator.gram()
+    assert operator._mild == (dtype == "float64" and far < 1e3)
+    wide = X.astype(np.float64) - means
+    close = 1e-12 if dtype == "float64" else 1e-4
+    size = 400 * np.abs(wide).max()
+    np.testing.assert_allclose(operator.matmat(weights), wide @ weights, atol=close * size)
+    np.testing.assert_allclose(operator.rmatmat(block), wide.T @ block, atol=close * size)
+    np.testing.assert_allclose(operator.cross(block), wide.T @ block, atol=1e-12 * size)
+
+
 @pytest.mark.parametrize("far", [0.0, 1e7])
 def test_statistics_of_a_batch_far_from_zero(far):
     X = rows(far)
