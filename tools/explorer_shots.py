@@ -52,6 +52,7 @@ def pages(index: Path, query: str) -> dict[str, str]:
         "compare-empty": "/compare",
         "list": "/list",
         "list-filtered": f"/list?q={q}&without={mark}&sort=title",
+        "list-finding": "/list?finding=wrong",
         "why": f"/why?id={name}&q={q}",
         "item": f"/item?id={name}",
         "map": "/map",
@@ -151,7 +152,12 @@ def look(
                 context.set_default_timeout(300_000)
                 page = context.new_page()
                 said: list[str] = []
-                page.on("console", lambda one, said=said: said.append(one.text))
+                page.on(
+                    "console",
+                    lambda one, said=said: (
+                        one.type in {"error", "warning"} and said.append(one.text)
+                    ),
+                )
                 page.on("pageerror", lambda one, said=said: said.append(str(one)))
                 page.goto(entrance)
                 for name, path in chosen.items():
@@ -159,6 +165,8 @@ def look(
                     page.goto(path)
                     if name.startswith("map"):
                         page.wait_for_selector("#map[data-drawn]")
+                        # Points are painted a few frames later.
+                        page.wait_for_timeout(2000)
                     page.screenshot(path=out / f"{name}-{width}-{theme}.png", full_page=True)
                     at = f"{name} {width} {theme}"
                     wide = page.evaluate("document.documentElement.scrollWidth")

@@ -53,6 +53,10 @@ def test_two_indexes_are_searched_by_meaning(folders):
             for name, hit in zip(own, side["hits"], strict=True):
                 place = hit["elsewhere"]
                 assert place is None if name not in other else other[place - 1] == name
+        with SemanticIndex.load(folders[0]) as index:
+            for hit in found["sides"][1]["hits"]:
+                known = index.item(hit["id"]).labels if hit["here"] else None
+                assert hit["labels"] == (None if known is None else list(known))
         late = next(hit for hit in found["sides"][1]["hits"] if hit["id"] == "late")
         assert not late["here"]
         page = client.get("/compare", params=Q).text

@@ -261,6 +261,7 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
         page = client.get("/audit")
         assert "being audited" in page.text
         assert client.get("/audit.csv").status_code == 503
+        assert client.get("/list", params={"finding": "wrong"}).status_code == 503
         assert client.get("/search?q=chess").status_code == 200
         go.set()
         for thread in threading.enumerate():
@@ -276,6 +277,15 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
         table = list(csv.DictReader(io.StringIO(client.get("/audit.csv").text)))
         assert len(table) == given["count"]
         assert client.get("/audit", params={"kind": "colour"}).status_code == 404
+        # The items of a kind are a list, with counts over all of them.
+        ids = {name for row in table if row["kind"] == "wrong" for name in row["items"].split("|")}
+        asked = {"finding": "wrong"}
+        listed = client.get("/list/items.json", params=asked).json()["items"]
+        assert {item["id"] for item in listed} == ids
+        assert client.get("/list.json", params=asked).json()["count"] == len(ids) > 0
+        assert client.get("/map/matches.json", params=asked).json()["count"] == len(ids)
+        assert "/list?finding=wrong" in links(client, "/audit", kind="wrong")
+        assert client.get("/list", params={"finding": "colour"}).status_code == 404
 
 
 def test_an_audit_that_fails_is_said_to_have_failed(folder, monkeypatch, caplog):

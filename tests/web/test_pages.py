@@ -39,6 +39,7 @@ ASKED = [
     ("/list", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
     ("/list", {"group": ["works-with"], "meta": ["year=2001"], "sort": "meta.year"}),
     ("/list", {"without_group": ["works-with"], "without_meta": ["free=true"], "sort": "-labels"}),
+    ("/list", {"finding": "wrong"}),
     ("/list", {"lasso": "-32767.-32767_32767.-32767_0.32767", "page": 1}),
     ("/list", {"q": '"><script>alert(1)</script>'}),
     ("/why", {"id": "item6", "q": "chess player"}),

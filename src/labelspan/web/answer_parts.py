@@ -50,6 +50,7 @@ class SelectionData(TypedDict):
     without_group: AskedTexts
     meta: AskedTexts
     without_meta: AskedTexts
+    finding: AskedText
     lasso: AskedText
 
 
@@ -64,6 +65,7 @@ def selection(asked: Asked) -> SelectionData:
         "without_group": list(asked["without_group"]),
         "meta": list(asked["meta"]),
         "without_meta": list(asked["without_meta"]),
+        "finding": asked["finding"],
         "lasso": asked["lasso"],
     }
 

@@ -95,6 +95,11 @@ def _found(
     served: Snapshot, own: Snapshot, hits: Sequence[Hit], others: Sequence[Hit], q: str
 ) -> list[FoundData]:
     places = {hit.id: number for number, hit in enumerate(others, 1)}
+    # Labels are those of the index that is served: the other may have been fitted without any.
+    labels = {hit.id: hit.labels for hit in hits}
+    if own is not served:
+        here = served.index.items([hit.id for hit in hits if hit.id in served.index])
+        labels |= {item.id: item.labels for item in here}
     wanted = own.query_words(q)
     shown = [passage(Item(hit.id, hit.text, hit.labels, {}), wanted) for hit in hits]
     return [
@@ -104,7 +109,7 @@ def _found(
             "title": part.title,
             "snippet": part.text,
             "words": list(part.words),
-            "labels": None if hit.labels is None else list(hit.labels),
+            "labels": None if (known := labels[hit.id]) is None else list(known),
             "elsewhere": places.get(hit.id),
             "here": hit.id in served.index,
         }

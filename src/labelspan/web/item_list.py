@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..index import Item
+from ..index.audit_results import KINDS
 from ..index.listing import ItemListing, Selected, Selection, metadata_text
 from .answer_parts import (
     Asked,
@@ -174,10 +175,27 @@ def selected(snapshot: Snapshot, asked: Asked) -> Selected:
         if asked["meta"] or asked["without_meta"]:
             raise Refused(404, str(error)) from None
         raise
-    if not asked["lasso"]:
-        return found
-    kept = np.isin(found.places, _inside(snapshot, asked["lasso"]))
+    if asked["finding"]:
+        found = _kept(found, _concerned(snapshot, asked["finding"]))
+    if asked["lasso"]:
+        found = _kept(found, _inside(snapshot, asked["lasso"]))
+    return found
+
+
+def _kept(found: Selected, places: Any) -> Selected:
+    kept = np.isin(found.places, places)
     return Selected(found.places[kept], None if found.scores is None else found.scores[kept])
+
+
+def _concerned(snapshot: Snapshot, kind: str) -> list[int]:
+    """Return the places of the items about which the audit has found something."""
+    if kind not in KINDS:
+        raise Refused(404, f"finding: choose one of {', '.join(KINDS)}.")
+    snapshot.start_audit()
+    if snapshot.audit is None and snapshot.audit_state == "computing":
+        raise Refused(503, "The audit is being computed; try again.", {"retry-after": "2"})
+    names = {name for one in snapshot.findings if one.kind == kind for name in one.items}
+    return [snapshot.listing.place(name) for name in names if name in snapshot.index]
 
 
 def _inside(snapshot: Snapshot, lasso: str) -> Any:

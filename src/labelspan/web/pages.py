@@ -71,6 +71,7 @@ SELECTION = (
     Parameter("without_group", "texts", "Only items without such a label; may be repeated.", ()),
     Parameter("meta", "texts", "Only items with this metadata, as key=value.", ()),
     Parameter("without_meta", "texts", "Only items without this metadata, as key=value.", ()),
+    _text("finding", "Only items about which the audit has found something of this kind."),
     Parameter(
         "lasso",
         "text",

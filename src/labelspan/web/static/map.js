@@ -87,6 +87,13 @@
   const source = new Bokeh.ColumnDataSource({ data: { x, y, ...colouring() } });
   const names = new Bokeh.ColumnDataSource({ data: { x: [], y: [], name: [] } });
   const pointed = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
+  // Rings around what is chosen, if that is little: a few points would not be seen among many.
+  const marked = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
+  const MOST_MARKED = 200;
+  const mark = (rows) => {
+    const shown = rows.length <= MOST_MARKED ? rows : [];
+    marked.data = { x: Array.from(shown, (row) => x[row]), y: Array.from(shown, (row) => y[row]) };
+  };
   const lassoed = new Bokeh.ColumnDataSource({ data: { x: [], y: [] } });
   const pan = new Bokeh.PanTool();
   const lasso = new Bokeh.LassoSelectTool({ renderers: [] });
@@ -125,6 +132,13 @@
     fill_color: null,
     line_width: 3,
   });
+  const few = figure.scatter({ field: "x" }, { field: "y" }, {
+    source: marked,
+    marker: "circle",
+    size: size + 4,
+    fill_color: null,
+    line_width: 2,
+  });
   const text = figure.text({ field: "x" }, { field: "y" }, { field: "name" }, {
     source: names,
     text_align: "center",
@@ -153,6 +167,7 @@
     text.glyph.text_color = { value: styled("text") };
     text.glyph.background_fill_color = { value: styled("surface") };
     ring.glyph.line_color = { value: styled("focus") };
+    few.glyph.line_color = { value: styled("focus") };
     source.data = { ...source.data, ...colouring() };
     shade();
   };
@@ -330,6 +345,7 @@
   for (const name of ["item", "colour", "view"]) chosenBy.delete(name);
   const choose = (rows, table) => {
     source.selected.indices = rows;
+    mark(rows);
     panel.list(rows, points, labelsOf, { what: "chosen", clear, table });
   };
   const clear = () => {
@@ -338,6 +354,7 @@
     document.getElementById("selection")?.remove();
     close();
     source.selected.indices = [];
+    mark([]);
     panel.list([], points, labelsOf, { what: "chosen", clear });
     keep();
   };
