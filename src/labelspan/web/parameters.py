@@ -34,7 +34,8 @@ LONGEST_BODY = 1 << 18  # bytes
 # the server busy for seconds.
 MOST_CHUNKS = 1024
 LONGEST_TEXT = 50_000  # characters of a text to tag
-_MOST_FIELDS = 64
+# Six that may be repeated 16 times, and the others.
+_MOST_FIELDS = 128
 
 Value = str | tuple[str, ...] | int
 Pairs = Sequence[tuple[str, Any]]
