@@ -212,7 +212,7 @@ except (OSError, MemoryError):
     pass
 else:
     raise SystemExit("the whole array fits below the limit")
-model, step = MLSI(4, alpha=1.0, center=False), 20_000
+model, step = MLSI(4, alpha=1.0, center=False), 80_000
 for start in range(0, rows, step):
     size = min(step, rows - start)
     offset = start * columns * 4
@@ -226,10 +226,10 @@ print(model.solver_, model._stream.statistics.n)
 @pytest.mark.skipif(sys.platform != "linux", reason="address-space limits are Linux's")
 def test_a_stream_larger_than_memory(tmp_path):
     """1.5 GiB of float32, as a sparse file, under a limit of 1.25 GiB of address space."""
-    rows, columns = 3 * 2**19, 256
+    rows, columns = 3 * 2**21, 64
     path = tmp_path / "stream.f32"
     rng = np.random.default_rng(0)
-    known = rng.standard_normal((40_000, columns)).astype(np.float32)
+    known = rng.standard_normal((160_000, columns)).astype(np.float32)
     known[:, :3] *= 3
     with path.open("wb") as file:
         file.truncate(rows * columns * 4)

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from _support.topics import corpus, planted, planted_index
@@ -33,11 +35,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "index.labelspan"
+@pytest.fixture(scope="module")
+def original_planted(tmp_path_factory):
+    """A saved index, not to be changed."""
+    path = tmp_path_factory.mktemp("planted") / "index.labelspan"
     planted_index().save(path)
     return path
+
+
+@pytest.fixture
+def saved(original_planted, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(original_planted, tmp_path / "index.labelspan"))
 
 
 def test_decisions_are_read_again(folder):
@@ -198,7 +207,8 @@ def test_what_cannot_be_reviewed_is_refused(saved):
         review.index.audit(kinds=["odd"])
 
 
-# Kills itself while the third line is written, or between the log and the index.
+# For each folder a process that kills itself while the third line is written, or between the log
+# and the index; they are forked from one, which imports only once.
 KILLED = """
 import os, signal, sys
 from labelspan import SemanticIndex
@@ -207,46 +217,59 @@ from labelspan.index import Review, decisions
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-index = SemanticIndex.load(sys.argv[1], write=True)
-review = Review(index)
-first, second = [one for one in review.waiting(kind="wrong")][:2]
-review.decide([first], "accept")
-where, cut = sys.argv[2], int(sys.argv[3])
-if where == "line":
-    sync = os.fsync
-    def torn(handle):
-        os.truncate(handle, os.fstat(handle).st_size - cut)
-        sync(handle)
-        die()
-    os.fsync = torn
-else:
-    SemanticIndex.relabel = lambda *_: die()
-    if where == "undo":
-        review.undo()
-review.decide([second], "accept")
+def decide(folder, where, cut):
+    index = SemanticIndex.load(folder, write=True)
+    review = Review(index)
+    first, second = [one for one in review.waiting(kind="wrong")][:2]
+    review.decide([first], "accept")
+    if where == "line":
+        sync = os.fsync
+        def torn(handle):
+            os.truncate(handle, os.fstat(handle).st_size - cut)
+            sync(handle)
+            die()
+        os.fsync = torn
+    else:
+        SemanticIndex.relabel = lambda *_: die()
+        if where == "undo":
+            review.undo()
+    review.decide([second], "accept")
+
+for argument in sys.argv[1:]:
+    folder, where, cut = argument.split(",")
+    number = os.fork()
+    if number == 0:
+        try:
+            decide(folder, where, int(cut))
+        finally:
+            os._exit(1)
+    status = os.waitpid(number, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (argument, status)
 """
+KILLS = {("line", 1): 1, ("line", 30): 1, ("relabel", 0): 2, ("undo", 0): 0}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-@pytest.mark.parametrize(
-    ("where", "cut", "kept"), [("line", 1, 1), ("line", 30, 1), ("relabel", 0, 2), ("undo", 0, 0)]
-)
-def test_a_kill_in_mid_decision(saved, where, cut, kept):
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(saved), where, str(cut)], check=False)
-    assert ended.returncode == -9
-    with SemanticIndex.load(saved, write=True) as index:
-        review = Review(index)
-        assert review.recovered
-        made = review.decisions()
-        assert len(made) == kept
-        # Labels and log agree: every change that is in the log has reached the index.
-        for one in made:
-            assert one.label not in index.item(one.item).labels
-        _, labels, ids = planted()
-        changed = [
-            name
-            for name, own in zip(ids, labels, strict=True)
-            if set(own) != set(index.item(name).labels)
-        ]
-        assert sorted(changed) == sorted({one.item for one in made})
-        assert not Review(index).recovered
+def test_a_kill_in_mid_decision(original_planted, tmp_path):
+    folders = {kill: tmp_path / f"{kill[0]}{kill[1]}" for kill in KILLS}
+    for folder in folders.values():
+        shutil.copytree(original_planted, folder)
+    arguments = [f"{folder},{where},{cut}" for (where, cut), folder in folders.items()]
+    subprocess.run([sys.executable, "-c", KILLED, *arguments], check=True)
+    _, labels, ids = planted()
+    for kill, folder in folders.items():
+        with SemanticIndex.load(folder, write=True) as index:
+            review = Review(index)
+            assert review.recovered, kill
+            made = review.decisions()
+            assert len(made) == KILLS[kill], kill
+            # Labels and log agree: every change that is in the log has reached the index.
+            for one in made:
+                assert one.label not in index.item(one.item).labels
+            changed = [
+                name
+                for name, own in zip(ids, labels, strict=True)
+                if set(own) != set(index.item(name).labels)
+            ]
+            assert sorted(changed) == sorted({one.item for one in made})
+            assert not Review(index).recovered
