@@ -177,3 +177,18 @@ def test_auto_takes_numba_for_much_data(monkeypatch):
     assert as_operator(X)._products.stores_transpose
     monkeypatch.setattr(sparse_module, "find_spec", lambda name: None)
     assert not as_operator(X)._products.stores_transpose
+
+
+def test_sums_in_float64_do_not_sort_arranged_columns(always_arranged, monkeypatch):
+    """Sorting cost more than the product, each time."""
+    X = sparse_data(40, 30, dtype="float32")
+    arranged, order = as_operator(X).arranged()
+    monkeypatch.setattr(
+        sparse.csr_array, "sum_duplicates", lambda self: pytest.fail("columns were sorted")
+    )
+    block = np.random.default_rng(1).standard_normal((40, 2))
+    found = arranged.cross(block)
+    assert found.dtype == np.float64
+    wide = X.toarray().astype(np.float64)[:, order]
+    np.testing.assert_allclose(found, wide.T @ block, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(arranged.cogram(), wide @ wide.T, rtol=1e-12, atol=1e-12)

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from labelspan.operators import as_operator
+from labelspan.solvers import leave_one_out as leave_one_out_module
 from labelspan.solvers.leave_one_out import (
     RidgeSpectrum,
     alpha_grid,
@@ -333,3 +334,17 @@ def test_a_space_as_large_as_the_rows_has_the_error_of_a_refit():
 def test_features_of_zeros_have_a_flat_curve():
     found = held_out(as_operator(np.zeros((40, 5))), make(40, 5, 2)[1], intercept=True)
     assert np.ptp(found.errors) == 0
+
+
+@pytest.mark.parametrize("k", [3, 16, 17, 60])
+def test_combinations_of_labels_have_their_expected_error(k):
+    """Leading directions count exactly, the rest on average."""
+    rng = np.random.default_rng(0)
+    labels = as_operator((rng.random((200, k)) < np.linspace(0.05, 0.9, k)).astype(float))
+    errors = rng.standard_normal((50, k)) * np.linspace(3, 1, k)
+    found = []
+    for seed in range(400):
+        R = leave_one_out_module._combinations(labels, np.random.default_rng(seed))
+        found.append(np.square(errors @ R).sum() / np.square(errors).sum())
+    assert R.shape[1] == (k if k <= 16 else 8)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.02 if k > 16 else 1e-12)

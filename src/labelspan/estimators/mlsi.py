@@ -83,7 +83,7 @@ class MLSI(LabelledEmbedding):
         Regularization strength; what it means depends on ``form``. "auto" chooses, for "ridge"
         and "direct", the strength with which ridge regression of the labels on the features
         predicts best: by the exact leave-one-out error where there are up to 1,000 labelled rows
-        or columns, by held-out rows where both are more (about five products with X, 16 columns
+        or columns, by held-out rows where both are more (about five products with X, 8 columns
         wide), by generalized cross-validation in a stream. For "inverse" it is 0, the paper's
         choice, because the gamma of the paper is not a ridge penalty.
     form : {"ridge", "inverse", "direct", "concatenated"}, default="ridge"

@@ -146,11 +146,20 @@ class Sparse(Operator):
         return np.asarray((wide.T @ wide).toarray())
 
     def cross(self, block: Array) -> Array:
-        wide = self if self.dtype == np.float64 else Sparse(self._csr.astype(np.float64))
-        return wide.rmatmat(block)
+        return self._in_float64().rmatmat(block)
+
+    def _in_float64(self) -> Sparse:
+        if self.dtype == np.float64:
+            return self
+        # Columns that were arranged are not sorted, need not be, and astype would sort them.
+        csr = self._csr
+        parts = (csr.data.astype(np.float64), csr.indices, csr.indptr)
+        wide = self._with(sparse.csr_array(parts, shape=csr.shape))
+        wide.dtype = np.dtype(np.float64)
+        return wide
 
     def cogram(self) -> Array:
-        wide = Sparse(self._csr.astype(np.float64))
+        wide = self._in_float64()
         rows = self.shape[0]
         out = np.empty((rows, rows))
         for start in range(0, rows, _COGRAM_BLOCK):
