@@ -10,6 +10,7 @@ from labelspan.errors import InvalidFile
 from labelspan.index.kept_tags import left_out_tags
 from labelspan.index.label_ridge import LabelRidge, with_constant
 from labelspan.index.tagger_update import completed
+from labelspan.index.tagging import emphasised
 
 
 def fitted(count=90):
@@ -24,7 +25,7 @@ def as_pairs(tags):
 def test_they_are_those_of_models_without_the_item():
     index = fitted()
     tagger = index._tagger()
-    rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
+    rows, targets = with_constant(tagger.voters.features), emphasised(tagger.voters.labels)
     scores = np.hstack([found for _, _, found in LabelRidge(rows, tagger.alpha).blocks(targets)])
     votes = tagger.voters.votes(tagger.voters.features, np.arange(len(index)))
     scores = scores + tagger.decision.weight * votes.toarray()
