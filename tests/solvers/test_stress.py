@@ -15,7 +15,7 @@ from labelspan.operators import as_operator
 from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage, regression
 from labelspan.solvers.krylov import inspect, truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
-from labelspan.solvers.small_dense import psd_basis
+from labelspan.solvers.small_dense import few_leading, leading, psd_basis
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
@@ -113,6 +113,24 @@ def test_units_over_eight_decades_without_a_penalty(solver):
 
 
 # --- certificates -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["falling", "equal", "pairs", "steep"])
+def test_few_eigenvectors_are_those_of_all(kind):
+    rng = np.random.default_rng(0)
+    index = np.arange(1, 97)
+    values = {
+        "falling": index**-0.5,
+        "equal": np.ones(96),
+        "pairs": np.repeat(index[:48] ** -1.0, 2),
+        "steep": 0.5**index,
+    }[kind]
+    turn = np.linalg.qr(rng.standard_normal((96, 96)))[0]
+    matrix = turn * values @ turn.T
+    found, vectors = few_leading(matrix, 7)
+    np.testing.assert_allclose(found, leading(matrix, 7)[0], atol=1e-14)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13)
 
 
 @pytest.mark.parametrize("solver", [Eigen(), Gram(), TwoStage()])

@@ -24,8 +24,8 @@ from .accuracy import (
 from .problem import Problem, Solution
 from .singular_basis import SingularBasis, singular_basis, small_enough
 from .small_dense import (
+    few_leading,
     fitted_coordinates,
-    leading,
     scaled_cholesky,
     spectral,
     thin_spectrum,
@@ -96,7 +96,7 @@ def by_products(
     how = "Solved from products of the data"
     penalty = regression_alpha(factor, alpha)
     if cross is None:
-        values, vectors = leading(gram, count)
+        values, vectors = few_leading(gram, count)
         if not values.size or not values[-1] > _FAINT * values[0]:
             return None
         scale = np.sqrt(np.diag(gram) + penalty)
