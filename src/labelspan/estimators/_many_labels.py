@@ -32,12 +32,12 @@ def label_operator(labels: Labels, dtype: Any, *, center: bool) -> tuple[Operato
     return operator.centered()
 
 
-def refuse_large_space(model: Any, X: Operator, labels: int, count: int) -> None:
+def refuse_large_space(model: Any, X: Operator, labels: int, count: int, blocks: int) -> None:
     """Raise an error before a fit whose Krylov space would not fit into memory."""
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
     refuse_too_large(
         type(model).__name__,
-        krylov_bytes(*X.shape, labels, count, X.dtype.itemsize),
+        krylov_bytes(*X.shape, labels, count, X.dtype.itemsize, blocks),
         f"a space of {count} components over {X.shape[0]} rows, {X.shape[1]} features and "
         f"{labels} labels",
         f"{narrow}lower n_components, or fit on fewer rows",
@@ -45,7 +45,7 @@ def refuse_large_space(model: Any, X: Operator, labels: int, count: int) -> None
 
 
 def _solved(model: Any, X: Operator, factor: Operator, count: int, solver: ManyLabels) -> Solution:
-    refuse_large_space(model, X, factor.shape[1], count)
+    refuse_large_space(model, X, factor.shape[1], count, solver.max_iter)
     return accept(model, solver.solve(X, factor, count), count)
 
 

@@ -30,8 +30,8 @@ _TOL = 1e-2
 _FEW_LABELS = 64
 # Steps of subspace iteration for the leading directions of the labels.
 _STEPS = 2
-# Blocks that a space has, about, when it is accurate enough.
-_BLOCKS = 8
+# Square arrays that a solution inside the space holds at a time.
+_SQUARES = 7
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,9 @@ def _status(found: Solution) -> str:
     )
 
 
-def krylov_bytes(rows: int, columns: int, labels: int, count: int, width: int) -> int:
+def krylov_bytes(  # noqa: PLR0917
+    rows: int, columns: int, labels: int, count: int, width: int, blocks: int = 12
+) -> int:
     """Estimate the memory of the space: its basis and image, and some blocks of label products.
 
     Parameters
@@ -190,11 +192,15 @@ def krylov_bytes(rows: int, columns: int, labels: int, count: int, width: int) -
         Number of directions.
     width : int
         Bytes of a number.
+    blocks : int, default=12
+        The most blocks that the space may have.
     """
     block = max(count, _FEW_LABELS) + max(SMOOTH_WIDTH, count // 10)
-    space = _BLOCKS * block * (rows + columns)
+    size = min(blocks * block, rows, columns)
     # The newest block with its products, and the directions with theirs.
-    return width * (space + 3 * block * (rows + labels) + 2 * count * (columns + labels))
+    thin = size * (rows + columns) + 3 * block * (rows + labels) + 2 * count * (columns + labels)
+    # Square arrays of the space, in float64.
+    return width * thin + 8 * _SQUARES * size**2
 
 
 def _start(X: Operator, labels: Operator, count: int, seed: int) -> Array:
