@@ -40,6 +40,8 @@ def test_the_index_is_what_it_should_be(small, before):
         "name_rows.npy",
         "tagger_idf.npy",
         "tagger_intercept.npy",
+        "tagger_left_out.npy",
+        "tagger_left_out_chances.npy",
         "tagger_levels.npy",
         "tagger_parts.json",
         "tagger_places.npy",

@@ -34,7 +34,7 @@ def test_they_are_those_of_models_without_the_item():
     for row, tags in enumerate(left_out_tags(index, index.ids)):
         assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
         np.testing.assert_allclose(
-            [tag.probability for tag in tags], chances[row][order[row]], atol=1e-5
+            [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
         )
 
 

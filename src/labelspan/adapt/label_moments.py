@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Array
 from ..operators import Dense, Operator
@@ -52,7 +51,9 @@ class LabelMoments:
         if isinstance(X, Dense) and count < _MOSTLY_ZERO * labels.size:
             x_mean, gram, _ = X.centered_moments(np.empty((X.shape[0], 0)))
             # Centred rows take the means of labels away by themselves.
-            cross = X.shifted(x_mean).cross(sparse.csr_array(labels))
+            centred = X.shifted(x_mean)
+            assert isinstance(centred, Dense)
+            cross = centred.cross_rare(labels)
             square = float(np.square(labels).sum() - X.shape[0] * np.square(y_mean).sum())
             return cls(X.shape[0], x_mean, y_mean, gram, cross, square)
         shifted = labels - y_mean

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
 from .array_backend import sum_of_squares
@@ -102,6 +103,10 @@ class Dense(Operator):
         for part in self._slices():
             out += self._piece(part, np.float64).T @ block[part]
         return out
+
+    def cross_rare(self, block: Array) -> Array:
+        """Return the product with a block, for one that is mostly zeros: entry by entry."""
+        return self.cross(sparse.csr_array(block))
 
     def moments(self, block: Array) -> tuple[Array, Array]:
         return self._moments(block, np.float64)

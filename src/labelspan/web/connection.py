@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
 import h11
@@ -33,6 +34,8 @@ __all__ = [
 
 MOST_CONNECTIONS = 1024
 SECONDS_FOR_HEADERS = 10.0
+# Numbers tell which connection has waited longest; clocks of some event loops have equal times.
+_TURNS = count(1)
 SECONDS_TO_TAKE = 20.0  # for each part of an answer
 
 
@@ -65,7 +68,7 @@ class Connection(H11Protocol):
 
     _asking: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
-    _since = 0.0
+    _since = 0
     _half_closed = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -79,7 +82,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeout for the first request, and make room for the connection."""
         super().connection_made(transport)
-        self._since = self.loop.time()
+        self._since = next(_TURNS)
         self._wait_to_be_asked()
         if self._most is not None and len(self.connections) > self._most:
             self._make_room(self._most)
@@ -118,7 +121,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, and for the client to read this answer."""
-        self._since = self.loop.time()
+        self._since = next(_TURNS)
         super().on_response_complete()
         if self._half_closed and self.cycle.response_complete:
             self.transport.close()
