@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from typing import get_type_hints
 
 import numpy as np
 import pytest
+from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 import labelspan
@@ -116,3 +118,13 @@ def test_the_package_runs_as_a_module():
         [sys.executable, "-m", "labelspan", "--version"], capture_output=True, text=True, check=True
     )
     assert labelspan.__version__ in shown.stdout
+
+
+def test_options_named_like_their_values_say_their_names():
+    # Some versions of typer take a metavar that equals the name for the name of an argument.
+    for command in app.registered_commands:
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            for option in getattr(hint, "__metadata__", ()):
+                named = isinstance(option, OptionInfo) and option.metavar
+                if named and option.metavar.lower() == name:
+                    assert option.param_decls, f"{command.callback.__name__}: {name}"

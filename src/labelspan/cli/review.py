@@ -37,10 +37,12 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     label: Annotated[
         str,
-        typer.Option(metavar="LABEL", help="Only this label.", autocompletion=complete_label),
+        typer.Option(
+            "--label", metavar="LABEL", help="Only this label.", autocompletion=complete_label
+        ),
     ] = "",
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="Only labels that look wrong, or missing.")
+        str, typer.Option("--kind", metavar="KIND", help="Only labels that look wrong, or missing.")
     ] = "",
     skipped: Annotated[
         bool, typer.Option("--skipped", help="Ask about what was skipped before.")

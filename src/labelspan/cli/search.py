@@ -47,6 +47,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     label: Annotated[
         list[str] | None,
         typer.Option(
+            "--label",
             metavar="LABEL",
             help="Find items close to this label, whether they have it or not.",
             autocompletion=complete_label,

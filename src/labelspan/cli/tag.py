@@ -40,7 +40,9 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexOption = DEFAULT,
     corpus: Annotated[
         str | None,
-        typer.Option(metavar="CORPUS", help="Tag the items of this file, folder or - instead."),
+        typer.Option(
+            "--corpus", metavar="CORPUS", help="Tag the items of this file, folder or - instead."
+        ),
     ] = None,
     number: Annotated[
         int, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
