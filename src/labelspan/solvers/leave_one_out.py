@@ -543,18 +543,8 @@ def spectral_cross_validation(
 ) -> AlphaCurve:
     """Return what :func:`generalized_cross_validation` does, for a matrix that is decomposed.
 
-    Parameters
-    ----------
-    values : array of shape (r,)
-        Positive eigenvalues of ``X'X``, falling.
-    cross : array of shape (r, k)
-        ``X'Y`` along their vectors.
-    label_square : float
-        Trace of ``Y'Y``.
-    rows : int
-    intercept : bool, default=True
-    alphas : array or None, default=None
-        Rising, positive; None takes :func:`alpha_grid`.
+    ``values`` are the positive eigenvalues of ``X'X``, falling, and ``cross`` is ``X'Y`` along
+    their vectors; everything else is as there.
     """
     rank = min(values.size, rows - intercept)
     values, cross = values[:rank], cross[:rank]
