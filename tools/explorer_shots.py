@@ -73,11 +73,11 @@ def pages(index: Path, query: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(index: Path, beside: Path | None) -> Iterator[tuple[str, str]]:
+def serving(index: Path, compare_with: Path | None) -> Iterator[tuple[str, str]]:
     """Serve an index for editing; give its address and the one that lets a browser in."""
     command = [sys.executable, "-c", "from labelspan.cli import app; app()", "serve", str(index)]
     command += ["--edit", "--port", "0"]
-    command += [] if beside is None else ["--beside", str(beside)]
+    command += [] if compare_with is None else ["--compare-with", str(compare_with)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -108,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("index", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--beside", type=Path, help="another index, for the comparison")
+    parser.add_argument("--compare-with", type=Path, help="another index, for the comparison")
     parser.add_argument("--query", default="chess game")
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     parser.add_argument("--only", nargs="+", help="names of some pages")
@@ -120,7 +120,7 @@ def main() -> None:
         copy = Path(shutil.copytree(args.index, Path(folder) / args.index.name))
         wanted = pages(copy, args.query)
         chosen = {name: wanted[name] for name in args.only or wanted}
-        with serving(copy, args.beside) as (address, entrance):
+        with serving(copy, args.compare_with) as (address, entrance):
             complaints = look(address, entrance, chosen, args.out, axe)
     for line in complaints:
         print(line)

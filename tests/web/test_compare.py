@@ -32,7 +32,7 @@ def client_of(served):
 
 
 def test_two_indexes_are_searched_by_meaning(folders):
-    with client_of(Served(folders[0], beside=folders[1])) as client:
+    with client_of(Served(folders[0], compare_with=folders[1])) as client:
         found = client.get("/compare.json", params=Q).json()
         assert [side["name"] for side in found["sides"]] == ["labels", "plain"]
         assert [side["about"] for side in found["sides"]] == [
@@ -82,14 +82,14 @@ def test_one_index_is_searched_by_words_and_by_meaning(folders):
 
 def test_the_other_index_must_be_there_and_is_followed(folders, tmp_path):
     with pytest.raises(MissingData):
-        Served(folders[0], beside=tmp_path / "none")
+        Served(folders[0], compare_with=tmp_path / "none")
     with pytest.raises(MissingData):
-        Served(tmp_path / "none", beside=folders[1])
+        Served(tmp_path / "none", compare_with=folders[1])
     make_index(tmp_path / "changing")
-    served = Served(folders[0], beside=tmp_path / "changing")
+    served = Served(folders[0], compare_with=tmp_path / "changing")
     with client_of(served) as client:
         with SemanticIndex.load(tmp_path / "changing", write=True) as writer:
             writer.add(["chess player " * 3], ids=["late"])
-        assert served._beside.look_again()
+        assert served._compared.look_again()
         found = client.get("/compare.json", params=Q).json()
         assert "late" in [hit["id"] for hit in found["sides"][1]["hits"]]

@@ -34,7 +34,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     edit: Annotated[
         bool, typer.Option("--edit", help="Let who has the printed address change labels.")
     ] = False,
-    beside: Annotated[
+    compare_with: Annotated[
         Path | None,
         typer.Option(help="Another index, to see its results next to those of this one."),
     ] = None,
@@ -62,7 +62,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan serve notes.labelspan --workers 4
 
-      labelspan serve mlsi.labelspan --beside lsi.labelspan
+      labelspan serve mlsi.labelspan --compare-with lsi.labelspan
     """
 
     def started(address: str, served: Served) -> None:
@@ -82,7 +82,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         # Imported here and below, so that --help does not wait for them.
         from ..errors import MissingData  # noqa: PLC0415
 
-        for folder in filter(None, (index, beside)):
+        for folder in filter(None, (index, compare_with)):
             check_index(folder)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
@@ -102,6 +102,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 allow_hosts=allow_host or (),
                 edit=edit,
                 workers=workers,
-                beside=beside,
+                compare_with=compare_with,
                 started=started,
             )

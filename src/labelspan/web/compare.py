@@ -53,7 +53,7 @@ def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
     parsed = parse_query(q)
     if parsed.excludes and not parsed.text.strip():
         raise Refused(400, "q: it only says what to leave out; add a word to search for.")
-    with (snapshot.beside or nullcontext)() as other:
+    with (snapshot.compare_with or nullcontext)() as other:
         second = snapshot if other is None else other
         first_weight = 0.0 if other is None else 1.0
         hits = [
@@ -78,9 +78,9 @@ def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
 
 def compared(snapshot: Snapshot) -> str:
     """Return what the comparison shows next to each other."""
-    if snapshot.beside is None:
+    if snapshot.compare_with is None:
         return "words and meaning"
-    with snapshot.beside() as other:
+    with snapshot.compare_with() as other:
         return f"{snapshot.name} and {other.name}"
 
 

@@ -38,7 +38,7 @@ def serve(
     allow_hosts: Iterable[str] = (),
     edit: bool = False,
     workers: int = 1,
-    beside: str | PathLike[str] | None = None,
+    compare_with: str | PathLike[str] | None = None,
     started: Callable[[str, Served], Any] | None = None,
 ) -> None:
     """Serve the index in a folder until the process is stopped.
@@ -59,7 +59,7 @@ def serve(
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``, and not on Windows.
-    beside : path or None, default=None
+    compare_with : path or None, default=None
         Another index, for example of the same items by another method, whose results are shown
         next to those of this one.
     started : callable or None, default=None
@@ -77,7 +77,7 @@ def serve(
     check_workers(workers, edit=edit)
     listening = _listen(host, port)
     try:
-        served = Served(folder, edit=edit, mapped=workers > 1, beside=beside)
+        served = Served(folder, edit=edit, mapped=workers > 1, compare_with=compare_with)
     except BaseException:
         listening.close()
         raise
@@ -86,7 +86,7 @@ def serve(
     if workers > 1:
         options = {
             "folder": str(folder),
-            "beside": None if beside is None else str(beside),
+            "compare_with": None if compare_with is None else str(compare_with),
             "hosts": sorted(hosts),
             "most": _room(),
         }

@@ -57,7 +57,7 @@ class Snapshot:
         self.audit: LabelAudit | None = None
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
         # Holds the index that this one is compared with, if there is one.
-        self.beside: Callable[[], AbstractContextManager[Snapshot]] | None = None
+        self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
         self.users = 0
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
@@ -224,7 +224,7 @@ class Served:
     mapped : bool, default=False
         Whether arrays are memory-mapped, so that several processes share them. A file that is
         truncated then ends the process.
-    beside : path or None, default=None
+    compare_with : path or None, default=None
         Another index, of the same items for example, to compare with.
 
     Attributes
@@ -251,7 +251,7 @@ class Served:
         *,
         edit: bool = False,
         mapped: bool = False,
-        beside: str | PathLike[str] | None = None,
+        compare_with: str | PathLike[str] | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
@@ -260,11 +260,11 @@ class Served:
         self.may_draw.set()
         self.drawn: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
-        self._beside = None if beside is None else Served(beside, mapped=mapped)
+        self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
         try:
             self._current = self._load()
         except BaseException:
-            self._close_beside()
+            self._close_compared()
             raise
         self.editing: Editing | None = None
         if edit:
@@ -272,7 +272,7 @@ class Served:
                 self.editing = Editing(self._current.index)
             except BaseException:
                 self._current.index.close()
-                self._close_beside()
+                self._close_compared()
                 raise
         self._learning: threading.Thread | None = None
         self._stop = threading.Event()
@@ -335,8 +335,8 @@ class Served:
             index.close()
             raise
         made.keep = partial(self._keep, made)
-        if self._beside is not None:
-            made.beside = self._beside.lease
+        if self._compared is not None:
+            made.compare_with = self._compared.lease
         return made
 
     @contextmanager
@@ -365,8 +365,8 @@ class Served:
         self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
         self._drawer.start()
         self.watch()
-        if self._beside is not None:
-            self._beside.watch()
+        if self._compared is not None:
+            self._compared.watch()
         if self.editing is not None:
             self.editing.start()
             self._learning = threading.Thread(target=self._learn, name="learn", daemon=True)
@@ -430,8 +430,8 @@ class Served:
             held.users += 1
             held.retired = True
         self._let_go(held)
-        self._close_beside()
+        self._close_compared()
 
-    def _close_beside(self) -> None:
-        if self._beside is not None:
-            self._beside.close()
+    def _close_compared(self) -> None:
+        if self._compared is not None:
+            self._compared.close()

@@ -30,7 +30,7 @@ def main() -> None:
     # Standard output is for the process that started this one.
     said = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    served = Served(options["folder"], mapped=True, beside=options["beside"])
+    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
     served.may_draw.clear()
     listening = socket.socket(fileno=options["descriptor"])
     server = _Worker(

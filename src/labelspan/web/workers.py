@@ -82,8 +82,8 @@ class Workers:
     sockets : list of sockets
         One for each process.
     options : dict
-        What each is told: ``folder``, ``beside`` (another index or None), ``hosts`` (allowed names
-        in the Host header) and ``most`` (connections of each process).
+        What each is told: ``folder``, ``compare_with`` (another index or None), ``hosts`` (allowed
+        names in the Host header) and ``most`` (connections of each process).
     """
 
     def __init__(self, sockets: Sequence[socket.socket], options: dict[str, Any]) -> None:
