@@ -45,8 +45,8 @@ def imported(statement):
 
 @pytest.fixture(scope="module")
 def scikit_learn():
-    """scikit-learn imports pandas by itself, where pandas is installed."""
-    return imported("import sklearn.base")
+    """scikit-learn imports pandas, and in its newest version rich, where they are installed."""
+    return imported("import sklearn.base, sklearn.preprocessing, sklearn.utils.validation")
 
 
 def test_importing_the_package_imports_nothing_else():
