@@ -1,4 +1,4 @@
-"""Fits whose labels stay sparse, because there are too many to be dense."""
+"""Fits whose labels stay sparse or in files, because there are too many to be dense."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import like
 from ..operators.label_columns import canonical_csr, label_square, seen_by
 from ..operators.memory import refuse_too_large
+from ..operators.paired_rows import PairedRows, paired
 from ..solvers import AlphaCurve, Solution
-from ..solvers.leave_one_out import held_out
+from ..solvers.leave_one_out import held_out, held_out_in_passes
 from ..solvers.many_labels import ManyLabels, krylov_bytes
 from ._base import squared_norm
 from ._options import accept, dimensions_for, seed_of
@@ -25,27 +26,36 @@ __all__ = ["fit_factor", "fit_stack", "label_operator", "refuse_large_space"]
 
 def label_operator(labels: Labels, dtype: Any, *, center: bool) -> tuple[Operator, Array]:
     """Return the labels as an operator, centred where asked, and their means."""
-    values = canonical_csr(labels.values, dtype)
-    operator = as_operator(values)
+    in_files = isinstance(labels.values, Operator)
+    operator = as_operator(labels.values if in_files else canonical_csr(labels.values, dtype))
     if not center:
-        return operator, np.zeros(values.shape[1])
+        return operator, np.zeros(operator.shape[1])
     return operator.centered()
 
 
-def refuse_large_space(model: Any, X: Operator, labels: int, count: int, blocks: int) -> None:
+def refuse_large_space(
+    model: Any, X: Operator, labels: int, count: int, blocks: int, *, in_files: bool = False
+) -> None:
     """Raise an error before a fit whose Krylov space would not fit into memory."""
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
+    rows, columns = X.shape
+    # What is kept of a block of the space has a row per feature and label, or a row per row of X.
+    long = columns + labels if in_files else rows
     refuse_too_large(
         type(model).__name__,
-        krylov_bytes(*X.shape, labels, count, X.dtype.itemsize, blocks),
+        krylov_bytes(long, columns, labels, count, X.dtype.itemsize, blocks),
         f"a space of {count} components over {X.shape[0]} rows, {X.shape[1]} features and "
         f"{labels} labels",
         f"{narrow}lower n_components, or fit on fewer rows",
     )
 
 
-def _solved(model: Any, X: Operator, factor: Operator, count: int, solver: ManyLabels) -> Solution:
-    refuse_large_space(model, X, factor.shape[1], count, solver.max_iter)
+def _solved(
+    model: Any, X: Operator, factor: Operator | PairedRows, count: int, solver: ManyLabels
+) -> Solution:
+    in_files = isinstance(factor, PairedRows)
+    labels = factor.labels.shape[1] if isinstance(factor, PairedRows) else factor.shape[1]
+    refuse_large_space(model, X, labels, count, solver.max_iter, in_files=in_files)
     return accept(model, solver.solve(X, factor, count), count)
 
 
@@ -56,10 +66,19 @@ def _solver(
     return ManyLabels(alpha, share, norm, model.tol, seed=seed_of(model), **options)
 
 
-def _penalty(model: Any, X: Operator, labels: Labels) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, and the curve that it was chosen from where it is "auto"."""
+def _penalty(
+    model: Any, X: Operator, labels: Labels, raw: Operator | None = None
+) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, and the curve that it was chosen from where it is "auto".
+
+    ``raw`` is X before it was centred, for labels in files.
+    """
     if model.alpha != "auto":
         return float(model.alpha), None
+    rows = None if raw is None else paired(raw, labels.values)
+    if rows is not None:
+        curve = held_out_in_passes(rows, intercept=model.center)
+        return curve.alpha, curve
     curve = held_out(X, labels.values, intercept=model.center)
     return curve.alpha, curve
 
@@ -72,9 +91,14 @@ def fit_factor(model: Any, ready: Any) -> None:
     most = model._factor_count(rows.shape, k)
     asked = isinstance(model.n_components, numbers.Integral)
     count = most if asked else min(most, dimensions_for(k, rows.shape[0]))
-    alpha, curve = _penalty(model, rows, ready.labels)
-    solution = _solved(model, rows, factor, count, _solver(model, alpha))
-    images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
+    alpha, curve = _penalty(model, rows, ready.labels, ready.features.operator)
+    both = paired(rows, factor)
+    solution = _solved(model, rows, factor if both is None else both, count, _solver(model, alpha))
+    if both is None:
+        images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
+    else:
+        assert solution.images is not None
+        images = solution.images
     roots = model._roots(solution)
     weights = solution.weights * like(roots, solution.weights)
     signs = model._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
@@ -94,7 +118,7 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
     X, means = centered
     values, label_means = label_operator(labels, X.dtype, center=model.center)  # Y
     count = model._components(X.shape, values.shape[1])
-    alpha, curve = _penalty(model, X, labels)
+    alpha, curve = _penalty(model, X, labels, features.operator)
     stack = stack_weights(
         x_square=squared_norm(model, X),
         y_square=label_square(values),
@@ -103,7 +127,9 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
         form="ridge",
         balance=model.balance,
     )
-    scaled = Scaled(values, rows=np.full(values.shape[0], stack.scale))
+    scaled: Operator | PairedRows | None = paired(X, values, stack.scale)
+    if scaled is None:
+        scaled = Scaled(values, rows=np.full(values.shape[0], stack.scale))
     assert stack.regression is not None
     solver = _solver(model, alpha, stack.share, stack.regression.norm)
     solution = _solved(model, X, scaled, count, solver)

@@ -283,6 +283,8 @@ class MLSI(LabelledEmbedding):
             rows where it is known, and its fitted values stand for the unknown entries, at the
             price of one more regression (for single unknown entries, of an iteration with
             products as wide as there are labels). In the other forms unknown entries add nothing.
+            With ``form="ridge"`` also :class:`~labelspan.operators.RowFiles`, all known, in blocks
+            of the same rows as those of X: memory then does not grow with the number of rows.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -117,6 +117,8 @@ class OPLS(LabelledEmbedding):
     >>> OPLS(2).fit_transform(X, Y).shape
     (20, 2)
     """
+
+    _plain_factor: ClassVar[bool] = True
 
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y

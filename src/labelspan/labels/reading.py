@@ -44,9 +44,10 @@ class Labels:
 
     Attributes
     ----------
-    values : array, or sparse array in CSR format, of shape (n, k)
+    values : array, sparse array in CSR format, or operator, of shape (n, k)
         One column per label; 0 where ``unknown`` is True. Sparse only where the caller of
-        :func:`read_labels` takes that, and the labels are many.
+        :func:`read_labels` takes that, and the labels are many; an operator where they are in
+        files (:class:`~labelspan.operators.RowFiles`).
     unknown : array of bool of shape (n, k) or None
         Which entries are unknown; None if all are known.
     names : array of shape (k,)
@@ -76,8 +77,8 @@ class Labels:
 
     @property
     def many(self) -> bool:
-        """Whether the values are sparse."""
-        return is_sparse(self.values)
+        """Whether the values are sparse, or in files."""
+        return is_sparse(self.values) or isinstance(self.values, Operator)
 
     @property
     def labelled(self) -> Array:
@@ -135,7 +136,7 @@ def read_labels(
 
     Parameters
     ----------
-    y : vector, array, sparse matrix or data frame
+    y : vector, array, sparse matrix, data frame or RowFiles
         Classes, a 0/1 indicator with one column per label, or real targets.
     n_rows : int
         Number of rows of X.
@@ -148,7 +149,7 @@ def read_labels(
         Whether the numbers are known to be real targets.
     keep_sparse : bool, default=False
         Whether a sparse matrix without unknown entries and with more than 16 million entries,
-        zeros counted, stays sparse.
+        zeros counted, stays sparse, and labels may be in files.
 
     Returns
     -------
@@ -172,10 +173,10 @@ def read_labels(
             "without labels use LSI instead."
         )
     names = column_names(y)
-    if keep_sparse and not part and not targets:
-        labels = _kept_sparse(y, n_rows, owner)
-        if labels is not None:
-            return labels
+    kept = keep_sparse and not part and not targets
+    labels = _in_files(y, n_rows, owner, kept) or (_kept_sparse(y, n_rows, owner) if kept else None)
+    if labels is not None:
+        return labels
     _refuse_dense(y, owner)
     try:
         array = dense_block(y, "y")
@@ -238,6 +239,29 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
             f"y has {y.shape[0]} rows."
         )
     return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
+
+
+def _in_files(y: Any, n_rows: int, owner: str, allowed: bool) -> Labels | None:
+    """Read labels that are in files, all of them known; None for labels of another kind."""
+    if not isinstance(y, Operator):
+        return None
+    if not allowed or not y.one_pass:
+        raise InvalidLabels(
+            f"{owner}: y as {type(y).__name__} needs a fit that keeps labels sparse: use MLSI with "
+            "0 < beta < 1 and form='ridge', or OPLS, with kernel='linear' and solver='auto'; or "
+            "give an array or a sparse matrix."
+        )
+    if y.shape[0] != n_rows or y.shape[1] < 2:
+        raise InvalidLabels(
+            f"{owner}: y must have one row for each row of X, and two columns or more; X has "
+            f"{n_rows} rows, y has shape {y.shape}."
+        )
+    squares = y.column_squares()
+    if not squares.any():
+        raise InvalidLabels(f"{owner}: y has no label in any row; give some.")
+    # Of 0 and 1 both are counts.
+    same = np.allclose(y.shape[0] * y.column_means(), squares, rtol=1e-6, atol=0.0)
+    return Labels(y, None, np.arange(y.shape[1]), "indicator" if same else "targets")  # type: ignore[arg-type]
 
 
 def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:

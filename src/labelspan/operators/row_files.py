@@ -252,6 +252,11 @@ class RowFiles(Operator):
         self._offset: Array | None = None
         self._verified: set[int] = set()
 
+    @property
+    def block_rows(self) -> tuple[int, ...]:
+        """Number of rows in each block."""
+        return tuple(entry.rows for entry in self._entries)
+
     def _blocks(self) -> Iterator[tuple[slice, Operator]]:
         """Yield the rows of each block as an operator, reading the next one meanwhile."""
         start = 0

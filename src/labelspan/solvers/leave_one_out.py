@@ -17,7 +17,7 @@ other rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,9 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from .._typing import Array
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import host, inner, tensor_or_none
-from .krylov import KrylovSpace
+from ..operators.operator import Composite
+from ..operators.paired_rows import PairedRows
+from .krylov import KrylovSpace, NormalSpace
 
 __all__ = [
     "AlphaCurve",
@@ -36,6 +38,7 @@ __all__ = [
     "choose_alpha",
     "generalized_cross_validation",
     "held_out",
+    "held_out_in_passes",
     "leave_one_out",
     "spectral_cross_validation",
 ]
@@ -328,6 +331,42 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     order = rng.permutation(rows)
     starts = [0] if count >= _FEW_HELD or 2 * count >= rows else [0, count]
     splits = [_HeldOutRows(X, targets, order[at : at + count], intercept) for at in starts]
+    return _settled(splits)
+
+
+def held_out_in_passes(rows: PairedRows, *, intercept: bool, seed: int = 0) -> AlphaCurve:
+    """Do what :func:`held_out` does for features and labels in files, without long blocks.
+
+    The held-out rows are read into memory. Products with the other rows are those with all rows
+    minus those with the held-out ones, so that each block of the space is one pass over the files.
+
+    Parameters
+    ----------
+    rows : PairedRows
+        Features and labels, not centred.
+    intercept : bool
+        Whether the regression centres both.
+    seed : int, default=0
+        For the split and the combinations.
+    """
+    rng = np.random.default_rng(seed)
+    total = rows.X.shape[0]
+    count = min(max(int(_PART * total), 1), _MOST_HELD)
+    mixing = _combinations(rows.labels, rng)
+    cross = host(rows.back(mixing))
+    pieces = 1 if count >= _FEW_HELD or 2 * count >= total else 2
+    held = rng.choice(total, pieces * count, replace=False)
+    splits = []
+    for at in range(0, held.size, count):
+        features, labels = rows.take(np.sort(held[at : at + count]))
+        splits.append(
+            _HeldOutOfFiles(rows, as_operator(features), labels @ mixing, mixing, cross, intercept)
+        )
+    return _settled(splits)
+
+
+def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
+    """Grow the spaces until one more block does not change the penalty that they choose."""
     chosen: list[AlphaCurve] = []
     while True:
         curve = _minimise(_mean_error(splits), _common_grid(splits))
@@ -352,7 +391,7 @@ def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
     leading = _WIDTH // 2
     axes = rng.standard_normal((k, leading))
     for _ in range(_POWERS):
-        axes = np.linalg.qr(host(labels.rmatmat(labels.matmat(axes))))[0]
+        axes = np.linalg.qr(host(labels.normal(axes)))[0]
     random = rng.standard_normal((k, _WIDTH - leading)) / np.sqrt(_WIDTH - leading)
     return np.concatenate([axes, random - axes @ (axes.T @ random)], axis=1)
 
@@ -387,7 +426,7 @@ class _HeldOutRows:
         space = self._space
         if space.basis and self._image.shape[1] < space.size:
             self._image = np.hstack([self._image, host(self._rows.matmat(space.basis[-1]))])
-            self._seen = np.concatenate([self._seen, inner(space.image[-1], self._targets)])
+            self._seen = np.concatenate([self._seen, self._newest()])
         values, axes = np.linalg.eigh((space.gram + space.gram.T) / 2)
         rank = _rank(values[::-1], _gram_tolerance(space.gram))
         self.squares = values[::-1][:rank]
@@ -395,6 +434,10 @@ class _HeldOutRows:
         self._cross = axes.T @ self._seen  # V'P'X_t'Y_t
         image = self._image @ axes
         self._square, self._match = image.T @ image, image.T @ self._truth
+
+    def _newest(self) -> Array:
+        """Return ``P'X_t'Y_t`` of the newest block."""
+        return inner(self._space.image[-1], self._targets)
 
     def error(self, alpha: float) -> float:
         """Return the mean squared error on the held-out rows."""
@@ -404,11 +447,67 @@ class _HeldOutRows:
         return total / len(self._truth)
 
 
-def _mean_error(splits: list[_HeldOutRows]) -> Callable[[float], float]:
+class _HeldOutOfFiles(_HeldOutRows):
+    """Held-out rows in memory, the others in files.
+
+    ``cross`` is ``X'Y`` of all rows for the combinations ``mixing`` of the labels.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self,
+        rows: PairedRows,
+        held: Operator,
+        truth: Array,
+        mixing: Array,
+        cross: Array,
+        intercept: bool,
+    ) -> None:
+        total = rows.X.shape[0]
+        left = total - held.shape[0]
+        cross = cross - held.cross(truth)
+        means, offset = np.zeros(truth.shape[1]), np.zeros(held.shape[1])
+        if intercept:
+            sums = total * rows.X.column_means() - held.shape[0] * held.column_means()
+            offset = sums / left
+            means = ((total * rows.labels.column_means()) @ mixing - truth.sum(axis=0)) / left
+            cross = cross - left * np.outer(offset, means)
+        self._rows, self._truth = held.shifted(offset), truth - means
+        self._targets = cross
+        train = _OtherRows(rows.X, held, offset)
+        self._space = NormalSpace(train, train.place(cross))
+        self._image = np.zeros((held.shape[0], 0))
+        self._seen = np.zeros((0, truth.shape[1]))
+        self._observe()
+
+    def _newest(self) -> Array:
+        return inner(self._space.basis[-1], self._targets)
+
+
+class _OtherRows(Composite):
+    """All rows but a few, minus their mean: only the product that a pass gives."""
+
+    def __init__(self, X: Operator, held: Operator, offset: Array) -> None:
+        super().__init__((X.shape[0] - held.shape[0], X.shape[1]), [X])
+        self._all, self._held, self._offset, self.one_pass = X, held, offset, True
+
+    def normal(self, block: Array) -> Array:
+        block = self.place(block)
+        out = host(self._all.normal(block)) - host(self._held.normal(block))
+        along = self._offset @ block
+        return self.place(out - self.shape[0] * np.outer(self._offset, along))
+
+    def _matmat(self, block: Array) -> Array:
+        raise NotImplementedError
+
+    def _rmatmat(self, block: Array) -> Array:
+        raise NotImplementedError
+
+
+def _mean_error(splits: Sequence[_HeldOutRows]) -> Callable[[float], float]:
     return lambda alpha: float(np.mean([split.error(alpha) for split in splits]))
 
 
-def _common_grid(splits: list[_HeldOutRows]) -> Array:
+def _common_grid(splits: Sequence[_HeldOutRows]) -> Array:
     """Return a grid for all splits; the shortest directions that a space has found are not far
     below the mean of all, so that the grid reaches as low as that of the whole spectrum.
     """

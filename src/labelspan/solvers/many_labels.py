@@ -2,7 +2,8 @@
 
 Labels enter by products with thin blocks only: ``L V`` and ``L'U``. What a Rayleigh-Ritz step
 needs of them is the small matrix ``P'X'L L'X P``, so that no array has rows x labels, features x
-labels or labels x labels entries.
+labels or labels x labels entries. Where features and labels are in files, each block of the space
+is one pass over both, and no array has an entry for each row.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from .._typing import Array
 from ..labels import Regression
 from ..operators import Operator
-from ..operators.array_backend import column_norms, concatenate, inner, like
+from ..operators.array_backend import column_norms, concatenate, inner, like, times
 from ..operators.label_columns import seen_by
+from ..operators.paired_rows import PairedRows
 from .accuracy import rounding
-from .krylov import SMOOTH_WIDTH, KrylovSpace, finest_tolerance, rest_of
+from .krylov import SMOOTH_WIDTH, KrylovSpace, NormalSpace, finest_tolerance, rest_of
 from .orthonormal import orthonormalize
 from .problem import Solution
 from .small_dense import leading, psd_basis
@@ -78,12 +80,15 @@ class ManyLabels:
     max_iter: int = 12
     seed: int = 0
 
-    def solve(self, X: Operator, labels: Operator, count: int) -> Solution:
-        """Return the directions; ``images`` are ``W'X'L``."""
+    def solve(self, X: Operator, labels: Operator | PairedRows, count: int) -> Solution:
+        """Return the directions; ``images`` are ``W'X'L``. X and L in files come as one pair."""
         tol = max(_TOL if self.tol is None else self.tol, finest_tolerance(X.dtype))
         noise = rounding(X.dtype)
-        space = KrylovSpace(X, X.rmatmat(_start(X, labels, count, self.seed)))
-        agreement = _agreement(space, labels, np.zeros((0, 0)))
+        side: _InMemory | _InPasses = (
+            _InPasses(labels) if isinstance(labels, PairedRows) else _InMemory(X, labels)
+        )
+        space = side.opened(count, self.seed)
+        agreement = side.agreement(np.zeros((0, 0)))
         # What the last step added, and what has been added since the labels were last asked.
         gains: list[float] = []
         worth, asked, rest = np.nan, np.nan, np.inf
@@ -105,18 +110,18 @@ class ManyLabels:
                     rest = 16 * noise if complete else rest
                     break
                 asked, gains, rest = worth, [], np.inf
-                if not space.add(self._seen(space, labels, inside)) and complete:
+                if not space.add(_unit(side.told(inside))) and complete:
                     rest = 16 * noise
                     break
-                agreement = _agreement(space, labels, agreement)
+                agreement = side.agreement(agreement)
             space.expand()
-            agreement = _agreement(space, labels, agreement)
+            agreement = side.agreement(agreement)
         weights = space.combine(inside)
-        images = seen_by(space.combine_image(inside), labels)
+        images = side.seen(inside)
         label_axes = None
         if self.share is not None:
             level, shrunk = self._regressed(space.gram, agreement, inside, 64 * noise)
-            fitted = seen_by(space.combine_image(shrunk), labels)  # W'X'X B
+            fitted = side.seen(shrunk)  # W'X'X B
             label_axes = level**2 * fitted.T / np.sqrt(values)
         found = Solution(
             weights,
@@ -130,13 +135,6 @@ class ManyLabels:
             label_axes=label_axes,
         )
         return replace(found, status=_status(found))
-
-    def _seen(self, space: KrylovSpace, labels: Operator, inside: Array) -> Array:
-        """Return ``X'L L'X W``, of unit columns."""
-        block = space.X.rmatmat(labels.matmat(labels.rmatmat(space.combine_image(inside))))
-        lengths = column_norms(block)
-        alive = np.flatnonzero(lengths > 0)
-        return block[:, alive] / like(lengths[alive], block)
 
     def _regressed(
         self, gram: Array, agreement: Array, inside: Array, tolerance: float
@@ -203,31 +201,124 @@ def krylov_bytes(  # noqa: PLR0917
     return width * thin + 8 * _SQUARES * size**2
 
 
-def _start(X: Operator, labels: Operator, count: int, seed: int) -> Array:
-    """Return the leading directions of the labels and a few random ones, of unit length."""
-    rng = np.random.default_rng(seed)
+class _InMemory:
+    """A space and its products with labels, by the images ``X P``."""
+
+    def __init__(self, X: Operator, labels: Operator) -> None:
+        self._X, self._labels = X, labels
+
+    def opened(self, count: int, seed: int) -> KrylovSpace:
+        """Start a space from leading directions of the labels and a few random ones."""
+        X, labels, rng = self._X, self._labels, np.random.default_rng(seed)
+        axes = _leading_axes(labels, count, rng)
+        block = concatenate(
+            [X.place(labels.matmat(axes)), X.random_block(X.shape[0], _extra(count), rng)], axis=1
+        )
+        self.space = KrylovSpace(X, X.rmatmat(_unit(block)))
+        return self.space
+
+    def agreement(self, known: Array) -> Array:
+        """Return ``P'X'L L'X P``, from what it was for the first blocks."""
+        image, labels = self.space.image, self._labels
+        while known.shape[0] < self.space.size:
+            done, number = 0, 0
+            while done < known.shape[0]:
+                done += image[number].shape[1]
+                number += 1
+            newest = labels.matmat(labels.rmatmat(image[number]))
+            columns = np.concatenate([inner(part, newest) for part in image[: number + 1]])
+            side, corner = columns[:done], columns[done:]
+            known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
+        return known
+
+    def told(self, inside: Array) -> Array:
+        """Return what the labels along some directions say, ``X'L L'X W``."""
+        image = self.space.combine_image(inside)
+        return self._X.rmatmat(self._labels.matmat(self._labels.rmatmat(image)))
+
+    def seen(self, inside: Array) -> Array:
+        """Return ``W'X'L`` for directions inside the space."""
+        return seen_by(self.space.combine_image(inside), self._labels)
+
+
+class _InPasses:
+    """The same for rows in files: ``L'X P`` is kept, and each block is one pass over the rows."""
+
+    def __init__(self, rows: PairedRows) -> None:
+        self._rows = rows
+
+    def opened(self, count: int, seed: int) -> KrylovSpace:
+        rng = np.random.default_rng(seed)
+        X, labels = self._rows.X, self._rows.labels
+        axes = _leading_axes(labels, count, rng)
+        random = X.normal(X.random_block(X.shape[1], _extra(count), rng))
+        start = concatenate([_unit(self._rows.back(axes)), _unit(random)], axis=1)
+        self.space = _LabelledSpace(self._rows, start)
+        return self.space
+
+    def agreement(self, known: Array) -> Array:
+        known = np.zeros((0, 0))
+        parts = self.space.labelled
+        for number, newest in enumerate(parts):
+            columns = np.concatenate([inner(part, newest) for part in parts[: number + 1]])
+            side, corner = columns[: known.shape[0]], columns[known.shape[0] :]
+            known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
+        return known
+
+    def told(self, inside: Array) -> Array:
+        return self._rows.back(self._along(inside))
+
+    def seen(self, inside: Array) -> Array:
+        return np.ascontiguousarray(self._along(inside).T, dtype=np.float64)
+
+    def _along(self, inside: Array) -> Array:
+        """Return ``L'X W``."""
+        start, out = 0, np.zeros((self._rows.labels.shape[1], inside.shape[1]))
+        for part in self.space.labelled:
+            stop = start + part.shape[1]
+            out += times(part, inside[start:stop])
+            start = stop
+        return out
+
+
+class _LabelledSpace(NormalSpace):
+    """A space without images of the rows, which keeps ``L'X P`` below ``X'X P``."""
+
+    def __init__(self, rows: PairedRows, start: Array) -> None:
+        self._rows = rows
+        super().__init__(rows.X, start)
+
+    @property
+    def labelled(self) -> list[Array]:
+        """``L'X P``, block by block."""
+        return [part[self.X.shape[1] :] for part in self.image]
+
+    def _next(self) -> Array:
+        return 1 * self.image[-1][: self.X.shape[1]]
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+        normal, seen = self._rows.both(block)
+        corner = inner(block, normal)
+        sides = [inner(part, normal) for part in self.basis]
+        return concatenate([normal, seen]), sides, (corner + corner.T) / 2
+
+
+def _extra(count: int) -> int:
+    return max(SMOOTH_WIDTH, count // 10)
+
+
+def _leading_axes(labels: Operator, count: int, rng: np.random.Generator) -> Array:
+    """Return combinations of the labels that hold most of them, by subspace iteration."""
     few = min(max(count, _FEW_LABELS), labels.shape[1])
     axes = labels.random_block(labels.shape[1], few, rng)
     for _ in range(_STEPS):
-        axes, _ = orthonormalize(labels.rmatmat(labels.matmat(axes)))
-    extra = max(SMOOTH_WIDTH, count // 10)
-    block = concatenate(
-        [X.place(labels.matmat(axes)), X.random_block(X.shape[0], extra, rng)], axis=1
-    )
+        axes, _ = orthonormalize(labels.normal(axes))
+    return axes
+
+
+def _unit(block: Array) -> Array:
+    """Scale columns to length 1; those of zeros are left out."""
     lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
-    return block[:, alive] / like(lengths[alive], block)
-
-
-def _agreement(space: KrylovSpace, labels: Operator, known: Array) -> Array:
-    """Return ``P'X'L L'X P``, from what it was for the first blocks."""
-    while known.shape[0] < space.size:
-        done, number = 0, 0
-        while done < known.shape[0]:
-            done += space.image[number].shape[1]
-            number += 1
-        newest = labels.matmat(labels.rmatmat(space.image[number]))
-        columns = np.concatenate([inner(part, newest) for part in space.image[: number + 1]])
-        side, corner = columns[:done], columns[done:]
-        known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
-    return known
+    unit: Array = block[:, alive] / like(lengths[alive], block)
+    return unit

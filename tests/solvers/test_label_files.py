@@ -1,0 +1,148 @@
+"""Labels in files next to the rows: the answers of labels in memory, and no block of n rows."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from labelspan import CCA, MLSI, OPLS
+from labelspan.errors import InvalidLabels, Mismatch
+from labelspan.operators import RowFiles, RowWriter, as_operator
+from labelspan.operators.paired_rows import PairedRows
+from labelspan.solvers.leave_one_out import held_out, held_out_in_passes
+
+ROWS, COLUMNS, LABELS = 900, 300, 30
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    strong = rng.standard_normal((ROWS, 12)) * 1.5 ** -np.arange(12.0)
+    X = np.where(rng.random((ROWS, COLUMNS)) < 0.2, strong @ rng.standard_normal((12, COLUMNS)), 0)
+    Y = strong @ rng.standard_normal((12, LABELS)) + rng.standard_normal((ROWS, LABELS)) > 1.5
+    return sparse.csr_array(X), sparse.csr_array(Y.astype(float))
+
+
+def written(folder, rows, size=250):
+    with RowWriter(folder) as writer:
+        for start in range(0, rows.shape[0], size):
+            writer.append(rows[start : start + size])
+    return RowFiles(folder)
+
+
+@pytest.fixture
+def files(tmp_path, data, monkeypatch):
+    def refuse(*_):
+        pytest.fail("a block as long as the rows")
+
+    monkeypatch.setattr(RowFiles, "_matmat", refuse)
+    monkeypatch.setattr(RowFiles, "_rmatmat", refuse)
+    return tuple(written(tmp_path / name, rows) for name, rows in zip("XY", data, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+@pytest.mark.parametrize("shift", [False, True])
+def test_products_of_both(tmp_path, data, kind, shift):
+    X, Y = (rows if kind == "sparse" else rows.toarray() for rows in data)
+    operators = [written(tmp_path / "X", X), written(tmp_path / "Y", Y)]
+    dense = [rows.toarray() for rows in data]
+    if shift:
+        operators = [one.shifted(np.arange(one.shape[1]) / one.shape[1]) for one in operators]
+        dense = [rows - np.arange(rows.shape[1]) / rows.shape[1] for rows in dense]
+    pair = PairedRows(*operators, scale=0.5)
+    block = np.random.default_rng(1).standard_normal((COLUMNS, 3))
+    normal, seen = pair.both(block)
+    np.testing.assert_allclose(normal, dense[0].T @ (dense[0] @ block), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(seen, 0.5 * dense[1].T @ (dense[0] @ block), rtol=1e-9, atol=1e-6)
+    small = np.random.default_rng(2).standard_normal((LABELS, 2))
+    np.testing.assert_allclose(
+        pair.back(small), 0.5 * dense[0].T @ (dense[1] @ small), rtol=1e-9, atol=1e-6
+    )
+    if not shift:
+        index = np.array([3, 249, 250, 899])
+        for mine, rows in zip(pair.take(index), dense, strict=True):
+            found = mine.toarray() if sparse.issparse(mine) else mine
+            np.testing.assert_array_equal(found, rows[index])
+
+
+def overlap(one, other):
+    bases = [linalg.orth(model.components_.T) for model in (one, other)]
+    return linalg.svdvals(bases[0].T @ bases[1]).min()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MLSI(6, alpha=5.0), MLSI(6, alpha=5.0, center=False), OPLS(6, alpha=5.0)],
+    ids=["MLSI", "not centred", "OPLS"],
+)
+def test_fits_are_those_in_memory(files, data, model):
+    X, Y = data
+    whole = model.set_params(solver="gram").fit(X.toarray(), Y.toarray())
+    found = type(model)(
+        **{**model.get_params(), "solver": "auto", "tol": 1e-6, "max_iter": 40}
+    ).fit(*files)
+    np.testing.assert_allclose(found.eigenvalues_, whole.eigenvalues_, rtol=1e-4)
+    assert overlap(found, whole) > 1 - 1e-4
+    rows = X.toarray()[:50]
+    np.testing.assert_allclose(found.label_scores(rows), whole.label_scores(rows), atol=5e-3)
+
+
+def test_label_directions_are_those_in_memory(files, data):
+    X, Y = data
+    found = MLSI(6, alpha=5.0, tol=1e-6, max_iter=40).fit(*files)
+    whole = MLSI(6, alpha=5.0, solver="gram").fit(X.toarray(), Y.toarray())
+    rows, labels = X.toarray()[:40], Y.toarray()[:40]
+    one, other = found.transform(rows, labels=labels), whole.transform(rows, labels=labels)
+    turn = linalg.orthogonal_procrustes(one, other)[0]
+    np.testing.assert_allclose(one @ turn, other, atol=1e-3 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_alpha_is_that_of_held_out_rows(files, data, intercept):
+    curve = held_out_in_passes(PairedRows(*files), intercept=intercept)
+    whole = held_out(as_operator(data[0]), data[1], intercept=intercept)
+    # Other rows are held out.
+    assert abs(np.log(curve.alpha / whole.alpha)) < 0.5
+    assert curve.error == pytest.approx(whole.error, rel=0.1)
+
+
+def test_the_error_is_that_of_models_of_the_other_rows(files, data, monkeypatch):
+    """The Krylov space holds all of a small problem: its error is that of a plain regression."""
+    import labelspan.solvers.leave_one_out as module
+
+    monkeypatch.setattr(module, "_FEW_HELD", 1)
+    monkeypatch.setattr(module, "_CHANGE", 0.0)
+    monkeypatch.setattr(module, "_FEW_LABELS", LABELS)
+    curve = module.held_out_in_passes(PairedRows(*files), intercept=True, seed=3)
+    held = np.sort(np.random.default_rng(3).choice(ROWS, int(0.15 * ROWS), replace=False))
+    X, Y = (rows.toarray() for rows in data)
+    others = np.setdiff1d(np.arange(ROWS), held)
+    means = X[others].mean(axis=0), Y[others].mean(axis=0)
+    inside, targets = X[others] - means[0], Y[others] - means[1]
+    slopes = linalg.solve(
+        inside.T @ inside + curve.alpha * np.eye(COLUMNS), inside.T @ targets, assume_a="pos"
+    )
+    gap = Y[held] - means[1] - (X[held] - means[0]) @ slopes
+    assert curve.error == pytest.approx(np.square(gap).sum() / held.size, rel=1e-3)
+
+
+def test_automatic_alpha_in_a_fit(files):
+    model = MLSI(4).fit(*files)
+    assert model.alpha_ > 0
+    assert model.alpha_curve_ is not None
+    assert model.label_loadings_.shape == (4, LABELS)
+
+
+def test_what_cannot_be_fitted(tmp_path, data, files):
+    X, Y = data
+    with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
+        CCA(alpha=1.0).fit(*files)
+    with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
+        MLSI(4, form="direct", alpha=1.0).fit(*files)
+    with pytest.raises(Mismatch, match="need X in files too"):
+        MLSI(4).fit(X, files[1])
+    with pytest.raises(InvalidLabels, match="one row for each row"):
+        MLSI(4).fit(files[0], written(tmp_path / "short", Y[:500]))
+    with pytest.raises(Mismatch, match="blocks of the same numbers"):
+        MLSI(4).fit(files[0], written(tmp_path / "other", Y, 500))
+    with pytest.raises(InvalidLabels, match="no label"):
+        MLSI(4).fit(files[0], written(tmp_path / "none", 0 * Y))
