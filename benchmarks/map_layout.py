@@ -1,4 +1,4 @@
-"""Layouts of a map: neighbours kept in the plane, time and memory, beside UMAP and PaCMAP.
+"""Layouts of a map: neighbours kept, time and memory, beside UMAP, openTSNE and PaCMAP.
 
 The items are Debian packages (``debtags.jsonl.gz`` of LABELSPAN_DATA): TF-IDF of their
 descriptions, LSI with 100 dimensions, rows of length 1. ``kept`` is the share of the 30 nearest
@@ -27,7 +27,13 @@ from labelspan._typing import Array
 
 from .harness import Report, Row, make_parser
 
-METHODS = {"labelspan": None, "umap": "umap", "pacmap": "pacmap", "sklearn t-SNE": None}
+METHODS = {
+    "labelspan": None,
+    "umap": "umap",
+    "openTSNE": "openTSNE",
+    "pacmap": "pacmap",
+    "sklearn t-SNE": None,
+}
 NEIGHBOURS, MEASURED = 30, 2000
 
 
@@ -54,6 +60,10 @@ def lay_out(method: str, table: Array) -> Array:
         import umap  # noqa: PLC0415
 
         return np.asarray(umap.UMAP(metric="cosine", random_state=0).fit_transform(table))
+    if method == "openTSNE":
+        import openTSNE  # noqa: PLC0415
+
+        return np.asarray(openTSNE.TSNE(metric="cosine", n_jobs=1, random_state=0).fit(table))
     if method == "pacmap":
         import pacmap  # noqa: PLC0415
 
@@ -126,7 +136,7 @@ def main(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=1)
     parser.add_argument("--items", type=int, nargs="+", default=[5000, 20_000, 63_620])
-    parser.add_argument("--methods", nargs="+", default=["labelspan", "umap", "pacmap"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS)[:4])
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:

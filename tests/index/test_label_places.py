@@ -26,8 +26,10 @@ def placed(seed=0, n=50, m=6):
     return U, rows, LabelDirections(NAMES, D, means), Z / np.linalg.norm(Z, axis=1, keepdims=True)
 
 
+@pytest.mark.parametrize("most_kept", [0, 1 << 20], ids=["computed", "kept"])
 @pytest.mark.parametrize("seed", range(5))
-def test_places_are_those_of_the_formula(seed):
+def test_places_are_those_of_the_formula(seed, most_kept, monkeypatch):
+    monkeypatch.setattr("labelspan.index.label_places._MOST_KEPT", most_kept)
     U, rows, found, Z = placed(seed)
     places = LabelPlaces(UnitVectors(U), {**rows, "new": [0]}, found)
     np.testing.assert_allclose(places.rows(np.arange(50)), Z, atol=1e-6)

@@ -7,7 +7,7 @@ from _support.topics import corpus, fresh
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.index.query_syntax import parse_query
-from labelspan.index.ranking import weak
+from labelspan.index.ranking import _kth_largest, weak
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +161,12 @@ def test_the_language_is_kept(tmp_path):
         SemanticIndex(language="klingon").fit(texts, [["a"], ["b"]])
     by_vectors = SemanticIndex(vectorizer=None).fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
     assert by_vectors.language_ is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("count", [11, 1000, 5003])
+def test_at_least_k_values_reach_the_bound_of_candidates(count, seed):
+    values = np.random.default_rng(seed).exponential(size=count)
+    bound = _kth_largest(values, 10)
+    assert np.sum(values >= bound) >= 10
+    assert bound >= np.sort(values)[-min(count, 40)], "few others do"

@@ -35,6 +35,19 @@ def test_votes_are_those_of_the_nearest_items(dense):
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
+def test_neighbours_of_one_row_are_those_among_many():
+    rng = np.random.default_rng(0)
+    rows = sparse.random_array((200, 50), density=0.1, format="csr", dtype=np.float32, rng=rng)
+    voters = Voters(sparse.csr_matrix(rows), sparse.csr_matrix(np.ones((200, 1))))
+    items, cosines = voters.nearest(voters.features, np.arange(200))
+    for row in range(200):
+        one, near = voters.nearest(voters.features[[row]], np.array([row]))
+        np.testing.assert_allclose(near[0], cosines[row], atol=1e-6)
+        clear = np.diff(cosines[row], prepend=2, append=-1)
+        clear = (clear[:-1] < -1e-5) & (clear[1:] < -1e-5) & (cosines[row] > 0)
+        assert one[0][clear].tolist() == items[row][clear].tolist()
+
+
 def candidates(n=3000, k=12, seed=0):
     """Scores that know the chance of each label, and truth drawn with that chance."""
     rng = np.random.default_rng(seed)

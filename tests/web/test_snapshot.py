@@ -4,6 +4,7 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote_plus
 
 import pytest
 from _support.explorer import BASE, explore, make_index
@@ -257,13 +258,26 @@ def test_cached_answers_are_those_of_their_snapshot(own, monkeypatch):
             writer.add(["chess"], [["game"]], ["new"])
         assert served.look_again() is True
         assert client.get("/label.json?name=game").json()["count"] == first.json()["count"] + 1
-        monkeypatch.setattr("labelspan.web.snapshot._MOST_CACHED", 2)
-        with served.lease() as snapshot:
-            for number in range(5):
-                assert snapshot.cached(number, lambda number=number: number) == number
-            assert len(snapshot._cache) <= 4
-            assert snapshot.cached(4, lambda: "again") == 4
-            assert snapshot.cached(0, lambda: "again") == "again"
+
+
+@pytest.mark.parametrize(
+    "address", ["/search.json?q=chess", "/item.json?id={}", "/why.json?q=chess&id={}"]
+)
+def test_answers_are_kept_until_a_label_changes(own, monkeypatch, address):
+    served = Served(own, edit=True)
+    client = testclient.TestClient(make_app(served, watch=False), base_url=BASE)
+    with client, served.lease() as snapshot:
+        asked = address.format(quote_plus(snapshot.index.ids[0]))
+        first = client.get(asked)
+        assert first.status_code == 200
+        with monkeypatch.context() as broken:
+            for name in ("search", "explain"):
+                broken.setattr(SemanticIndex, name, lambda *args, **kwargs: 1 / 0)
+            assert client.get(asked).content == first.content
+            assert client.get(asked.replace(".json", "")).status_code == 500, "another answer"
+            served.renew()
+            assert client.get(asked).status_code == 500, "computed again"
+        assert client.get(asked).status_code == 200
 
 
 def test_a_server_that_ends_does_not_write_a_map_afterwards(folder, monkeypatch):

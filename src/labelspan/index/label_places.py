@@ -21,8 +21,8 @@ from .vectors import Ranked, UnitVectors
 
 __all__ = ["LabelDirections", "LabelPlaces"]
 
-# Numbers of a block.
-_NUMBERS = 1 << 21
+# Numbers of a block, and of all places if they are kept.
+_NUMBERS, _MOST_KEPT = 1 << 21, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LabelDirections:
 
 
 class LabelPlaces:
-    """Places of items, without an array of their vectors: they are made when needed.
+    """Places of items; an array of them is kept only if it is small.
 
     Parameters
     ----------
@@ -71,6 +71,17 @@ class LabelPlaces:
         self._scale, self._lengths = 0.0, np.ones(vectors.alive.size)
         if self._placed.size:
             self._measure()
+        self._kept: Array | None = None
+        if vectors.alive.size * vectors.width <= _MOST_KEPT:
+            self._kept = self._all()
+
+    def _all(self) -> Array:
+        found = np.empty((self._vectors.alive.size, self._vectors.width), dtype=np.float32)
+        step = max(1, _NUMBERS // max(1, self._vectors.width))
+        for start in range(0, len(found), step):
+            numbers = np.arange(start, min(start + step, len(found)))
+            found[numbers] = self.rows(numbers)
+        return found
 
     def _measure(self) -> None:
         squares, products, own = (np.zeros(self._placed.size) for _ in range(3))
@@ -116,20 +127,29 @@ class LabelPlaces:
 
     def top(self, query: Array, k: int, mask: Array) -> Ranked:
         """Find the rows whose places have the best positive cosines with a unit vector."""
-        scores = self._vectors.products(query.astype(np.float32)[None])[0].astype(np.float64)
-        along = self._directions @ query
-        if self._placed.size:
-            added = np.add.reduceat(along[self._columns], self._starts) - self._shift @ query
-            scores[self._placed] += self._scale * added
-        scores /= self._lengths
+        if self._kept is not None:
+            scores = self._kept @ query.astype(np.float32)
+            # Their lengths are 1.
+            margin = 2 * self._vectors.slack
+        else:
+            scores, margin = self._products(query)
         scores[~mask] = 0.0
         least = self._vectors.slack
         if scores.size > k:
             # Products in float32 only choose candidates; half of the slack bounds their error.
-            margin = 2 * self._vectors.slack / float(self._lengths.min())
             least = max(least, float(np.partition(scores, scores.size - k)[-k]) - margin)
         rows = np.flatnonzero(scores >= least)
         exact = (self.rows(rows) * query).sum(axis=1)
         order = np.lexsort((rows, -exact))
         order = order[exact[order] > 0][:k]
         return rows[order], np.minimum(exact[order], 1.0)
+
+    def _products(self, query: Array) -> tuple[Array, float]:
+        """Compute cosines with all places, without an array of them; and twice their error."""
+        scores = self._vectors.products(query.astype(np.float32)[None])[0].astype(np.float64)
+        along = self._directions @ query
+        if self._placed.size:
+            added = np.add.reduceat(along[self._columns], self._starts) - self._shift @ query
+            scores[self._placed] += self._scale * added
+        scores /= self._lengths
+        return scores, 2 * self._vectors.slack / float(self._lengths.min())

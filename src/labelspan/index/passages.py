@@ -118,10 +118,7 @@ def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH)
 
     Without a query, or if the rest has none of its words, it is the beginning of the rest.
     """
-    title = item.title
-    line = " ".join(item.text[:_LONGEST].split())
-    shown = title.removesuffix("…").rstrip() if title != item.id else ""
-    rest = line.removeprefix(shown).strip() if shown else line
+    title, rest = _parts(item)
     found = wanted.places(rest) if wanted is not None else []
     start = _best_start(found, length)
     if start > 0:
@@ -129,15 +126,23 @@ def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH)
         start = rest.rfind(" ", 0, start) + 1
     part = rest[start : start + length]
     if start + length < len(rest):
-        part = f"{part.rsplit(' ', 1)[0]} …"
+        part = part.rsplit(" ", 1)[0]
+    end = start + len(part)
+    words = [] if wanted is None else [word for _, word in wanted.places(title)]
+    words += [word for place, word in found if start <= place and place + len(word) <= end]
+    if end < len(rest):
+        part = f"{part} …"
     if start > 0:
         part = f"… {part}"
-    words = (
-        []
-        if wanted is None
-        else [word for _, word in (*wanted.places(title), *wanted.places(part))]
-    )
     return Passage(title, part, tuple(dict.fromkeys(words)))
+
+
+def _parts(item: Item) -> tuple[str, str]:
+    """Return the title of an item, and the rest of the beginning of its text in one line."""
+    title = item.title
+    line = " ".join(item.text[:_LONGEST].split())
+    shown = title.removesuffix("…").rstrip() if title != item.id else ""
+    return title, line.removeprefix(shown).strip() if shown else line
 
 
 def _best_start(found: list[tuple[int, str]], length: int) -> int:
@@ -169,12 +174,16 @@ class SharedWords:
         """Return words that another text has as well, the rarest first, as it has them."""
         analyzer, known = self._words.analyzer, self._known
         found: dict[str, str] = {}
-        for token in dict.fromkeys(TOKENS.findall(text[:_LONGEST])):
-            plain = normalise(token)
-            if plain in analyzer.common or len(plain) < 2:
-                continue
+        beginning = text[:_LONGEST]
+        tokens = TOKENS.findall(beginning)
+        plain_tokens: Iterable[str] = map(normalise, tokens)
+        if beginning.isascii():
+            # All at once, which gives the same.
+            plain_tokens = TOKENS.findall(beginning.lower())
+        for token, plain in zip(tokens, plain_tokens, strict=True):
+            # Most words are not shared, so this is asked first.
             term = analyzer.term(plain)
-            if term in known:
+            if term in known and plain not in analyzer.common and len(plain) > 1:
                 found.setdefault(term, token)
         frequency = self._words.frequency
         return [found[term] for term in sorted(found, key=lambda term: (frequency(term), term))[:n]]

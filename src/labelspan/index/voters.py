@@ -53,13 +53,14 @@ class Voters:
         step = max(1, _ENTRIES // max(1, n))
         for start in range(0, units.shape[0], step):
             block = units[start : start + step]
-            near = block @ self._columns
+            near = self._products(block)
             for row in range(near.shape[0]):
                 if sparse.issparse(near):
                     part = slice(near.indptr[row], near.indptr[row + 1])
                     items, values = near.indices[part], near.data[part]
                 else:
-                    items, values = np.arange(n), near[row]
+                    items = np.flatnonzero(near[row] > 0)
+                    values = near[row][items]
                 if own is not None:
                     others = items != own[start + row]
                     items, values = items[others], values[others]
@@ -71,6 +72,13 @@ class Voters:
                 found[start + row, : order.size] = items[order]
                 cosines[start + row, : order.size] = values[order]
         return found, cosines
+
+    def _products(self, block: Any) -> Any:
+        """Compute the cosines of unit rows with all items."""
+        if block.shape[0] == 1 and sparse.issparse(block):
+            # Sparse products first count what they will find, which takes as long again.
+            return (self._columns[block.indices].T @ block.data)[None]
+        return block @ self._columns
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
         """Return for each row and label the share of the votes, weighted by the cosines."""

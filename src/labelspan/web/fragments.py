@@ -40,9 +40,15 @@ def link(path: str, **parameters: Any) -> str:
     """
     pairs = []
     for name, value in parameters.items():
-        several = value if isinstance(value, list | tuple) else [value]
-        pairs += [f"{name}={quote_plus(str(one))}" for one in several if one not in ("", None)]
+        if isinstance(value, list | tuple):
+            pairs += [f"{name}={_quoted(str(one))}" for one in value if one not in ("", None)]
+        elif value not in ("", None):
+            pairs.append(f"{name}={_quoted(str(value))}")
     return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+# A page repeats its query in most of its links.
+_quoted = lru_cache(maxsize=5000)(quote_plus)
 
 
 def _safe(text: str) -> str:

@@ -19,8 +19,8 @@ class Page:
     """A page and its JSON endpoint: their addresses, parameters, and function.
 
     The return type of ``answer`` describes the answer. ``posts`` tells whether the parameters
-    may also come in the body of a POST request. ``cached`` is for pages with few different
-    answers, which depend only on the index.
+    may also come in the body of a POST request. ``cached`` is for answers that depend only on the
+    index and its labels, so that they are kept for the next who asks the same.
     """
 
     name: str
@@ -97,6 +97,7 @@ PAGES = (
             _BALANCE,
             _count("items"),
         ),
+        cached=True,
     ),
     Page(
         "compare",
@@ -133,6 +134,7 @@ PAGES = (
             Parameter("label", "texts", "The labels searched for, if there was no text.", ()),
             _BALANCE,
         ),
+        cached=True,
     ),
     Page(
         "item",
@@ -141,6 +143,7 @@ PAGES = (
         "An item, its labels and its neighbours.",
         answers.item,
         (_text("id", "The item.", None), _count("neighbours")),
+        cached=True,
     ),
     Page(
         "map",

@@ -131,6 +131,8 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Files of the package do not change while it runs.
+        auto_reload=False,
     )
     environment.globals |= {
         "link": link,

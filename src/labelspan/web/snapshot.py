@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -19,6 +18,7 @@ from ..index.kept_tags import left_out_tags
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
+from .answer_cache import AnswerCache
 from .batching import Batcher
 from .editing import Editing
 from .points import MapPoints, draw
@@ -30,7 +30,6 @@ _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-_MOST_CACHED = 500
 _FINDINGS_OF_A_KIND = 200
 _MOST_PREDICTED = 50_000
 
@@ -62,7 +61,7 @@ class Snapshot:
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cache = AnswerCache()
         self._renewed = 0
         self._cache_lock = threading.Lock()
         self._predicted: dict[str, list[Tag]] = {}
@@ -136,21 +135,9 @@ class Snapshot:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the cached value of a key, or make it; the least recently used are dropped."""
-        with self._cache_lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-            before = self._renewed
-        made = make()
-        with self._cache_lock:
-            if before != self._renewed:
-                return made
-            self._cache[key] = made
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.popitem(last=False)
-        return made
+    def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Return the cached value of a key, or make it."""
+        return self._cache.get(key, make)
 
     def renew(self) -> None:
         """Forget what was computed from labels that have changed; the map and the audit stay."""
@@ -160,9 +147,10 @@ class Snapshot:
         with self._cache_lock:
             self.labels = labels
             self._renewed += 1
-            self._cache.clear()
             self._learning = True
             self._predicted.clear()
+        # Last, so that what is kept from now on has seen the changes.
+        self._cache.clear()
 
     def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
         """Search all items for a text, in one batch with searches of other threads."""
