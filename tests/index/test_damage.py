@@ -78,10 +78,10 @@ def test_another_format_says_what_to_do(folder):
     path = folder / "manifest.json"
     written = path.read_text()
     for version, remedy in ((7, "install a newer labelspan"), (2, "fit the index again")):
-        path.write_text(written.replace('"version": 3', f'"version": {version}', 1))
+        path.write_text(written.replace('"version": 4', f'"version": {version}', 1))
         with pytest.raises(
             InvalidFile,
-            match=f"format {version}, and this labelspan reads format 3; {remedy}",
+            match=f"format {version}, and this labelspan reads format 4; {remedy}",
         ):
             SemanticIndex.load(folder)
 

@@ -31,7 +31,7 @@ from ..index.model import IndexModel, space_vectors
 from ..index.query import search as search_index
 from ..index.ranking import BALANCE
 from ..index.results import Item
-from ..index.words import WordIndex
+from ..index.words import PLAIN, WordIndex
 from .html_report import ReportTable
 from .measurements import Record, Results
 
@@ -228,7 +228,9 @@ def _systems(
     most = max(1, min(dimensions, features.shape[0] - 1, features.shape[1]))
     lsi = LSI(most).fit(features)
     space = MLSI(most).fit(features, indicator(lists, names)) if names else lsi
-    store = ItemStore.of(items, space_vectors(space, features), WordIndex.build(analyzer, items))
+    words, vectors = WordIndex.build(analyzer, items), space_vectors(space, features)
+    store = ItemStore.of(items, vectors, words)
+    plain = ItemStore.of(items, vectors, WordIndex(analyzer, words.arrays, PLAIN))
     model = IndexModel(vectorizer, space, None, text_map_of(vectorizer, space))
     flat = space_vectors(lsi, features)
 
@@ -240,7 +242,7 @@ def _systems(
         query = space_vectors(lsi, vectorizer.transform([text]))[0]
         return _best(ids, flat @ query, k)
 
-    def by_search(balance: float) -> Callable[[str, int], list[str]]:
+    def by_search(store: ItemStore, balance: float) -> Callable[[str, int], list[str]]:
         def find(text: str, k: int) -> list[str]:
             hits: list[Hit] = search_index(
                 model,
@@ -257,11 +259,12 @@ def _systems(
 
         return find
 
-    balances = {"BM25": 0.0, "space": 1.0, "words + space": BALANCE}
     found: Mapping[str, Callable[[str, int], list[str]]] = {
         "TF-IDF": by_features,
         "LSI": by_lsi,
-        **{name: by_search(balance) for name, balance in balances.items()},
+        "BM25": by_search(plain, 0.0),
+        "space": by_search(store, 1.0),
+        "words + space": by_search(store, BALANCE),
     }
     return [(name, found[name]) for name in SYSTEMS]
 

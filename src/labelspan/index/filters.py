@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from .inputs import as_names, label_name
 from .results import Item
 
-__all__ = ["Catalogue", "Filter"]
+__all__ = ["Catalogue", "Filter", "filter_mask"]
 
 
 @dataclass(frozen=True)
@@ -136,19 +136,7 @@ class Catalogue:
 
     def mask(self, wanted: Filter, size: int) -> Array | None:
         """Mark the rows that pass a filter; None if all pass."""
-        if wanted == Filter():
-            return None
-        allowed = np.ones(size, dtype=bool)
-        for label in wanted.labels:
-            allowed &= _marked(self.labelled(label), size)
-        if wanted.any_labels:
-            rows = np.concatenate([self.labelled(label) for label in wanted.any_labels])
-            allowed &= _marked(rows, size)
-        for label in wanted.without:
-            allowed[self.labelled(label)] = False
-        for key, choice in wanted.metadata.items():
-            allowed &= _marked(self._chosen(key, choice), size)
-        return allowed
+        return filter_mask(wanted, size, self.labelled, self._chosen)
 
     def _chosen(self, key: str, choice: Any) -> Array:
         if key not in self._metadata:
@@ -164,6 +152,31 @@ class Catalogue:
             found = [values[value] for value in accepted if value in values]
             return _joined(found)
         return _joined([rows for (_, value), rows in values.items() if test(value)])
+
+
+def filter_mask(
+    wanted: Filter,
+    size: int,
+    labelled: Callable[[str], Array],
+    chosen: Callable[[str, Any], Array],
+) -> Array | None:
+    """Mark the rows that pass a filter; None if all pass.
+
+    ``labelled`` returns the rows with a label, ``chosen`` those with a value of metadata.
+    """
+    if wanted == Filter():
+        return None
+    allowed = np.ones(size, dtype=bool)
+    for label in wanted.labels:
+        allowed &= _marked(labelled(label), size)
+    if wanted.any_labels:
+        rows = np.concatenate([labelled(label) for label in wanted.any_labels])
+        allowed &= _marked(rows, size)
+    for label in wanted.without:
+        allowed[labelled(label)] = False
+    for key, choice in wanted.metadata.items():
+        allowed &= _marked(chosen(key, choice), size)
+    return allowed
 
 
 def _typed(value: Any) -> tuple[bool, Any]:

@@ -50,7 +50,7 @@ _MANIFEST = "manifest.json"
 _ITEMS = "items.sqlite"
 _LOCK = "lock"
 _FORMAT = "labelspan-index"
-_VERSION = 3
+_VERSION = 4
 # A manifest may hold lists of words; JSON takes about twenty times its size in memory.
 _LARGEST_MANIFEST = 1 << 24
 _DEEPEST_MANIFEST = 20
@@ -322,7 +322,7 @@ def _read_generation(
         _check_use(model)
     words = _read_words(files, content, len(base))
     key = _field(content, "key", str)
-    store = ItemStore.open(folder / _ITEMS, key, base, words, write=write, verify=verify)
+    store = ItemStore.open(folder / _ITEMS, key, base, words, write=write, verify=verify, lazy=lazy)
     return model, store, settings
 
 

@@ -2,7 +2,9 @@
 
 The table is in memory, or in a file whose transactions survive a killed process. A row holds
 an item's id, text, labels and metadata, and a hash of these. The rows written by a save are
-numbered in the order of its array of vectors; an item added later has its vector in its row.
+numbered in the order of its array of vectors; an item added later has its vector in its row, and
+one whose labels were changed later an empty one. An index of SQLite names these two kinds, so
+that a search reads them and no others when it starts.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +28,8 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, TooManyFiles
-from .filters import Catalogue, Filter
+from .filters import Catalogue, Filter, filter_mask
+from .inputs import label_name
 from .label_places import LabelDirections, LabelPlaces
 from .results import Item
 from .vectors import UnitVectors
@@ -54,6 +58,7 @@ CREATE TABLE items (
     vector BLOB,
     hash BLOB NOT NULL
 );
+CREATE INDEX changed ON items (row) WHERE vector IS NOT NULL;
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
 # Largest text or vector that is written or read, in bytes.
@@ -62,6 +67,8 @@ LARGEST_VALUE = 1 << 26
 _LARGEST_COUNT = 1 << 53
 _TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
+# Vector of an item that was relabelled after the save whose array holds its vector.
+_RELABELLED = b""
 # A database, its log, its shared memory and their folder.
 _OPENED_BY_SQLITE = 4
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
@@ -70,7 +77,11 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @dataclass(frozen=True)
 class ItemRow:
-    """Item with its row number; ``vector`` is None if the array of the last save holds it."""
+    """Item with its row number.
+
+    ``vector`` is None if the array of the last save holds it, and empty if the array holds it but
+    the labels have changed since.
+    """
 
     row: int
     item: Item
@@ -179,6 +190,12 @@ class ItemTable:
             return self._whole("next")
 
     @property
+    def count(self) -> int:
+        """Number of items."""
+        with self._reading():
+            return self._whole("count")
+
+    @property
     def revision(self) -> int:
         """Number that grows with every change."""
         with self._reading():
@@ -189,17 +206,43 @@ class ItemTable:
         with self._reading():
             count = 0
             for values in self._connection.execute("SELECT * FROM items ORDER BY row"):
-                if verify and _hash(values[:-1]) != values[-1]:
-                    raise InvalidFile(
-                        f"{self._where} is damaged: the item in row {values[0]} is not what was "
-                        "written."
-                    )
                 count += 1
-                yield _parse_row(values)
+                yield self._parsed(values, verify)
             if verify and count != self._whole("count"):
-                raise InvalidFile(f"{self._where} is damaged: items are missing.")
+                raise self.missing()
 
-    def fetch(self, rows: Sequence[int]) -> dict[int, Item]:
+    def changes(self, *, verify: bool) -> Iterator[ItemRow]:
+        """Yield the rows that were added or relabelled after the last save, in order."""
+        query = "SELECT * FROM items INDEXED BY changed WHERE vector IS NOT NULL ORDER BY row"
+        with self._reading():
+            for values in self._connection.execute(query):
+                yield self._parsed(values, verify)
+
+    def rows_before(self, end: int) -> list[int]:
+        """List the numbers of the rows before one that are there."""
+        with self._reading():
+            found = self._connection.execute("SELECT row FROM items WHERE row < ?", (end,))
+            return [int(row) for (row,) in found]
+
+    def row_of(self, name: str) -> int | None:
+        """Return the row of an id; None if there is none."""
+        with self._reading():
+            query = "SELECT row FROM items WHERE id = ?"
+            found = self._connection.execute(query, (name,)).fetchone()
+            return None if found is None else int(found[0])
+
+    def missing(self) -> InvalidFile:
+        """Return the error for items that are not there."""
+        return InvalidFile(f"{self._where} is damaged: items are missing.")
+
+    def _parsed(self, values: tuple[Any, ...], verify: bool) -> ItemRow:
+        if verify and _hash(values[:-1]) != values[-1]:
+            raise InvalidFile(
+                f"{self._where} is damaged: the item in row {values[0]} is not what was written."
+            )
+        return _parse_row(values)
+
+    def fetch(self, rows: Sequence[int], *, verify: bool = False) -> dict[int, Item]:
         """Read the items in some rows."""
         found: dict[int, Item] = {}
         with self._reading():
@@ -208,7 +251,7 @@ class ItemTable:
                 marks = ",".join("?" * len(part))
                 query = f"SELECT * FROM items WHERE row IN ({marks})"
                 for values in self._connection.execute(query, part):
-                    found[values[0]] = _parse_row(values).item
+                    found[values[0]] = self._parsed(values, verify).item
         return found
 
     # --- internal ---------------------------------------------------------------------
@@ -270,20 +313,30 @@ class ItemStore:
 
     Vectors, words and catalogue know an item by its place. For items of the array that is the row
     in the table; items added later follow, in the order of their rows, without the removed ones.
+
+    A store may be opened without its catalogue, which is read when it is first needed: a search
+    for words asks the table for ids and the word index for labels.
     """
 
     def __init__(
         self,
         table: ItemTable,
         vectors: UnitVectors,
-        catalogue: Catalogue,
+        catalogue: Catalogue | None,
         words: WordIndex | None,
         late: Sequence[int] = (),
+        *,
+        verify: bool = False,
+        as_saved: bool = False,
     ) -> None:
         self._table = table
         self._vectors = vectors
         self.words = words
-        self.catalogue = catalogue
+        self._catalogue = catalogue
+        # Items that are read one by one are checked one by one.
+        self._verify = verify
+        # Whether the items and their labels are those of the last save.
+        self.as_saved = as_saved
         self._late = list(late)
         self._early = vectors.alive.size - len(self._late)
         self.revision = table.revision
@@ -313,10 +366,13 @@ class ItemStore:
         *,
         write: bool,
         verify: bool,
+        lazy: bool = False,
     ) -> Self:
         """Open the store in a file, with the vectors and words of its items."""
         table = ItemTable.open(path, key, write=write)
         try:
+            if lazy and words is not None:
+                return cls._read_changes(table, base, words, verify)
             return cls._read(table, base, words, verify)
         except BaseException:
             table.close()
@@ -330,14 +386,16 @@ class ItemStore:
             late: list[int] = []
             tail: list[bytes] = []
             added: list[Item] = []
+            relabelled: dict[int, Item] = {}
             alive = np.zeros(len(base), dtype=bool)
             for record in table.scan(verify=verify):
                 place = record.row
-                if record.vector is None and 0 <= place < len(base):
+                if not record.vector and 0 <= place < len(base):
                     alive[place] = True
-                elif record.vector is not None and len(base) <= place < following:
-                    if len(record.vector) != 4 * base.shape[1]:
-                        raise InvalidFile("items.sqlite is damaged: a vector has another length.")
+                    if record.vector is not None:
+                        relabelled[place] = record.item
+                elif record.vector and len(base) <= place < following:
+                    _check_vector(record.vector, base)
                     place = len(base) + len(late)
                     late.append(record.row)
                     tail.append(record.vector)
@@ -348,13 +406,76 @@ class ItemStore:
                     raise InvalidFile("items.sqlite is damaged: two items have one id.")
                 catalogue.add(place, record.item)
             vectors.drop(np.flatnonzero(~alive))
-            # Joined from what was read: a wrong count in the file allocates nothing.
-            numbers = np.frombuffer(b"".join(tail), dtype="<f4")
-            vectors.append(numbers.reshape(len(late), base.shape[1]))
+            vectors.append(_joined(tail, base))
             if words is not None:
                 words.drop(np.flatnonzero(~alive))
-                words.append(added)
-            return cls(table, vectors, catalogue, words, late)
+                _take_changes(words, relabelled, added)
+            saved = bool(alive.all()) and not late and not relabelled
+            return cls(table, vectors, catalogue, words, late, as_saved=saved)
+
+    @classmethod
+    def _read_changes(cls, table: ItemTable, base: Array, words: WordIndex, verify: bool) -> Self:
+        """Read only what was added or changed after the last save."""
+        vectors = UnitVectors(base)
+        with table.snapshot():
+            following, count = table.next_row, table.count
+            late: list[int] = []
+            tail: list[bytes] = []
+            added: list[Item] = []
+            relabelled: dict[int, Item] = {}
+            for record in table.changes(verify=verify):
+                vector = record.vector or b""
+                if not vector and 0 <= record.row < len(base):
+                    relabelled[record.row] = record.item
+                elif vector and len(base) <= record.row < following:
+                    _check_vector(vector, base)
+                    late.append(record.row)
+                    tail.append(vector)
+                    added.append(record.item)
+                else:
+                    raise InvalidFile("items.sqlite is damaged: an item has no vector.")
+            if count != len(base) + len(late):
+                alive = np.zeros(len(base), dtype=bool)
+                alive[[row for row in table.rows_before(len(base)) if row >= 0]] = True
+                if verify and count != np.count_nonzero(alive) + len(late):
+                    raise table.missing()
+                vectors.drop(np.flatnonzero(~alive))
+                words.drop(np.flatnonzero(~alive))
+            vectors.append(_joined(tail, base))
+            _take_changes(words, relabelled, added)
+            saved = count == len(base) and not late and not relabelled
+            return cls(table, vectors, None, words, late, verify=verify, as_saved=saved)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Places of all ids, labels and values of metadata."""
+        with self._lock:
+            if self._catalogue is None:
+                self._catalogue = self._read_catalogue()
+            return self._catalogue
+
+    def _read_catalogue(self) -> Catalogue:
+        """Read all items that were there when the store was opened."""
+        found = Catalogue()
+        known = {self._row(int(place)): int(place) for place in np.flatnonzero(self._vectors.alive)}
+        with self._table.snapshot():
+            same = self._table.revision == self.revision
+            for record in self._table.scan(verify=self._verify):
+                place = known.pop(record.row, None)
+                if place is not None:
+                    if record.item.id in found.rows:
+                        raise InvalidFile("items.sqlite is damaged: two items have one id.")
+                    found.add(place, record.item)
+                elif same:
+                    raise InvalidFile("items.sqlite is damaged: an item has no vector.")
+        if known and same:
+            raise self._table.missing()
+        # A writer has removed some since.
+        gone = np.array(sorted(known.values()), dtype=np.intp)
+        self._vectors.drop(gone)
+        if self.words is not None:
+            self.words.drop(gone)
+        return found
 
     def write_to(self, path: Path, key: str) -> tuple[Array, WordIndex | None]:
         """Write the current items to a new file; return their vectors and words."""
@@ -362,6 +483,7 @@ class ItemStore:
         words = self.words
         # Rows get new numbers if items were added or removed.
         again = words is not None and not words.unchanged
+        relabelled = words is not None and not words.labels.unchanged
         items: list[Item] = []
         known = {self._row(int(place)): place for place in np.flatnonzero(self._vectors.alive)}
 
@@ -370,7 +492,7 @@ class ItemStore:
                 # A reader may be out of date: it writes what it knows.
                 if record.row in known:
                     kept.append(int(known[record.row]))
-                    if again:
+                    if again or relabelled:
                         items.append(record.item)
                     yield ItemRow(len(kept) - 1, record.item, None)
 
@@ -382,6 +504,8 @@ class ItemStore:
                 items = [row.item for row in self._table.scan() if row.row in known]
             if words is not None and again:
                 words = WordIndex.build(words.analyzer, items)
+            elif words is not None and relabelled:
+                words = words.relabelled([item.labels for item in items])
             return self._vectors.rows(np.array(kept, dtype=np.intp)), words
 
     @property
@@ -398,20 +522,20 @@ class ItemStore:
         return self._table.revision != self.revision
 
     def __len__(self) -> int:
-        return len(self.catalogue.rows)
+        return int(np.count_nonzero(self._vectors.alive))
 
     # --- changing ---------------------------------------------------------------------
 
     def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> None:
         """Add items; ``replace`` allows them to replace items with the same ids."""
         with self._lock:
-            there = [item.id for item in items if item.id in self.catalogue.rows]
+            there = [item.id for item in items if self.find(item.id) is not None]
             if there and not replace:
                 raise InvalidInput(
                     f"add: the id {there[0]!r} is already in the index; choose another, or give "
                     "replace=True."
                 )
-            gone = [self.catalogue.rows[name] for name in there]
+            gone = [self.place(name) for name in there]
             old = self._fetch(gone)
             first, place = self._table.next_row, self._vectors.alive.size
             records = [
@@ -424,14 +548,15 @@ class ItemStore:
             if self.words is not None:
                 self.words.append(items)
             self._late += [record.row for record in records]
-            for number, item in enumerate(items, start=place):
-                self.catalogue.add(number, item)
+            if self._catalogue is not None:
+                for number, item in enumerate(items, start=place):
+                    self._catalogue.add(number, item)
             self._settle()
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove items; all ids must exist."""
         with self._lock:
-            gone = sorted({self.catalogue.row(name) for name in ids})
+            gone = sorted({self.place(name) for name in ids})
             old = self._fetch(gone)
             self._table.write((), [self._row(one) for one in gone])
             self._forget(old)
@@ -440,7 +565,7 @@ class ItemStore:
     def relabel(self, ids: Sequence[str], labels: Sequence[tuple[str, ...] | None]) -> None:
         """Change the labels of items; their vectors stay."""
         with self._lock:
-            places = [self.catalogue.row(name) for name in ids]
+            places = [self.place(name) for name in ids]
             old = self._fetch(places)
             new = {
                 place: replace(old[place], labels=own)
@@ -451,7 +576,7 @@ class ItemStore:
                 ItemRow(
                     self._row(place),
                     item,
-                    None
+                    _RELABELLED
                     if place < self._early
                     else self._vectors.rows(np.array([place]))[0].tobytes(),
                 )
@@ -459,7 +584,10 @@ class ItemStore:
             ]
             self._table.write(records, [record.row for record in records])
             for place, item in new.items():
-                self.catalogue.relabel(place, old[place], item)
+                if self._catalogue is not None:
+                    self._catalogue.relabel(place, old[place], item)
+                if self.words is not None:
+                    self.words.relabel(place, item.labels)
             self._settle()
 
     def labelled(self) -> tuple[dict[int, str], dict[str, list[int]]]:
@@ -488,16 +616,18 @@ class ItemStore:
     def _fetch(self, places: Sequence[int]) -> dict[int, Item]:
         """Read the items in some places."""
         rows = {self._row(place): place for place in places}
-        return {rows[row]: item for row, item in self._table.fetch(list(rows)).items()}
+        found = self._table.fetch(list(rows), verify=self._verify)
+        return {rows[row]: item for row, item in found.items()}
 
     def _settle(self) -> None:
         """Record the new revision and drop cached statistics."""
-        self.revision = self._table.revision
+        self.revision, self.as_saved = self._table.revision, False
         self._moments = self._centres = self._spread = self._label_places = None
 
     def _forget(self, old: dict[int, Item]) -> None:
-        for row, item in old.items():
-            self.catalogue.remove(row, item)
+        if self._catalogue is not None:
+            for row, item in old.items():
+                self._catalogue.remove(row, item)
         gone = np.array(sorted(old), dtype=np.intp)
         self._vectors.drop(gone)
         if self.words is not None:
@@ -509,7 +639,7 @@ class ItemStore:
             number = self._table.next_row
             found: list[str] = []
             while len(found) < count:
-                if str(number) not in self.catalogue.rows:
+                if self.find(str(number)) is None:
                     found.append(str(number))
                 number += 1
             return found
@@ -519,7 +649,7 @@ class ItemStore:
     def item(self, name: str) -> Item:
         """Return an item by its id."""
         with self._lock:
-            row = self.catalogue.row(name)
+            row = self.place(name)
             found = self._fetch([row])
         if row not in found:
             raise InvalidInput(f"The item {name!r} was removed by a writer; refresh the index.")
@@ -528,19 +658,19 @@ class ItemStore:
     def items(self, names: Sequence[str]) -> list[Item]:
         """Return some items, without those that a writer has removed."""
         with self._lock:
-            rows = [self.catalogue.row(name) for name in names]
+            rows = [self.place(name) for name in names]
             found = self._fetch(rows)
         return [found[row] for row in rows if row in found]
 
     def vectors(self, ids: Sequence[str]) -> Array:
         """Return the unit vectors of some items."""
         with self._lock:
-            return self._vectors.rows(np.array([self.catalogue.row(name) for name in ids], int))
+            return self._vectors.rows(np.array([self.place(name) for name in ids], int))
 
     def labelled_vectors(self, label: str) -> Array:
         """Return the unit vectors of the items with a label."""
         with self._lock:
-            return self._vectors.rows(self.catalogue.labelled(label))
+            return self._vectors.rows(self._labelled(label))
 
     def moments(self) -> tuple[Array, Array]:
         """Compute the mean of all vectors and the mean of their outer products."""
@@ -555,7 +685,7 @@ class ItemStore:
         """Compute for each label the mean vector of its items minus the mean of all items."""
         with self._lock:
             if self._centres is None:
-                names = list(self.catalogue.label_counts())
+                names = list(self.label_counts())
                 mean, _ = self.moments()
                 own = [self.labelled_vectors(name).mean(axis=0, dtype=np.float64) for name in names]
                 self._centres = names, np.array(own).reshape(len(names), mean.size) - mean
@@ -565,8 +695,8 @@ class ItemStore:
         """Place the items by their labels as well as by their vectors."""
         with self._lock:
             if self._label_places is None:
-                labelled = self.catalogue.label_rows()
-                self._label_places = LabelPlaces(self._vectors, labelled, found)
+                rows = {name: self._labelled(name).tolist() for name in self.label_counts()}
+                self._label_places = LabelPlaces(self._vectors, rows, found)
             return self._label_places
 
     def spread(self) -> tuple[Array, Array]:
@@ -586,12 +716,11 @@ class ItemStore:
     ) -> list[list[tuple[Any, Item]]]:
         """Rank the items that pass a filter; return those found, with what the ranker tells."""
         with self._lock:
-            size = self._vectors.alive.size
-            chosen = self.catalogue.mask(wanted, size)
+            chosen = self._mask(wanted)
             mask = self._vectors.alive if chosen is None else self._vectors.alive & chosen
             if leave_out:
                 mask = mask.copy()
-                mask[[self.catalogue.row(name) for name in leave_out]] = False
+                mask[[self.place(name) for name in leave_out]] = False
             ranked = rank(self, mask)
             needed = sorted({int(row) for rows, _ in ranked for row in rows})
             items = self._fetch(needed)
@@ -601,9 +730,76 @@ class ItemStore:
             for rows, parts in ranked
         ]
 
-    def place(self, name: str) -> int:
+    def place(self, name: Any) -> int:
         """Return the place of an item by its id."""
-        return self.catalogue.row(name)
+        found = self.find(name)
+        # The catalogue knows similar names.
+        return self.catalogue.row(name) if found is None else found
+
+    def find(self, name: Any) -> int | None:
+        """Return the place of an item by its id; None if there is none."""
+        if self._catalogue is not None:
+            return self._catalogue.rows.get(name)
+        with self._lock:
+            row = self._table.row_of(name) if _is_id(name) else None
+            place = row
+            if row is not None and row >= self._early:
+                # An item that a writer has added since is not known yet.
+                place = self._early + bisect_left(self._late, row)
+                if place == self._early + len(self._late) or self._row(place) != row:
+                    return None
+            alive = place is not None and place >= 0 and bool(self._vectors.alive[place])
+            return place if alive else None
+
+    def label_counts(self) -> dict[str, int]:
+        """Count the items with each label."""
+        with self._lock:
+            if self._catalogue is None and self.words is not None:
+                return self.words.label_counts(self._vectors.alive)
+            return self.catalogue.label_counts()
+
+    def _labelled(self, label: Any) -> Array:
+        """Return the places of the items with a label, in order."""
+        if self._catalogue is None and self.words is not None:
+            rows = self.words.labelled(label_name(label))
+            rows = rows[self._vectors.alive[rows]]
+            if len(rows):
+                return rows
+        # The catalogue knows similar names.
+        return self.catalogue.labelled(label)
+
+    def _mask(self, wanted: Filter) -> Array | None:
+        """Mark the places that pass a filter; None if all pass."""
+        size = self._vectors.alive.size
+        if wanted.metadata:
+            return self.catalogue.mask(wanted, size)
+        return filter_mask(wanted, size, self._labelled, lambda *_: self._vectors.alive)
+
+
+def _is_id(name: Any) -> bool:
+    """Tell whether a value may be an id: a string that can be written in UTF-8."""
+    try:
+        return isinstance(name, str) and name.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def _check_vector(vector: bytes, base: Array) -> None:
+    if len(vector) != 4 * base.shape[1]:
+        raise InvalidFile("items.sqlite is damaged: a vector has another length.")
+
+
+def _joined(tail: Sequence[bytes], base: Array) -> Array:
+    """Make an array of vectors from what was read: a wrong count in the file allocates nothing."""
+    numbers: Array = np.frombuffer(b"".join(tail), dtype="<f4")
+    return numbers.reshape(len(tail), base.shape[1])
+
+
+def _take_changes(words: WordIndex, relabelled: Mapping[int, Item], added: Sequence[Item]) -> None:
+    """Tell the word index what was changed after the last save."""
+    for place, item in relabelled.items():
+        words.relabel(place, item.labels)
+    words.append(added)
 
 
 def file_size(path: Path) -> int:

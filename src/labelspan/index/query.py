@@ -68,7 +68,7 @@ def search(
             texts,
             store.words,
             store.unit_vectors,
-            store.catalogue.rows,
+            store.find,
             store.spread(),
             k=k,
             mask=mask,
@@ -131,8 +131,9 @@ def text_queries(
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
     """Find the labels whose items have the most similar mean vector."""
     label = label_name(label)
-    store.catalogue.labelled(label)
     names, centres = store.centred_labels()
+    if label not in names:
+        raise store.catalogue.unknown_label(label)
     units = unit_rows(centres)
     scores = np.clip(units @ units[names.index(label)], 0.0, 1.0)
     order = [j for j in np.argsort(-scores, kind="stable") if names[j] != label]
@@ -170,7 +171,7 @@ def item_places(
     if query is not None or labels or not items or model.directions is None:
         return None
     places = store.label_places(model.directions)
-    return places, places.query(np.array([store.catalogue.row(name) for name in items]))
+    return places, places.query(np.array([store.place(name) for name in items]))
 
 
 def check_count(owner: str, name: str, value: Any) -> None:

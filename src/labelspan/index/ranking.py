@@ -9,7 +9,7 @@ id or title is the query come first, with a score of 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -115,7 +115,7 @@ def rank_texts(
     queries: Sequence[TextQuery],
     words: WordIndex,
     vectors: UnitVectors,
-    ids: dict[str, int],
+    find: Callable[[str], int | None],
     moments: tuple[Array, Array],
     *,
     k: int,
@@ -154,7 +154,7 @@ def rank_texts(
                 rows = _candidates(
                     found.scores, own, weights, allowed=allowed, k=k, slack=vectors.slack
                 )
-            exact = _exact(query.text, words, ids, mask)
+            exact = _exact(query.text, words, find, mask)
             answers.append(
                 _ranked(
                     query,
@@ -183,7 +183,7 @@ def all_matches(query: TextQuery, store: ItemStore, balance: float) -> tuple[Arr
     else:
         rows = np.flatnonzero(mask)
         rows = rows[vectors.cosines(query.vector, rows) >= _WEAK_COSINE]
-    exact = _exact(query.text, store.words, store.catalogue.rows, vectors.alive)
+    exact = _exact(query.text, store.words, store.find, vectors.alive)
     rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
     scores = weights.words * found.scores[rows]
     scores = scores + weights.space * vectors.cosines(query.vector, rows)
@@ -217,7 +217,7 @@ def text_match(query: TextQuery, store: ItemStore, name: str, balance: float) ->
     mask = store.unit_vectors.alive
     exact = {
         row: how
-        for row, how in _exact(query.text, store.words, store.catalogue.rows, mask).items()
+        for row, how in _exact(query.text, store.words, store.find, mask).items()
         if row == place
     }
     _, matches = _ranked(
@@ -297,11 +297,11 @@ def _with_best_words(near: Array, scores: Array, allowed: Array, k: int) -> Arra
 
 
 def _exact(
-    text: str, words: WordIndex, ids: dict[str, int], mask: Array
+    text: str, words: WordIndex, find: Callable[[str], int | None], mask: Array
 ) -> dict[int, Literal["id", "title"]]:
     """Return the rows that may be found whose id or title is the query."""
     found: dict[int, Literal["id", "title"]] = {}
-    own = ids.get(text.strip())
+    own = find(text.strip())
     if own is not None and mask[own]:
         found[own] = "id"
     for row in words.named(text):

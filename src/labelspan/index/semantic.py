@@ -481,7 +481,7 @@ class SemanticIndex:
         return 0 if self._store is None else len(self._store)
 
     def __contains__(self, id: object) -> bool:
-        return self._store is not None and id in self._store.catalogue.rows
+        return self._store is not None and self._store.find(id) is not None
 
     def __repr__(self) -> str:
         if self._model is None:
@@ -507,7 +507,7 @@ class SemanticIndex:
     @property
     def labels(self) -> dict[str, int]:
         """Number of items with each label."""
-        return self._fitted()[1].catalogue.label_counts()
+        return self._fitted()[1].label_counts()
 
     @property
     def label_names(self) -> list[str]:
@@ -826,7 +826,9 @@ class SemanticIndex:
             if self._current is None or self._current[0] != revision:
                 before = model.tagger if self._current is None else self._current[1]
                 assert before is not None
-                self._current = revision, current_tagger(model, store, before)
+                if not store.as_saved:
+                    before = current_tagger(model, store, before)
+                self._current = revision, before
             return self._current[1]
 
     def _tagged(self, query: Any, items: tuple[str, ...]) -> tuple[Tagger, Any] | None:
@@ -1049,8 +1051,9 @@ class SemanticIndex:
             is truncated later does no harm: a process that reads a mapped file beyond its end is
             killed by the system.
         lazy : bool, default=False
-            Whether vectorizer, estimator and tagger are read and checked only when they are first
-            needed. A search for a text then starts without importing scikit-learn.
+            Whether vectorizer, estimator, tagger and items are read and checked only when they are
+            first needed. A search for a text then starts without importing scikit-learn, and in a
+            time that hardly depends on the number of items.
         encoder : function or None, default=None
             The model of an index that was fitted with ``encoder=``; without it, such an index can
             only be searched by items and labels.

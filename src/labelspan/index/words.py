@@ -11,10 +11,16 @@ The arrays, with V terms in the order of their UTF-8 bytes and n items:
     word_starts          V + 1 offsets into rows and counts
     word_rows            for each term the rows of the items that contain it, in order
     word_counts          how often
+    word_titles          how often in the title
     word_positions       at which positions; for each item of each term in order
     word_occurrences     V + 1 offsets into the positions
     word_lengths         n lengths
+    title_lengths        n lengths of the titles
     name_keys, name_rows hashes of ids and titles, in order, and their rows
+
+The title is the first line of a text with several lines. Its words count more than others, and
+the words in the names of an item's labels (``label_words``) count as words of the item, though
+less.
 """
 
 from __future__ import annotations
@@ -33,10 +39,11 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidFile
 from .analysis import Analyzer
+from .label_words import LABEL_ARRAYS, LabelWords, offsets_rise, within
 from .query_syntax import ParsedQuery
 from .results import Item
 
-__all__ = ["WORD_ARRAYS", "WordIndex", "WordMatch", "WordScores"]
+__all__ = ["PLAIN", "WORD_ARRAYS", "FieldWeights", "WordIndex", "WordMatch", "WordScores"]
 
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
@@ -50,12 +57,27 @@ WORD_ARRAYS = {
     "word_starts": "<i8",
     "word_rows": "<i4",
     "word_counts": "<i4",
+    "word_titles": "<i4",
     "word_positions": "<i4",
     "word_occurrences": "<i8",
     "word_lengths": "<i4",
+    "title_lengths": "<i4",
     "name_keys": "<i8",
     "name_rows": "<i4",
+    **LABEL_ARRAYS,
 }
+
+
+@dataclass(frozen=True)
+class FieldWeights:
+    """How often a word of the title counts, and a word in the name of a label."""
+
+    title: float = 2.0
+    label: float = 0.5
+
+
+# Only the text, each of its words once.
+PLAIN = FieldWeights(1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -100,9 +122,16 @@ class WordScores:
 class WordIndex:
     """Inverted index of the texts of items, by the rows of the store."""
 
-    def __init__(self, analyzer: Analyzer, arrays: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        arrays: Mapping[str, Array],
+        weights: FieldWeights | None = None,
+    ) -> None:
         self.analyzer = analyzer
         self.arrays = dict(arrays)
+        self.weights = FieldWeights() if weights is None else weights
+        self.labels = LabelWords(analyzer, arrays, len(arrays["word_lengths"]))
         self._characters = arrays["word_characters"]
         self._ends, self._starts = arrays["word_ends"], arrays["word_starts"]
         self._occurrences = arrays["word_occurrences"]
@@ -113,19 +142,27 @@ class WordIndex:
         # Items added later are split into words when a search first needs them.
         self._pending: list[Item] = []
         self._lock = threading.Lock()
-        self._total = int(np.sum(arrays["word_lengths"], dtype=np.int64))
         self._lengths = np.asarray(arrays["word_lengths"])
+        if self.weights.title != 1:
+            self._lengths = self._lengths + (self.weights.title - 1) * arrays["title_lengths"]
+        self._total = float(np.sum(self._lengths, dtype=np.float64))
         self._gone: Array | None = None
         self._alive = len(self._lengths)
 
     @classmethod
-    def build(cls, analyzer: Analyzer, items: Sequence[Item]) -> Self:
-        """Index the texts, ids and titles of items."""
+    def build(
+        cls, analyzer: Analyzer, items: Sequence[Item], weights: FieldWeights | None = None
+    ) -> Self:
+        """Index the texts, ids, titles and labels of items."""
         lookup: dict[str, int] = {}
         terms, positions = array("i"), array("i")
         sizes, lengths = array("q"), array("i")
+        title_sizes, title_lengths = array("q"), array("i")
         for item in items:
             own, places, length = analyzer.terms(item.text)
+            size, title_length = _title(analyzer, item.text)
+            title_sizes.append(size)
+            title_lengths.append(title_length)
             terms.extend([lookup.setdefault(term, len(lookup)) for term in own])
             positions.extend(places)
             sizes.append(len(own))
@@ -137,7 +174,10 @@ class WordIndex:
         numbers = (
             order_of[np.frombuffer(terms, dtype=np.int32)] if len(terms) else np.zeros(0, "i4")
         )
-        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(sizes, dtype="i8"))
+        each = np.array(sizes, dtype=np.int64)
+        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), each)
+        within_item = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
+        in_title = within_item < np.repeat(np.array(title_sizes, dtype=np.int64), each)
         # Stable, so that rows and positions stay in order within a term.
         order = np.argsort(numbers, kind="stable")
         numbers, rows = numbers[order], rows[order]
@@ -146,6 +186,7 @@ class WordIndex:
         begins = np.flatnonzero(first)
         bounds = np.arange(len(words) + 1)
         keys, named = _sorted_names(analyzer, items)
+        titles = np.concatenate([[0], np.cumsum(in_title[order])])[np.append(begins, len(order))]
         return cls(
             analyzer,
             {
@@ -156,13 +197,22 @@ class WordIndex:
                 "word_starts": np.searchsorted(numbers[begins], bounds).astype(np.int64),
                 "word_rows": rows[begins],
                 "word_counts": np.diff(np.append(begins, len(order))).astype(np.int32),
+                "word_titles": np.diff(titles).astype(np.int32),
                 "word_positions": _int32(positions)[order],
                 "word_occurrences": np.searchsorted(numbers, bounds).astype(np.int64),
                 "word_lengths": np.array(lengths, dtype=np.int32),
+                "title_lengths": np.array(title_lengths, dtype=np.int32),
                 "name_keys": keys,
                 "name_rows": named,
+                **LabelWords.build(analyzer, [item.labels for item in items]).arrays,
             },
+            weights,
         )
+
+    def relabelled(self, labels: Sequence[tuple[str, ...] | None]) -> Self:
+        """Return the index of the same texts with the labels in new arrays."""
+        found = LabelWords.build(self.analyzer, labels).arrays
+        return type(self)(self.analyzer, {**self.arrays, **found}, self.weights)
 
     @classmethod
     def read(cls, analyzer: Analyzer, arrays: Mapping[str, Array], count: int) -> Self:
@@ -173,18 +223,21 @@ class WordIndex:
                 raise wrong
         size = {name: len(values) for name, values in arrays.items()}
         rows, counts = arrays["word_rows"], arrays["word_counts"]
+        titles = arrays["word_titles"]
         fitting = (
-            size["word_lengths"] == count
-            and size["word_rows"] == size["word_counts"]
+            size["word_lengths"] == size["title_lengths"] == count
+            and size["word_rows"] == size["word_counts"] == size["word_titles"]
             and size["name_keys"] == size["name_rows"]
             and size["word_ends"] == size["word_starts"] == size["word_occurrences"] > 0
-            and _rises(arrays["word_ends"], size["word_characters"])
-            and _rises(arrays["word_starts"], size["word_rows"])
-            and _rises(arrays["word_occurrences"], size["word_positions"])
-            and _within(rows, count)
-            and _within(arrays["name_rows"], count)
-            and _within(arrays["word_lengths"], 1 << 31)
+            and offsets_rise(arrays["word_ends"], size["word_characters"])
+            and offsets_rise(arrays["word_starts"], size["word_rows"])
+            and offsets_rise(arrays["word_occurrences"], size["word_positions"])
+            and within(rows, count)
+            and within(arrays["name_rows"], count)
+            and within(arrays["word_lengths"], 1 << 31)
+            and within(arrays["title_lengths"], 1 << 31)
             and (not len(counts) or int(counts.min()) > 0)
+            and (not len(titles) or (int(titles.min()) >= 0 and bool((titles <= counts).all())))
         )
         if not fitting or not np.array_equal(
             np.diff(arrays["word_occurrences"]),
@@ -193,6 +246,7 @@ class WordIndex:
             ),
         ):
             raise wrong
+        LabelWords.read(analyzer, arrays, count)
         return cls(analyzer, arrays)
 
     def append(self, items: Iterable[Item]) -> None:
@@ -204,13 +258,32 @@ class WordIndex:
         with self._lock:
             for item in self._pending:
                 terms, positions, length = self.analyzer.terms(item.text)
-                self._tail.add(terms, positions, length, _names(self.analyzer, item))
-                self._total += length
+                size, title = _title(self.analyzer, item.text)
+                weighted = length + (self.weights.title - 1) * title
+                self.labels.put(self._tail.first + len(self._tail.lengths), item.labels)
+                self._tail.add(terms, positions, weighted, _names(self.analyzer, item), size)
+                self._total += weighted
                 self._alive += 1
             self._pending = []
             if self._gone is not None and len(self._gone) < len(self):
                 new = np.zeros(len(self) - len(self._gone), dtype=bool)
                 self._gone = np.concatenate([self._gone, new])
+
+    def relabel(self, row: int, labels: tuple[str, ...] | None) -> None:
+        """Change the labels of an item."""
+        self._take_pending()
+        with self._lock:
+            self.labels.put(row, labels)
+
+    def labelled(self, label: str) -> Array:
+        """Return the rows of the items with a label, in order; removed ones too."""
+        self._take_pending()
+        return self.labels.with_label(label)
+
+    def label_counts(self, alive: Array) -> dict[str, int]:
+        """Count the items with each label among those that are there."""
+        self._take_pending()
+        return self.labels.counts(alive)
 
     def drop(self, rows: Array) -> None:
         """Take items out: they are not found, and do not count in any statistic."""
@@ -222,7 +295,7 @@ class WordIndex:
             rows = np.asarray(rows, dtype=np.intp)[~gone[rows]]
             gone[rows] = True
             self._gone = gone
-            self._total -= int(self._length(rows).sum())
+            self._total -= float(self._length(rows).sum())
             self._alive -= len(rows)
 
     def __len__(self) -> int:
@@ -230,7 +303,7 @@ class WordIndex:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the arrays hold all items, and only these."""
+        """Whether the arrays hold the texts of all items, and only these."""
         return not self._tail.lengths and not self._pending and self._gone is None
 
     # --- searching --------------------------------------------------------------------
@@ -304,7 +377,7 @@ class WordIndex:
 
     def _match(self, word: str, terms: Sequence[str], times: int) -> WordMatch:
         """Score one word, or several that count as one."""
-        parts = [part for part in map(self._postings, terms) if len(part[0])]
+        parts = [part for part in map(self._weighted, terms) if len(part[0])]
         if len(parts) == 1:
             rows, counts = parts[0]
         elif parts:
@@ -327,7 +400,7 @@ class WordIndex:
         late = rows >= self._tail.first
         if not late.any():
             return np.asarray(self._lengths[rows])
-        out = np.empty(len(rows), dtype=np.int64)
+        out = np.empty(len(rows))
         out[~late] = self._lengths[rows[~late]]
         out[late] = np.array(self._tail.lengths)[rows[late] - self._tail.first]
         return out
@@ -384,6 +457,31 @@ class WordIndex:
             return np.concatenate([rows, late_rows]), np.concatenate([counts, late_counts])
         return rows, counts
 
+    def _weighted(self, term: str) -> tuple[Array, Array]:
+        """Return the rows with a term in text or labels, in order, and its weight in each."""
+        rows, counts = self._postings(term)
+        if self.weights.title != 1:
+            counts = counts + (self.weights.title - 1) * self._title_counts(term)
+        if not self.weights.label:
+            return rows, counts
+        labelled = self.labels.with_term(term)
+        if not len(labelled):
+            return rows, counts
+        together = np.union1d(rows, labelled)
+        weights = np.zeros(len(together))
+        weights[np.searchsorted(together, rows)] = counts
+        weights[np.searchsorted(together, labelled)] += self.weights.label
+        return together, weights
+
+    def _title_counts(self, term: str) -> Array:
+        """Return how often the titles of the rows with a term have it."""
+        number = self._number(term)
+        late = np.array(self._tail.titles.get(term, ()), dtype=np.int32)
+        if number is None:
+            return late
+        own = slice(int(self._starts[number]), int(self._starts[number + 1]))
+        return np.concatenate([self.arrays["word_titles"][own], late])
+
     def _places(self, term: str) -> Array:
         """Return all places of a term as one number each: row times 2**32 plus position."""
         rows, counts = self._postings(term)
@@ -421,6 +519,7 @@ class WordIndex:
         numbers = range(self._first(key), self._first(key + b"\xff"))
         found = {self._term(number).decode(errors="replace") for number in numbers}
         found |= {term for term in self._tail.terms if term.startswith(beginning)}
+        found |= self.labels.terms_starting(beginning)
         found |= {term for _, term, _ in self.analyzer.query(beginning)}
         return sorted(found)
 
@@ -430,15 +529,22 @@ class _Tail:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.lengths: list[int] = []
+        self.lengths: list[float] = []
         self.names: dict[int, list[int]] = {}
         # For each term its rows, counts and positions.
         self.terms: dict[str, tuple[list[int], list[int], list[int]]] = {}
+        # And how often its titles have it.
+        self.titles: dict[str, list[int]] = {}
 
     def add(
-        self, terms: Sequence[str], positions: Sequence[int], length: int, names: set[int]
+        self,
+        terms: Sequence[str],
+        positions: Sequence[int],
+        length: float,
+        names: set[int],
+        title: int,
     ) -> None:
-        """Add one text."""
+        """Add one text, whose first ``title`` terms are those of its title."""
         row = self.first + len(self.lengths)
         own: dict[str, list[int]] = {}
         for term, position in zip(terms, positions, strict=True):
@@ -448,6 +554,9 @@ class _Tail:
             rows.append(row)
             counts.append(len(places))
             all_places += places
+            self.titles.setdefault(term, []).append(0)
+        for term in terms[:title]:
+            self.titles[term][-1] += 1
         for key in names:
             self.names.setdefault(key, []).append(row)
         self.lengths.append(length)
@@ -468,6 +577,18 @@ def _names(analyzer: Analyzer, item: Item) -> set[int]:
     return {key for name in (item.id, first) if (key := _hash(analyzer.key(name))) is not None}
 
 
+def _title(analyzer: Analyzer, text: str) -> tuple[int, int]:
+    """Return the number of terms in the title of a text, and how many are not frequent words.
+
+    A text of one line has none: it may be a sentence.
+    """
+    first, _, rest = text.lstrip().partition("\n")
+    if not rest.strip():
+        return 0, 0
+    terms, _, length = analyzer.terms(first)
+    return len(terms), length
+
+
 def _sorted_names(analyzer: Analyzer, items: Sequence[Item]) -> tuple[Array, Array]:
     pairs = sorted((key, row) for row, item in enumerate(items) for key in _names(analyzer, item))
     keys = np.array([key for key, _ in pairs], dtype=np.int64)
@@ -483,11 +604,3 @@ def _hash(key: str) -> int | None:
 
 def _int32(numbers: array[int]) -> Array:
     return np.frombuffer(numbers, dtype=np.int32) if len(numbers) else np.zeros(0, dtype=np.int32)
-
-
-def _rises(offsets: Array, end: int) -> bool:
-    return bool(offsets[0] == 0 and offsets[-1] == end and (np.diff(offsets) >= 0).all())
-
-
-def _within(numbers: Array, end: int) -> bool:
-    return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < end)
