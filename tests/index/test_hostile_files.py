@@ -35,6 +35,10 @@ def test_the_index_is_what_it_should_be(small, before):
         "estimator_mean.npy",
         "idf.npy",
         "items.sqlite",
+        "label_characters.npy",
+        "label_ends.npy",
+        "label_rows.npy",
+        "label_starts.npy",
         "labels.json",
         "name_keys.npy",
         "name_rows.npy",
@@ -57,6 +61,7 @@ def test_the_index_is_what_it_should_be(small, before):
         "tagger_weights_data.npy",
         "tagger_weights_starts.npy",
         "tagger_words.json",
+        "title_lengths.npy",
         "vectors.npy",
         "word_characters.npy",
         "word_counts.npy",
@@ -66,6 +71,7 @@ def test_the_index_is_what_it_should_be(small, before):
         "word_positions.npy",
         "word_rows.npy",
         "word_starts.npy",
+        "word_titles.npy",
         "words.json",
     }
 

@@ -32,29 +32,30 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
 
       labelspan info notes.labelspan --json
     """
-    with plain_errors(), open_index(index) as opened:
-        estimator = opened.space
+    with plain_errors(), open_index(index, lazy=True) as opened:
+        from ..index.description import describe  # noqa: PLC0415
+
+        about = describe(opened)
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
-        items = opened.items()
         cache = opened.search_cache()
         size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
         found: dict[str, Any] = {
             "index": str(index),
-            "items": len(items),
-            "labelled": sum(bool(item.labels) for item in items),
+            "items": len(opened),
+            "labelled": about.labelled,
             "labels": len(labels),
-            "dimensions": int(estimator.n_components_),
-            "features": int(estimator.n_features_in_),
-            "method": type(estimator).__name__,
+            "dimensions": opened.n_dimensions,
+            "features": int(about.values["n_features_in_"]),
+            "method": about.method,
             "parameters": {
                 name: value
-                for name, value in estimator.get_params(deep=False).items()
+                for name, value in about.parameters.items()
                 if name in ("alpha", "beta", "form", "laplacian")
             },
             # What "auto" chose; None for LSI, and for an index of an earlier version.
-            "alpha": getattr(estimator, "alpha_", None),
-            "solver": str(estimator.solver_),
-            "metadata": sorted({key for item in items for key in item.metadata}),
+            "alpha": about.values.get("alpha_"),
+            "solver": str(about.values["solver_"]),
+            "metadata": about.metadata,
             "megabytes": round(size / 1e6, 2),
             "search": "approximate" if opened.large and cache.vectors else "exact",
             "search_cache": asdict(cache),

@@ -115,7 +115,8 @@ class SemanticIndex:
         + b \frac{\cos(q, z)}{\sigma_{\cos}}
 
     with the balance :math:`b` and the standard deviations over all items, divided by the largest
-    value that a text could have.
+    value that a text could have. In BM25, a word of the title (the first of several lines) counts
+    twice, and a word in the name of one of the item's labels half.
 
     Labels are normalised (Unicode NFC); ids are kept as they are given. Both have at most 4,000
     characters.
