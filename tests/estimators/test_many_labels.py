@@ -161,6 +161,23 @@ def test_the_krylov_space_is_as_good_as_it_says():
             np.testing.assert_allclose(image.T @ image + 0.1 * W.T @ W, np.eye(20), atol=1e-6)
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+def test_fitted_labels_outside_the_space_are_counted(sparse_labels, tol):
+    """Most of these labels are noise that no small space fits, but they have their share of |XB|.
+
+    The space grew by 10 blocks, until it held all rows.
+    """
+    rng = np.random.default_rng(0)
+    X, Y = problem(rows=500, columns=1000)
+    noise = sparse.random_array((500, 1000), density=0.02, rng=rng)
+    X = sparse.csr_array(X / X.sum(axis=1).max() + 0.4 * noise)
+    Y = np.hstack([Y, rng.random((500, 300)) < 0.02])
+    exact = MLSI(24, alpha=0.5, solver="gram").fit(X, Y).eigenvalues_
+    found = MLSI(24, alpha=0.5, tol=tol).fit(X, sparse.csr_array(Y))
+    assert abs(found.eigenvalues_.sum() / exact.sum() - 1) < tol
+    assert found.n_iter_ <= (6 if tol == 1e-2 else 9)
+
+
 def test_a_space_that_is_complete_has_converged():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))

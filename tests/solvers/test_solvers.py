@@ -32,6 +32,7 @@ from labelspan.solvers import (
     TwoStage,
     choose_solver,
     eigen_residual,
+    randomized,
     refuse_unless_fit,
     regression,
     small_dense,
@@ -377,3 +378,24 @@ def test_ritz_is_the_spectral_solution(alpha, deficient):
     np.testing.assert_allclose(values, expected, rtol=1e-9)
     assert angle(X @ inside, X @ right @ spectral) < 1e-6
     np.testing.assert_allclose(inside.T @ X.T @ X @ inside, np.eye(5), atol=1e-9)
+
+
+def test_labels_are_decomposed_in_the_smaller_of_their_sizes(monkeypatch):
+    """Of 200 labels in 90 rows the product of the rows has the same leading directions."""
+    rng = np.random.default_rng(0)
+    sides = []
+    decompose = randomized.few_leading
+
+    def watched(matrix, count):
+        sides.append(len(matrix))
+        return decompose(matrix, count)
+
+    monkeypatch.setattr(randomized, "few_leading", watched)
+    for rows, columns in ((90, 200), (200, 90)):
+        X = as_operator(rng.standard_normal((rows, 40)))
+        labels = rng.standard_normal((rows, 3)) @ rng.standard_normal((3, columns))
+        labels += 0.01 * rng.standard_normal(labels.shape)
+        block, _ = randomized._start(X, labels, 5, np.random.default_rng(0))
+        leading = np.linalg.svd(labels, full_matrices=False)[0][:, :3]
+        np.testing.assert_allclose(np.abs(np.diag(block[:, :3].T @ leading)), 1, rtol=1e-9)
+    assert sides == [90, 90]

@@ -30,7 +30,7 @@ class OPLS(LabelledEmbedding):
     ----------
     n_components : int, "auto" or None, default=None
         None keeps every direction that the labels have: k, or k - 1 for classes. With sparse
-        labels of more than 16 million entries it keeps a third of the labels, at least 100 and
+        labels of more than 33 million entries it keeps a third of the labels, at least 100 and
         at most 500.
         "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
         would [1]_, by generalized cross-validation.

@@ -148,7 +148,7 @@ def read_labels(
     targets : bool, default=False
         Whether the numbers are known to be real targets.
     keep_sparse : bool, default=False
-        Whether a sparse matrix without unknown entries and with more than 16 million entries,
+        Whether a sparse matrix without unknown entries and with more than 33 million entries,
         zeros counted, stays sparse, and labels may be in files.
 
     Returns

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from .._typing import Array
 from ..labels import Regression
@@ -22,7 +23,8 @@ from .accuracy import rounding
 from .krylov import SMOOTH_WIDTH, KrylovSpace, NormalSpace, finest_tolerance, rest_of
 from .orthonormal import orthonormalize
 from .problem import Solution
-from .small_dense import leading, psd_basis
+from .regression import regress
+from .small_dense import leading, psd_basis, psd_solve, scaled_cholesky
 
 __all__ = ["ManyLabels", "krylov_bytes"]
 
@@ -32,6 +34,9 @@ _TOL = 1e-2
 _FEW_LABELS = 64
 # Steps of subspace iteration for the leading directions of the labels.
 _STEPS = 2
+# Random mixtures of the labels that tell the size of all fitted labels, and the residual of their
+# regression, relative to the tolerance.
+_PROBES, _REGRESSED = 16, 0.1
 # Square arrays that a solution inside the space holds at a time.
 _SQUARES = 7
 
@@ -43,7 +48,9 @@ class ManyLabels:
     The space starts from the features' view of the leading directions of the labels and of some
     random ones. It grows by powers of ``X'X``, which the regressions need, and, when these add
     little, by what the labels along the best directions say, ``X'L L'X W``, until neither adds more
-    than ``tol`` of the objective found.
+    than ``tol`` of the objective found. Where the regressed labels have a given norm, the part of
+    it that is outside the space is estimated from random mixtures of the labels, unless they are in
+    files.
 
     Parameters
     ----------
@@ -89,43 +96,47 @@ class ManyLabels:
         )
         space = side.opened(count, self.seed)
         agreement = side.agreement(np.zeros((0, 0)))
-        # What the last step added, and what has been added since the labels were last asked.
+        probes = None if isinstance(labels, PairedRows) else self._probes(X, labels, tol)
+        best: _Best | None = None
+        # What the steps have added since the labels were last asked, and the directions of then.
         gains: list[float] = []
-        worth, asked, rest = np.nan, np.nan, np.inf
-        values, inside = np.zeros(0), np.zeros((0, 0))
+        asked: Array | None = None
+        rest = np.inf
         whole = min(count, *X.shape)
         while True:
             if space.size >= whole or space.exhausted:
-                values, inside = self._ritz(space.gram, agreement, count, 64 * noise)
-                before, worth = worth, float(values.sum())
-                if not np.isnan(before):
-                    gains.append(worth - before)
-                    rest = rest_of(gains, worth, noise)
+                newest = self._ritz(space, agreement, count, 64 * noise, probes)
+                if best is not None:
+                    # By the newest regression, the newest directions can only be worth more.
+                    gains.append(newest.worth - newest.worth_of(best.inside))
+                    rest = rest_of(gains, newest.worth, noise)
+                best = newest
                 if len(space.basis) >= self.max_iter:
                     break
-            if rest <= tol or space.exhausted:
+            if best is not None and (rest <= tol or space.exhausted):
                 # The powers have little more to add; other directions of the labels may have.
-                complete = space.exhausted
-                if worth - asked <= tol * worth:
-                    rest = 16 * noise if complete else rest
+                rest = 16 * noise if space.exhausted else rest
+                added = np.inf if asked is None else 1 - best.worth_of(asked) / best.worth
+                if added <= tol:
+                    rest = max(rest, added)
                     break
-                asked, gains, rest = worth, [], np.inf
-                if not space.add(_unit(side.told(inside))) and complete:
-                    rest = 16 * noise
+                asked, gains = best.inside, []
+                if not space.add(_unit(side.told(asked))):
                     break
-                agreement = side.agreement(agreement)
-            space.expand()
+                rest = np.inf
+            else:
+                space.expand()
             agreement = side.agreement(agreement)
-        weights = space.combine(inside)
-        images = side.seen(inside)
+        weights = space.combine(best.inside)
+        images = side.seen(best.inside)
         label_axes = None
         if self.share is not None:
-            level, shrunk = self._regressed(space.gram, agreement, inside, 64 * noise)
+            shrunk = psd_solve(space.gram, space.gram @ best.inside, self.alpha, 64 * noise)
             fitted = side.seen(shrunk)  # W'X'X B
-            label_axes = level**2 * fitted.T / np.sqrt(values)
+            label_axes = best.level**2 * fitted.T / np.sqrt(best.values)
         found = Solution(
             weights,
-            values,
+            best.values,
             "randomized",
             exact=False,
             converged=bool(rest <= tol),
@@ -136,36 +147,128 @@ class ManyLabels:
         )
         return replace(found, status=_status(found))
 
-    def _regressed(
-        self, gram: Array, agreement: Array, inside: Array, tolerance: float
-    ) -> tuple[float, Array]:
-        """Return the level of the regressed labels, and the directions that see them in L."""
-        squares, vectors = psd_basis(gram, tolerance)
-        slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
-        level = self._level(float(np.trace(slopes.T @ agreement @ slopes)))
-        shrunk = vectors @ ((squares / (squares + self.alpha))[:, None] * (vectors.T @ inside))
-        return level, shrunk
+    def _probes(self, X: Operator, labels: Operator, tol: float) -> _Probes | None:
+        """Regress a few random mixtures of the labels, where the level depends on all of them."""
+        if self.share is None or self.norm is None:
+            return None
+        rng = np.random.default_rng([self.seed, 1])
+        signs = rng.choice([-1.0, 1.0], size=(labels.shape[1], _PROBES))
+        mixed = labels.matmat(labels.place(signs))
+        fit = regress(X, X.place(mixed), self.alpha, tol=_REGRESSED * tol)
+        if not fit.converged:
+            return None
+        image = X.matmat(X.place(fit.slopes))
+        return _Probes(mixed, float(np.square(column_norms(image)).sum()))
 
     def _level(self, square: float) -> float:
         """Return what the regressed labels are multiplied by."""
         return Regression(self.alpha, norm=self.norm).rescale(square)
 
     def _ritz(
-        self, gram: Array, agreement: Array, count: int, tolerance: float
-    ) -> tuple[Array, Array]:
-        squares, vectors = psd_basis(gram, tolerance)
+        self,
+        space: KrylovSpace,
+        agreement: Array,
+        count: int,
+        tolerance: float,
+        probes: _Probes | None,
+    ) -> _Best:
+        gram = space.gram
         if self.share is None:
-            roots = vectors / np.sqrt(squares + self.alpha)
-            inner_matrix = roots.T @ agreement @ roots
-        else:
-            roots = vectors / np.sqrt(squares)
-            slopes = vectors * (np.sqrt(squares) / (squares + self.alpha))
-            inner_matrix = slopes.T @ agreement @ slopes
-            inner_matrix *= self._level(float(np.trace(inner_matrix))) ** 2
-            inner_matrix[np.diag_indices_from(inner_matrix)] += self.share * squares
-        values, axes = leading(inner_matrix, count)
+            metric = scaled_cholesky(gram, self.alpha)
+            if metric is not None:
+                values, axes = leading(metric.whiten(metric.whiten(agreement).T), count)
+                inside = metric.unwhiten(axes)
+            else:
+                squares, vectors = psd_basis(gram, tolerance)
+                roots = vectors / np.sqrt(squares + self.alpha)
+                values, axes = leading(roots.T @ agreement @ roots, count)
+                inside = roots @ axes
+            keep = values > tolerance * max(values[0], 0.0)
+            return _Best(values[keep], inside[:, keep], np.eye(len(gram)), agreement)
+        roots, back = _orthonormal_image(gram, tolerance)
+        half = psd_solve(gram, agreement, self.alpha, tolerance)
+        between = psd_solve(gram, half.T, self.alpha, tolerance)  # B B' inside the space
+        fitted = back.T @ between @ back
+        square = float(np.trace(fitted))
+        if probes is not None:
+            square += probes.outside(space, self.alpha, tolerance)
+        level = self._level(square)
+        values, axes = leading(level**2 * fitted + self.share * (back.T @ back), count)
         keep = values > tolerance * max(values[0], 0.0)
-        return values[keep], roots @ axes[:, keep]
+        inside = roots @ axes[:, keep]
+        return _Best(values[keep], inside, gram, between, self.share, level)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best directions of a space, ``W = P inside``.
+
+    ``worth_of`` is ``share |S W|^2 + level^2 tr W'S B S W`` for the small matrices S (``gram``) and
+    B (``between``).
+    """
+
+    values: Array
+    inside: Array
+    gram: Array
+    between: Array
+    share: float = 0.0
+    level: float = 1.0
+
+    @property
+    def worth(self) -> float:
+        """The objective that the directions reach."""
+        return float(self.values.sum())
+
+    def worth_of(self, inside: Array) -> float:
+        """Return the objective of directions in the first blocks of the space."""
+        image = self.gram[:, : inside.shape[0]] @ inside
+        labels = float((image * (self.between @ image)).sum())
+        return float(self.share * np.square(image).sum() + self.level**2 * labels)
+
+
+@dataclass
+class _Probes:
+    """Random mixtures of the labels, whose regression on all features is known.
+
+    The space has only a part of the regression of the labels that it did not start from. What it
+    lacks of these mixtures tells what it lacks of all labels.
+
+    Parameters
+    ----------
+    mixed : array of shape (n, m)
+        ``L S``, S being random signs.
+    square : float
+        Squared norm of their fitted values.
+    """
+
+    mixed: Array
+    square: float
+    _seen: Array | None = None
+
+    def outside(self, space: KrylovSpace, alpha: float, tolerance: float) -> float:
+        """Estimate the squared norm of the fitted labels that a space lacks."""
+        known = self._seen
+        done = 0 if known is None else known.shape[0]
+        parts, start = [] if known is None else [known], 0
+        for image in space.image:
+            if start >= done:
+                parts.append(inner(image, self.mixed))
+            start += image.shape[1]
+        self._seen = np.concatenate(parts)
+        slopes = psd_solve(space.gram, self._seen, alpha, tolerance)
+        inside = float((slopes * (space.gram @ slopes)).sum())
+        return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))
+
+
+def _orthonormal_image(gram: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return R with ``R'gram R = I``, and ``gram R``; null directions are left out."""
+    lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+    own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
+    if failed or own.min(initial=1.0) <= tolerance:
+        squares, vectors = psd_basis(gram, tolerance)
+        return vectors / np.sqrt(squares), vectors * np.sqrt(squares)
+    roots, _ = lapack.dtrtrs(lower, np.eye(lower.shape[0]), lower=1, trans=1)
+    return roots, lower
 
 
 def _status(found: Solution) -> str:

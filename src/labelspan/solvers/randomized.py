@@ -32,7 +32,7 @@ from .problem import Problem, Solution, solve_arranged
 from .regression import regress
 from .shaped_rows import ShapedRows
 from .singular_basis import singular_basis, small_enough
-from .small_dense import Ritz, leading, ritz
+from .small_dense import Ritz, few_leading, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
@@ -520,12 +520,18 @@ def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> 
     the rest. Fewer would stall short of the objective; all of them would cost more than as
     many deeper blocks.
     """
-    width = labels.shape[1]
-    energy, axes = leading(inner(labels, labels), width)
-    share = np.cumsum(energy) / max(float(energy.sum()), np.finfo(float).tiny)
-    most = int(np.searchsorted(share, _LABEL_ENERGY)) + 1
-    few = min(width, max(most, _FEW_LABELS), max(count, 2 * _FEW_LABELS))
-    wanted = labels @ like(axes[:, :few], labels)
+    most = min(*labels.shape, max(count, 2 * _FEW_LABELS))
+    flipped = labels.shape[0] < labels.shape[1]
+    side = labels.T if flipped else labels
+    square = inner(side, side)
+    energy, axes = few_leading(square, most)
+    share = np.cumsum(energy) / max(float(np.trace(square)), np.finfo(float).tiny)
+    few = min(most, max(int(np.searchsorted(share, _LABEL_ENERGY)) + 1, _FEW_LABELS))
+    if flipped:
+        # Directions without energy get no length.
+        wanted = like(axes[:, :few] * (energy[:few] > 0), labels)
+    else:
+        wanted = labels @ like(axes[:, :few], labels)
     extra = max(4, count // 10, count // 3 - few)
     extra += -(few + extra) % SMOOTH_WIDTH
     lengths = column_norms(wanted)
