@@ -97,7 +97,7 @@ class ManyLabels:
         space = side.opened(count, self.seed)
         agreement = side.agreement(np.zeros((0, 0)))
         probes = None if isinstance(labels, PairedRows) else self._probes(X, labels, tol)
-        best: _Best | None = None
+        best: _BestDirections | None = None
         # What the steps have added since the labels were last asked, and the directions of then.
         gains: list[float] = []
         asked: Array | None = None
@@ -171,7 +171,7 @@ class ManyLabels:
         count: int,
         tolerance: float,
         probes: _Probes | None,
-    ) -> _Best:
+    ) -> _BestDirections:
         gram = space.gram
         if self.share is None:
             metric = scaled_cholesky(gram, self.alpha)
@@ -184,7 +184,7 @@ class ManyLabels:
                 values, axes = leading(roots.T @ agreement @ roots, count)
                 inside = roots @ axes
             keep = values > tolerance * max(values[0], 0.0)
-            return _Best(values[keep], inside[:, keep], np.eye(len(gram)), agreement)
+            return _BestDirections(values[keep], inside[:, keep], np.eye(len(gram)), agreement)
         roots, back = _orthonormal_image(gram, tolerance)
         half = psd_solve(gram, agreement, self.alpha, tolerance)
         between = psd_solve(gram, half.T, self.alpha, tolerance)  # B B' inside the space
@@ -196,11 +196,11 @@ class ManyLabels:
         values, axes = leading(level**2 * fitted + self.share * (back.T @ back), count)
         keep = values > tolerance * max(values[0], 0.0)
         inside = roots @ axes[:, keep]
-        return _Best(values[keep], inside, gram, between, self.share, level)
+        return _BestDirections(values[keep], inside, gram, between, self.share, level)
 
 
 @dataclass(frozen=True)
-class _Best:
+class _BestDirections:
     """The best directions of a space, ``W = P inside``.
 
     ``worth_of`` is ``share |S W|^2 + level^2 tr W'S B S W`` for the small matrices S (``gram``) and
