@@ -85,7 +85,8 @@ def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     found = left_out(tagger)
     chances = tagger.decision.probability(found.regression + tagger.decision.weight * found.votes)
     wrong, missing = np.zeros(given.shape), np.zeros(given.shape)
-    own, scores = wrong_scores(found, chances, len(names))
+    own = np.flatnonzero(found.truth)
+    scores = wrong_scores(found.columns[own], chances[own], len(names))
     wrong[found.rows[own], found.columns[own]] = scores
     missing[found.rows, found.columns] = chances
     return wrong, missing

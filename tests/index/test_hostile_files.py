@@ -46,6 +46,7 @@ def test_the_index_is_what_it_should_be(small, before):
         "tagger_intercept.npy",
         "tagger_left_out.npy",
         "tagger_left_out_chances.npy",
+        "tagger_left_out_own.npy",
         "tagger_levels.npy",
         "tagger_parts.json",
         "tagger_places.npy",

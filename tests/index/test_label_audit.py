@@ -1,5 +1,7 @@
 """Planted errors in labels are found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from _support.topics import corpus
@@ -49,6 +51,37 @@ def test_added_and_removed_labels_come_first(planted):
         scores = [one.score for one in found.of(kind)]
         assert scores == sorted(scores, reverse=True)
         assert all("probability" in one.evidence for one in found.of(kind))
+
+
+def as_rows(found):
+    return [(one.kind, one.items, one.labels) for one in found.findings]
+
+
+@pytest.mark.parametrize("kinds", [["wrong"], ["missing"]])
+def test_what_is_kept_gives_the_findings_of_models_without_the_item(planted, monkeypatch, kinds):
+    index = planted[0]
+    expected = index.audit(30, kinds=kinds)
+    tagger = index._tagger()
+    monkeypatch.setattr(index, "_tagger", lambda: replace(tagger, left_out=None))
+    solved = index.audit(30, kinds=kinds)
+    assert as_rows(solved) == as_rows(expected)
+    for one, other in zip(solved.findings, expected.findings, strict=True):
+        assert one.score == pytest.approx(other.score, abs=2e-3)
+        assert one.evidence["votes"] == pytest.approx(other.evidence["votes"], abs=1e-6)
+
+
+def test_nothing_is_solved_again(planted, monkeypatch):
+    monkeypatch.setattr("labelspan.index.label_audit.left_out", lambda tagger: 1 / 0)
+    assert planted[0].audit(5).of("wrong")
+
+
+def test_items_that_changed_are_audited_too(planted, tmp_path):
+    planted[0].save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        changed = next(name for name in index.ids if index.item(name).labels == ("image", "visual"))
+        index.relabel(changed, ["sound"])
+        wrong = {(one.items[0], one.labels[0]) for one in index.audit(20).of("wrong")}
+        assert (changed, "sound") in wrong
 
 
 def test_the_vocabulary_is_audited(planted):

@@ -7,7 +7,7 @@ from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidFile
-from labelspan.index.kept_tags import left_out_tags
+from labelspan.index.kept_tags import tags_without_item
 from labelspan.index.label_ridge import LabelRidge, with_constant
 from labelspan.index.tagger_update import completed
 from labelspan.index.tagging import emphasised
@@ -31,46 +31,85 @@ def test_they_are_those_of_models_without_the_item():
     scores = scores + tagger.decision.weight * votes.toarray()
     order = np.argsort(-scores, axis=1, kind="stable")
     chances = tagger.decision.probability(scores)
-    for row, tags in enumerate(left_out_tags(index, index.ids)):
+    for row, tags in enumerate(tags_without_item(index, index.ids)):
         assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
         np.testing.assert_allclose(
             [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
         )
 
 
+def test_so_are_those_of_labels_that_items_have():
+    index = fitted()
+    tagger = index._tagger()
+    rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
+    ridge = LabelRidge(rows, tagger.alpha)
+    scores = np.hstack([found for _, _, found in ridge.blocks(emphasised(targets))])
+    votes = tagger.voters.votes(tagger.voters.features, np.arange(len(index)))
+    chances = tagger.decision.probability(scores + tagger.decision.weight * votes.toarray())
+    row = np.repeat(np.arange(len(index)), np.diff(targets.indptr))
+    np.testing.assert_allclose(tagger.left_out.own, chances[row, targets.indices], atol=1e-3)
+
+
+def own_chances(tagger):
+    """Probabilities of the labels that items have, by their place and label."""
+    labels = tagger.voters.labels
+    rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    pairs = zip(rows.tolist(), labels.indices.tolist(), strict=True)
+    keys = [(int(tagger.places[row]), tagger.labels[column]) for row, column in pairs]
+    return dict(zip(keys, tagger.left_out.own.tolist(), strict=True))
+
+
+def test_chances_of_own_labels_move_with_their_items():
+    index = fitted()
+    before = own_chances(index._tagger())
+    index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
+    index.add(["crop dice radio volume"], [["farm", "game"]], ["late"])
+    after = own_chances(index._tagger())
+    assert {place for place, _ in after} == set(range(91)) - {5}
+    for (place, label), chance in after.items():
+        if place in (0, 90):
+            assert np.isnan(chance)
+        else:
+            assert chance == before[place, label]
+    filled = completed(index._tagger())
+    assert not np.isnan(filled.own).any()
+    known = ~np.isnan(index._tagger().left_out.own)
+    assert filled.own[known].tolist() == index._tagger().left_out.own[known].tolist()
+
+
 def test_a_model_that_was_fitted_without_the_item_says_nearly_the_same():
     texts, labels, ids, _ = corpus(90, seed=1)
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     rest = SemanticIndex(estimator=MLSI(5)).fit(texts[1:], labels[1:], ids[1:])
-    kept = {tag.label: tag.probability for tag in left_out_tags(index, ids[:1])[0]}
+    kept = {tag.label: tag.probability for tag in tags_without_item(index, ids[:1])[0]}
     for tag in rest.tag(texts[0]):
         assert kept[tag.label] == pytest.approx(tag.probability, abs=0.1)
 
 
 def test_changed_items_are_computed_and_others_stay():
     index = fitted()
-    before = left_out_tags(index, index.ids)
+    before = tags_without_item(index, index.ids)
     index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
     index.add(["crop dice radio volume"], [["farm"]], ["late"])
     known = index._tagger().left_out.known
     places = index._tagger().places.tolist()
     changed = {0, 90}
     assert {place for place, one in zip(places, known, strict=True) if not one} == changed
-    after = left_out_tags(index, index.ids)
+    after = tags_without_item(index, index.ids)
     assert as_pairs(after[1]) == as_pairs(before[1])
-    fresh = left_out_tags(index, index.ids, fresh=True)
+    fresh = tags_without_item(index, index.ids, fresh=True)
     assert as_pairs(fresh[0]) == as_pairs(after[0])
     assert "farm" in {tag.label for tag in fresh[1]}
 
 
 def test_they_are_kept_in_the_folder(tmp_path):
     index = fitted()
-    before = left_out_tags(index, index.ids)
+    before = tags_without_item(index, index.ids)
     index.add(["crop dice radio volume"], [["game"]], ["late"])
     index.save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index") as read:
         assert read._tagger().left_out.known.all()
-        assert [as_pairs(tags) for tags in left_out_tags(read, read.ids[:90])] == [
+        assert [as_pairs(tags) for tags in tags_without_item(read, read.ids[:90])] == [
             as_pairs(tags) for tags in before
         ]
 
@@ -80,11 +119,11 @@ def test_items_without_labels_and_too_many_items(monkeypatch):
     labels[3] = None
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     expected = index.tag(items=ids[3])
-    assert as_pairs(left_out_tags(index, [ids[3]])[0]) == as_pairs(expected)
+    assert as_pairs(tags_without_item(index, [ids[3]])[0]) == as_pairs(expected)
     index.relabel(ids[0], ["sound"])
     monkeypatch.setattr("labelspan.index.tagger_update._MOST_PAIRS", 10)
     assert not completed(index._tagger()).known.all()
-    assert left_out_tags(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
+    assert tags_without_item(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
 
 
 def test_damaged_ones_are_refused_and_older_indexes_do_without(tmp_path):
@@ -96,7 +135,14 @@ def test_damaged_ones_are_refused_and_older_indexes_do_without(tmp_path):
     with pytest.raises(InvalidFile):
         SemanticIndex.load(path, verify=False)
     np.save(file, good)
+    own = file.with_name("tagger_left_out_own.npy")
+    kept = np.load(own)
+    for wrong in (kept[1:], kept + 1, -kept, kept.astype(float)):
+        np.save(own, wrong)
+        with pytest.raises(InvalidFile):
+            SemanticIndex.load(path, verify=False)
+    np.save(own, kept)
     edited(path, lambda manifest: manifest["tagger"].update(left_out=False))
     with SemanticIndex.load(path) as read:
         assert read._tagger().left_out is None
-        assert len(left_out_tags(read, read.ids[:2])[0]) == 3
+        assert len(tags_without_item(read, read.ids[:2])[0]) == 3

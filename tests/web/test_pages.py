@@ -13,7 +13,7 @@ from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import inputs
-from labelspan.index.kept_tags import left_out_tags
+from labelspan.index.kept_tags import tags_without_item
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
@@ -162,7 +162,7 @@ def test_search_says_what_the_index_says(client, index):
         [h.score for h in hits], abs=1e-4
     )
     for hit, found in zip(given["hits"], hits, strict=True):
-        chosen = [tag.label for tag in left_out_tags(index, [found.id])[0] if tag.chosen]
+        chosen = [tag.label for tag in tags_without_item(index, [found.id])[0] if tag.chosen]
         expected = [name for name in chosen if name not in (found.labels or ())]
         assert [one["label"] for one in hit["suggested"]] == expected, "only what disagrees"
     among = client.get("/search.json", params={"q": "chess", "label": IMAGE, "k": 100}).json()

@@ -13,10 +13,10 @@ from .tagger_update import tag_features
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
 
-__all__ = ["left_out_tags"]
+__all__ = ["tags_without_item"]
 
 
-def left_out_tags(
+def tags_without_item(
     index: SemanticIndex, ids: list[str], k: int = MOST, *, fresh: bool = False
 ) -> list[list[Tag]]:
     """Return at most ``k`` labels for each of some items, predicted without the item.

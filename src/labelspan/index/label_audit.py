@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -21,9 +21,9 @@ from .._typing import Array
 from .audit_results import KINDS, AuditKind, Finding, LabelAudit
 from .items import ItemStore
 from .model import IndexModel
+from .similar_rows import similar_rows
 from .tagger import Tagger, left_out
-from .tagger_update import tag_features
-from .tagging import Candidates
+from .tagger_update import completed, tag_features
 
 __all__ = ["audit_labels", "wrong_scores"]
 
@@ -42,6 +42,7 @@ _DIFFERENT = 0.35
 _MOST_LABELS = 3000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 0.01
+_VOTES_AT_ONCE = 50
 
 
 def audit_labels(
@@ -66,12 +67,9 @@ def audit_labels(
         "rare": _rare(tagger, names),
     }
     if "wrong" in kinds or "missing" in kinds:
-        candidates = left_out(tagger)
-        chances = tagger.decision.probability(
-            candidates.regression + tagger.decision.weight * candidates.votes
-        )
-        parts["wrong"] = _wrong(tagger, candidates, chances, names)
-        parts["missing"] = _missing(tagger, candidates, chances, names)
+        pairs = _pairs(tagger)
+        parts["wrong"] = _wrong(tagger, pairs, names)
+        parts["missing"] = _missing(tagger, pairs, names)
     for kind in KINDS:
         # These are generators: what is not asked for is not computed.
         if kind in kinds:
@@ -89,32 +87,79 @@ def _titled(found: list[Finding], ids: dict[int, str], store: ItemStore) -> list
     ]
 
 
-def wrong_scores(candidates: Candidates, chances: Array, count: int) -> tuple[Array, Array]:
-    """Return the pairs that are labelled, and how wrong each looks.
+@dataclass(frozen=True)
+class _Pairs:
+    """Items and labels with their probabilities by models without the item.
+
+    All pairs in which the item has the label (``truth``), and the most probable others.
+    """
+
+    rows: Array
+    columns: Array
+    chances: Array
+    truth: Array
+
+
+def _pairs(tagger: Tagger) -> _Pairs:
+    """Take the pairs from what is kept with the index, or compute them if it is not there."""
+    kept, labels = tagger.left_out, tagger.voters.labels
+    if kept is not None and kept.own is not None:
+        kept = completed(tagger)
+        if kept.known.all() and kept.own is not None and not np.isnan(kept.own).any():
+            return _kept_pairs(labels, kept.columns, kept.chances, kept.own)
+    found = left_out(tagger)
+    scores = found.regression + tagger.decision.weight * found.votes
+    return _Pairs(found.rows, found.columns, tagger.decision.probability(scores), found.truth)
+
+
+def _kept_pairs(labels: Any, columns: Array, chances: Array, own: Array) -> _Pairs:
+    count = labels.shape[1]
+    rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    listed = np.repeat(np.arange(len(columns)), columns.shape[1])
+    flat = columns.ravel().astype(np.int64)
+    others = (flat >= 0) & ~np.isin(listed * count + flat, rows * count + labels.indices)
+    return _Pairs(
+        np.concatenate([rows, listed[others]]),
+        np.concatenate([labels.indices, flat[others]]),
+        np.concatenate([own, chances.ravel()[others]]),
+        np.arange(rows.size + others.sum()) < rows.size,
+    )
+
+
+def wrong_scores(columns: Array, chances: Array, count: int) -> Array:
+    """Tell for labels of items, given by their columns, how wrong each looks.
 
     A label looks wrong in so far as it is less probable than for the other items that have it: the
     score is 1 minus the ratio of the two probabilities.
     """
-    own = np.flatnonzero(candidates.truth)
-    columns = candidates.columns[own]
-    usual = np.bincount(columns, chances[own], minlength=count) / np.maximum(
+    usual = np.bincount(columns, chances, minlength=count) / np.maximum(
         1, np.bincount(columns, minlength=count)
     )
-    ratio = (chances[own] + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
-    return own, np.maximum(0.0, 1 - ratio)
+    ratio = (chances + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
+    return np.maximum(0.0, 1 - ratio)
 
 
-def _wrong(
-    tagger: Tagger, found: Candidates, chances: Array, names: list[str]
-) -> Iterator[Finding]:
-    own, scores = wrong_scores(found, chances, len(tagger.labels))
-    for place in np.argsort(-scores, kind="stable"):
-        pair = own[place]
+def _with_votes(tagger: Tagger, found: _Pairs, order: Array) -> Iterator[tuple[int, int, float]]:
+    """Yield places in an order and the pairs there, with the share of the votes for the label."""
+    for start in range(0, order.size, _VOTES_AT_ONCE):
+        chosen = order[start : start + _VOTES_AT_ONCE]
+        rows = found.rows[chosen]
+        votes = tagger.voters.votes(tagger.voters.features[rows], rows)
+        shares = np.asarray(votes[np.arange(rows.size), found.columns[chosen]]).ravel()
+        places = range(start, start + rows.size)
+        yield from zip(places, chosen.tolist(), shares.tolist(), strict=True)
+
+
+def _wrong(tagger: Tagger, found: _Pairs, names: list[str]) -> Iterator[Finding]:
+    own = np.flatnonzero(found.truth)
+    scores = wrong_scores(found.columns[own], found.chances[own], len(tagger.labels))
+    order = np.argsort(-scores, kind="stable")
+    for place, pair, votes in _with_votes(tagger, found, own[order]):
         label = tagger.labels[found.columns[pair]]
-        chance, votes = float(chances[pair]), float(found.votes[pair])
+        chance = float(found.chances[pair])
         yield Finding(
             "wrong",
-            float(scores[place]),
+            float(scores[order[place]]),
             (names[found.rows[pair]],),
             (label,),
             f"Without this item its probability is {chance:.0%}, and {votes:.0%} of the votes of "
@@ -123,12 +168,11 @@ def _wrong(
         )
 
 
-def _missing(
-    tagger: Tagger, found: Candidates, chances: Array, names: list[str]
-) -> Iterator[Finding]:
+def _missing(tagger: Tagger, found: _Pairs, names: list[str]) -> Iterator[Finding]:
     others = np.flatnonzero(~found.truth)
-    for pair in others[np.argsort(-chances[others], kind="stable")]:
-        chance, votes = float(chances[pair]), float(found.votes[pair])
+    order = others[np.argsort(-found.chances[others], kind="stable")]
+    for _, pair, votes in _with_votes(tagger, found, order):
+        chance = float(found.chances[pair])
         yield Finding(
             "missing",
             chance,
@@ -170,16 +214,13 @@ def _unlabelled(
 
 
 def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
-    near, cosines = tagger.voters.nearest(tagger.voters.features, np.arange(len(names)))
     labels = tagger.voters.labels
     pairs = []
-    for row, place in zip(*np.nonzero(cosines >= _NEARLY_EQUAL), strict=True):
-        other = int(near[row, place])
-        if row < other or row not in near[other][cosines[other] >= _NEARLY_EQUAL]:
-            a, b = set(labels[row].indices.tolist()), set(labels[other].indices.tolist())
-            if a != b:
-                share = len(a ^ b) / max(1, len(a | b))
-                pairs.append((float(cosines[row, place]) * share, int(row), other, a ^ b))
+    for row, other, cosine in similar_rows(tagger.voters.features, _NEARLY_EQUAL):
+        a, b = set(labels[row].indices.tolist()), set(labels[other].indices.tolist())
+        if a != b:
+            share = len(a ^ b) / max(1, len(a | b))
+            pairs.append((cosine * share, row, other, a ^ b))
     for score, row, other, different in sorted(pairs, key=lambda pair: (-pair[0], pair[1:3])):
         changed = tuple(sorted(tagger.labels[column] for column in different))
         yield Finding(
@@ -256,24 +297,22 @@ def _split(tagger: Tagger) -> Iterator[Finding]:
     units = normalize(tagger.voters.features)
     labels = tagger.voters.labels.tocsc()
     for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
-        rows = units[np.sort(labels[:, [column]].indices)]
+        rows = units[np.sort(labels.indices[labels.indptr[column] : labels.indptr[column + 1]])]
         # Two groups around the most distant items from the mean, by a few rounds of 2-means.
-        mean = np.asarray(rows.mean(axis=0)).reshape(1, -1)
-        first = int(np.argmin(np.asarray(rows @ mean.T).ravel()))
-        first_row = rows[[first]]
-        second = int(np.argmin(_dense(rows @ first_row.T).ravel()))
-        centres = [first_row, rows[[second]]]
-        side = np.zeros(rows.shape[0], dtype=bool)
+        everyone = np.ones(rows.shape[0], dtype=bool)
+        ends = [_row(rows, int(np.argmin(rows @ _centre(rows, everyone))))]
+        ends.append(_row(rows, int(np.argmin(rows @ ends[0]))))
+        side = ~everyone
         for _ in range(5):
-            side = _dense(rows @ centres[0].T).ravel() >= _dense(rows @ centres[1].T).ravel()
-            if side.all() or not side.any():
+            before, side = side, rows @ ends[0] >= rows @ ends[1]
+            if side.all() or not side.any() or (side == before).all():
                 break
-            centres = [_centre(rows[np.flatnonzero(part)]) for part in (side, ~side)]
+            ends = [_centre(rows, part) for part in (side, ~side)]
         smaller = min(side.mean(), 1 - side.mean())
-        alike = float(_dense(centres[0] @ centres[1].T).ravel()[0])
+        alike = float(ends[0] @ ends[1])
         # How far the words of this number of items agree at all: two halves, taken in turn.
-        halves = [_centre(rows[start::2]) for start in (0, 1)]
-        usual = float(_dense(halves[0] @ halves[1].T).ravel()[0])
+        even = np.arange(rows.shape[0]) % 2 == 0
+        usual = float(_centre(rows, even) @ _centre(rows, ~even))
         if smaller >= 0.25 and alike <= _DIFFERENT * usual:
             found.append((1 - alike, int(column), float(smaller)))
     for score, column, smaller in sorted(found, reverse=True):
@@ -345,8 +384,15 @@ def _frequent(tagger: Tagger, least: int) -> Array:
     return np.sort(order[tagger.record.support[order] >= least])
 
 
-def _centre(rows: Any) -> Array:
-    return np.asarray(normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1)))
+def _centre(rows: Any, chosen: Array) -> Array:
+    """Return the sum of some rows, scaled to length 1."""
+    total = np.asarray(rows.T @ chosen.astype(rows.dtype))
+    length = float(np.linalg.norm(total))
+    return total / length if length > 0 else total
+
+
+def _row(rows: Any, number: int) -> Array:
+    return _dense(rows[[number]]).ravel()
 
 
 def _dense(values: Any) -> Array:

@@ -209,7 +209,7 @@ def fit_tagger(
         record,
         voters,
         np.asarray(places, dtype=np.int64),
-        LeftOutTags.of(candidates, decision, targets.shape),
+        LeftOutTags.of(candidates, decision, targets),
     )
 
 
@@ -320,7 +320,9 @@ def update_tagger(
         record=record,
         voters=Voters(features, targets),
         places=np.asarray(places, dtype=np.int64),
-        left_out=None if tagger.left_out is None else tagger.left_out.moved(sources),
+        left_out=None
+        if tagger.left_out is None
+        else tagger.left_out.moved(sources, tagger.voters.labels, targets),
     )
 
 

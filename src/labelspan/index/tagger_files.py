@@ -40,6 +40,8 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
             "tagger_left_out": tagger.left_out.columns,
             "tagger_left_out_chances": tagger.left_out.chances,
         }
+        if tagger.left_out.own is not None:
+            arrays["tagger_left_out_own"] = tagger.left_out.own
     lists: dict[str, Any] = {"labels": list(tagger.labels)}
     described: dict[str, Any] = {
         "alpha": tagger.alpha,
@@ -48,6 +50,7 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
         "features": tagger.n_features,
         "language": None,
         "left_out": tagger.left_out is not None,
+        "left_out_own": tagger.left_out is not None and tagger.left_out.own is not None,
     }
     if tagger.texts is not None:
         described["language"] = tagger.texts.language
@@ -86,11 +89,16 @@ def unpack_tagger(
         texts = _unpack_texts(str(described["language"]), array("tagger_idf"), plain)
         if texts.size != width:
             raise InvalidFile(_DAMAGED)
+    targets = _unpack_matrix("tagger_targets", (n, k), array)
     left_out = None
     # Indexes of earlier versions have none.
     if described.get("left_out") is True:
-        left_out = LeftOutTags(array("tagger_left_out"), array("tagger_left_out_chances"))
-        if not left_out.is_sound((n, k)):
+        left_out = LeftOutTags(
+            array("tagger_left_out"),
+            array("tagger_left_out_chances"),
+            array("tagger_left_out_own") if described.get("left_out_own") is True else None,
+        )
+        if not left_out.is_sound((n, k), targets.nnz):
             raise InvalidFile(_DAMAGED)
     return Tagger(
         tuple(labels),
@@ -101,10 +109,7 @@ def unpack_tagger(
         parts[1],
         Decision(weight, levels[0], levels[1], threshold),
         LabelRecord(*record),
-        Voters(
-            _unpack_matrix("tagger_rows", (n, width), array),
-            _unpack_matrix("tagger_targets", (n, k), array),
-        ),
+        Voters(_unpack_matrix("tagger_rows", (n, width), array), targets),
         places,
         left_out,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .items import ItemStore
-from .left_out_tags import MOST, LeftOutTags
+from .left_out_tags import MOST, LeftOutTags, entries_of
 from .model import IndexModel
 from .tagger import Tagger, update_tagger
 
@@ -107,7 +107,14 @@ def completed(tagger: Tagger) -> LeftOutTags:
     if not missing.size or missing.size * count > _MOST_PAIRS:
         return found
     columns, chances = np.array(found.columns), np.array(found.chances)
-    width = columns.shape[1]
-    features = tagger.voters.features[missing]
-    columns[missing], chances[missing] = tagger.best(features, width, missing)
-    return LeftOutTags(columns, chances)
+    own = None if found.own is None else np.array(found.own)
+    targets = tagger.voters.labels
+    for part, scores in tagger.blocks(tagger.voters.features[missing], missing):
+        rows = missing[part]
+        likely = tagger.decision.probability(scores)
+        top = np.argsort(-scores, axis=1, kind="stable")[:, : columns.shape[1]]
+        columns[rows], chances[rows] = top, np.take_along_axis(likely, top, axis=1)
+        if own is not None:
+            entries, rank = entries_of(targets, rows)
+            own[entries] = likely[rank, targets.indices[entries]]
+    return LeftOutTags(columns, chances, own)

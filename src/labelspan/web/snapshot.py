@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
-from ..index.kept_tags import left_out_tags
+from ..index.kept_tags import tags_without_item
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
@@ -96,7 +96,9 @@ class Snapshot:
             known = {name: self._predicted[name] for name in ids if name in self._predicted}
         missing = [name for name in dict.fromkeys(ids) if name not in known]
         if missing:
-            new = dict(zip(missing, left_out_tags(self.index, missing, fresh=fresh), strict=True))
+            new = dict(
+                zip(missing, tags_without_item(self.index, missing, fresh=fresh), strict=True)
+            )
             known |= new
             with self._cache_lock:
                 if len(self._predicted) + len(new) > _MOST_PREDICTED:
