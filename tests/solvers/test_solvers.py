@@ -399,3 +399,30 @@ def test_labels_are_decomposed_in_the_smaller_of_their_sizes(monkeypatch):
         leading = np.linalg.svd(labels, full_matrices=False)[0][:, :3]
         np.testing.assert_allclose(np.abs(np.diag(block[:, :3].T @ leading)), 1, rtol=1e-9)
     assert sides == [90, 90]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_ritz_on_a_device_is_that_of_the_host(alpha):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 12)) * np.geomspace(1, 100, 12)
+    labels = rng.standard_normal((40, 3))
+    factor = Factor(labels, 0.4, Regression(alpha))
+    problem = X.T @ X, X.T @ labels, factor, 5, 1e-10
+    host, device = (
+        small_dense.ritz(*problem),
+        small_dense.ritz_on_device(*problem, torch.device("cpu")),
+    )
+    np.testing.assert_allclose(device.values, host.values, rtol=1e-10)
+    np.testing.assert_allclose(device.slopes, host.slopes, rtol=1e-8)
+    assert (device.level, device.cut) == (pytest.approx(host.level), host.cut)
+    assert angle(device.inside, host.inside) < 1e-6
+
+
+def test_ritz_leaves_an_ill_conditioned_space_to_the_host():
+    torch = pytest.importorskip("torch")
+    X = np.random.default_rng(0).standard_normal((40, 12))
+    X[:, 10:] = X[:, :2]
+    factor = Factor(X[:, :3], 0.4, Regression(0.0))
+    args = X.T @ X, X.T @ X[:, :3], factor, 5, 1e-10
+    assert small_dense.ritz_on_device(*args, torch.device("cpu")) is None

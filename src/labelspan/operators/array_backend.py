@@ -30,6 +30,7 @@ __all__ = [
     "as_block",
     "cast",
     "column_norms",
+    "column_sums",
     "concatenate",
     "host",
     "inner",
@@ -41,6 +42,7 @@ __all__ = [
     "on_host",
     "row_parts",
     "single_thread",
+    "subtract_row",
     "sum_of_squares",
     "tensor_dtype",
     "tensor_or_none",
@@ -205,6 +207,30 @@ def column_norms(block: Any) -> Array:
 
     first, *others = map_threads(squares, row_parts(block.shape[0], block.shape[1], _MOST_SUMS))
     return np.asarray(np.sqrt(sum(others, first)))
+
+
+def column_sums(block: Any) -> Array:
+    """Return the sum of each column, in the type of the block, in blocks of rows on threads."""
+    if is_tensor(block):
+        total: Array = block.sum(dim=0)
+        return total
+    parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
+    first, *others = map_threads(lambda rows: np.asarray(block[rows].sum(axis=0)), parts)
+    return sum(others, first)
+
+
+def subtract_row(block: Any, row: Any) -> Array:
+    """Return ``block - row`` for one row of numbers, in blocks of rows on threads."""
+    if is_tensor(block):
+        difference: Array = block - row
+        return difference
+    out = np.empty(block.shape, dtype=np.result_type(block, row))
+
+    def subtract(rows: slice) -> None:
+        np.subtract(block[rows], row, out=out[rows])
+
+    map_threads(subtract, row_parts(block.shape[0], 2 * block.shape[1]))
+    return out
 
 
 def sum_of_squares(block: Any) -> float:

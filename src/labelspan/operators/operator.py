@@ -16,7 +16,15 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import column_norms, concatenate, host, on_host, sum_of_squares
+from .array_backend import (
+    column_norms,
+    column_sums,
+    concatenate,
+    host,
+    on_host,
+    subtract_row,
+    sum_of_squares,
+)
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
@@ -317,11 +325,10 @@ class Centered(Composite):
         self._row = base.place(self.offset[None, :])
 
     def _matmat(self, block: Array) -> Array:
-        product: Array = self.base.matmat(block) - self._row @ block
-        return product
+        return subtract_row(self.base.matmat(block), self._row @ block)
 
     def _rmatmat(self, block: Array) -> Array:
-        product: Array = self.base.rmatmat(block) - self._row.T * block.sum(axis=0)
+        product: Array = self.base.rmatmat(block) - self._row.T * column_sums(block)
         return product
 
     def normal(self, block: Array) -> Array:

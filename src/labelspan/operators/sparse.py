@@ -80,6 +80,9 @@ class Sparse(Operator):
         self._csr = csr
         # Built at the first product with X', where the backend is faster with it.
         self._transposed: Any = None
+        # Asked for several times in one fit.
+        self._sums: Array | None = None
+        self._counts: Array | None = None
         self._products = load_sparse_products(_chosen(backend, csr.nnz))
 
     def arranged(self) -> tuple[Operator, Array | None]:
@@ -89,7 +92,7 @@ class Sparse(Operator):
         the entries, products take two thirds of the time.
         """
         csr = self._csr
-        counts = np.bincount(csr.indices, minlength=self.shape[1])
+        counts = self._column_counts()
         if csr.nnz < _WORTH_ARRANGING or (np.diff(counts) <= 0).all():
             return self, None
         order = np.argsort(-counts, kind="stable")
@@ -103,12 +106,16 @@ class Sparse(Operator):
 
         map_threads(rename, row_parts(csr.nnz, 1))
         renamed = sparse.csr_array((csr.data, indices, csr.indptr), shape=csr.shape)
-        return self._with(renamed), order
+        other = self._with(renamed)
+        other._counts = counts[order]
+        other._sums = None if self._sums is None else self._sums[order]
+        return other, order
 
     def _with(self, csr: Any) -> Sparse:
         """Return an operator over another matrix, multiplied the same way."""
         other = copy(self)
         other._csr, other._transposed, other.shape = csr, None, csr.shape
+        other._sums = other._counts = None
         return other
 
     def _matmat(self, block: Array) -> Array:
@@ -168,10 +175,19 @@ class Sparse(Operator):
         return out
 
     def column_means(self) -> Array:
-        sums = np.bincount(
-            self._csr.indices, weights=self._csr.data.astype(np.float64), minlength=self.shape[1]
-        )
-        return np.asarray(sums / self.shape[0])
+        if self._sums is None:
+            self._sums = np.bincount(
+                self._csr.indices,
+                weights=self._csr.data.astype(np.float64),
+                minlength=self.shape[1],
+            )
+        return np.asarray(self._sums / self.shape[0])
+
+    def _column_counts(self) -> Array:
+        """Return the number of entries in each column."""
+        if self._counts is None:
+            self._counts = np.bincount(self._csr.indices, minlength=self.shape[1])
+        return self._counts
 
     def sum_of_squares(self) -> float:
         return sum_of_squares(self._csr.data)
@@ -225,7 +241,7 @@ class Sparse(Operator):
         The zeros of a column are a distance of the mean away from it, so that
         ``n mean^2 <= |column - mean|^2 n / zeros``.
         """
-        counts = np.bincount(self._csr.indices, minlength=self.shape[1])
+        counts = self._column_counts()
         return np.asarray((self.shape[0] - counts) * digits_to_lose(self.dtype) < self.shape[0])
 
     def _about(self, offset: Array, columns: Array) -> tuple[Array, Array]:

@@ -131,6 +131,8 @@ class SparseTensor(TensorOperator):
         self.device = values.device
         self._csr = _short_indices(values)
         self._transpose = _transposed(self._csr) if transpose is None else transpose
+        # Asked for several times in one fit.
+        self._sums: Array | None = None
 
     def _matmat(self, block: Any) -> Any:
         return self._csr @ block
@@ -159,10 +161,12 @@ class SparseTensor(TensorOperator):
         return SparseTensor(_csr_tensor(*parts, shape=(len(wanted), self.shape[1])))
 
     def column_means(self) -> Array:
-        sums = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
-        columns = self._csr.col_indices().long()
-        sums.index_add_(0, columns, self._csr.values().double())
-        return host(sums) / self.shape[0]
+        if self._sums is None:
+            # In the transpose, the entries of a column follow each other.
+            counts = torch.diff(self._transpose.crow_indices().long())
+            values = self._transpose.values().double()
+            self._sums = host(torch.segment_reduce(values, "sum", lengths=counts, initial=0.0))
+        return self._sums / self.shape[0]
 
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers; large ones before the products, as :class:`Sparse` does."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import add_product, column_norms, inner, times
+from ..operators.array_backend import add_product, column_norms, inner, single_thread, times
 
 __all__ = ["orthonormalize", "remove"]
 
@@ -33,7 +33,8 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
         gram = inner(basis, basis, dtype=np.float64)
         if gram.size == 0 or not np.trace(gram) > 0:
             return block[:, :0], total[:0]
-        root, inverse, condition = _triangular(gram) or _spectral(gram)
+        with single_thread():
+            root, inverse, condition = _triangular(gram) or _spectral(gram)
         basis = times(basis, inverse)
         total = root @ total
         if condition < _ENOUGH:

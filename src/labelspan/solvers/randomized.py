@@ -331,7 +331,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
     step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
     while True:
         if space.size >= min(count, *X.shape) or space.exhausted:
-            newest = ritz(space.gram, seen, factor, count, 64 * noise)
+            newest = ritz(space.gram, seen, factor, count, 64 * noise, X.device)
             if best is not None:
                 # By the newest regression, the newest directions can only be worth more.
                 gain = newest.worth - newest.worth_of(best.inside)
@@ -363,7 +363,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
             seen = _see(space, labels, seen)
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at: labels outside the first block.
-                newest = ritz(space.gram, seen, factor, count, 64 * noise)
+                newest = ritz(space.gram, seen, factor, count, 64 * noise, X.device)
                 unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
                 if complete:
                     # No power of the first block will show what else there is.
