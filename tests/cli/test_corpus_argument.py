@@ -12,6 +12,7 @@ from _support.tagged import WORDS, as_lines, formats, rows
 from labelspan import SemanticIndex
 from labelspan.cli import app
 from labelspan.cli.index_argument import complete_label
+from labelspan.errors import Mismatch
 from labelspan.evaluation import demo_corpus as demonstration
 
 
@@ -372,3 +373,38 @@ def test_help_does_not_wait_for_the_numerical_libraries():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- devices ------------------------------------------------------------------------------
+
+
+def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    asked = ("fit", saved.parent / "corpus.jsonl", "--dimensions", 6)
+    result = run(*asked, "-o", tmp_path / "there", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    here, there = SemanticIndex.load(saved), SemanticIndex.load(tmp_path / "there")
+    expected = here.search("music radio", 5)
+    found = there.search("music radio", 5)
+    assert [hit.id for hit in found] == [hit.id for hit in expected]
+    np.testing.assert_allclose(
+        [hit.score for hit in found], [hit.score for hit in expected], atol=1e-4
+    )
+    assert [tag.label for tag in there.tag("music radio")] == [
+        tag.label for tag in here.tag("music radio")
+    ]
+
+
+def test_a_device_that_is_not_there(saved, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    asked = ("fit", saved.parent / "corpus.jsonl", "-o", tmp_path / "there")
+    result = run(*asked, "--device", "nonsense")
+    said = one_sentence(result)
+    assert "device='nonsense' cannot be used here" in said
+    assert "torch finds cpu" in said
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_device_or_a_cluster(saved):
+    with pytest.raises(Mismatch, match="give one of them"):
+        SemanticIndex().fit(["a", "b"], [["x"], ["y"]], client=object(), device="cpu")

@@ -112,6 +112,13 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "tcp://host:8786; they need labelspan\\[dask].",
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Learn the space on this device, for example cuda; needs labelspan\\[gpu].",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -129,6 +136,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit letters/ --method lsi --no-labels
 
       labelspan fit papers.jsonl --scheduler tcp://host:8786
+
+      labelspan fit papers.jsonl --device cuda
     """
     with plain_errors(), ExitStack() as stack:
         start = time.perf_counter()
@@ -137,6 +146,10 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         from ..index.analysis import check_language  # noqa: PLC0415
 
         language = check_language("--language", language)
+        if device is not None:
+            from ..operators.convert import check_device  # noqa: PLC0415
+
+            check_device(device)
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
             corpus,
@@ -168,6 +181,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 metadata=found.metadata,
                 progress=steps,
                 client=client,
+                device=device,
                 on_pass=None if client is None else on_pass,
             )
             index.save(out)

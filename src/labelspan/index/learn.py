@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 from ..labels import reading
+from ..operators.array_backend import is_tensor, on_host
 from ..operators.operator import Operator
 from .analysis import TOKEN_PATTERN, detect_language, normalise
 from .inputs import LabelLists, indicator
@@ -254,6 +255,9 @@ def _some_rows(features: Any, index: Array) -> Any:
 def _fitted(estimator: Any, features: Any, targets: Array | None) -> Any:
     space = clone(estimator)
     space = space.fit(features) if targets is None else space.fit(features, targets)
+    for name, value in vars(space).items():
+        if is_tensor(value):
+            setattr(space, name, on_host(value))
     if hasattr(space, "components_"):
         # In column order, so that transforming a query does not copy the array.
         space.components_ = np.asfortranarray(space.components_)
@@ -267,8 +271,8 @@ def _part(estimator: Any, features: Any, targets: Array) -> Any:
     if isinstance(asked, int):
         part.set_params(n_components=min(asked, features.shape[0] - 1, features.shape[1]))
     try:
-        return part.fit(features, targets)
+        return _fitted(part, features, targets)
     except InvalidParameter:
         # A label, and with it a dimension, may be missing from these rows.
         default = type(part)().n_components
-        return part.set_params(n_components=default).fit(features, targets)
+        return _fitted(part.set_params(n_components=default), features, targets)

@@ -197,6 +197,7 @@ class SemanticIndex:
         label_names: Any = None,
         progress: ProgressCallback | None = None,
         client: Any = None,
+        device: Any = None,
         on_pass: Callable[[str], Any] | None = None,
     ) -> Self:
         """Learn from items, and keep them.
@@ -227,6 +228,9 @@ class SemanticIndex:
             A Dask cluster on whose workers the space is learned: the features are sent there
             once, in blocks of rows. Everything else is done on this machine. Only for the linear
             estimators.
+        device : str, torch device or None, default=None
+            Where the space is learned, for example "cuda"; needs torch. Everything else is done
+            on the host, and the index is the same up to rounding. Only for the linear estimators.
         on_pass : function or None, default=None
             With ``client``: called with a name after every pass of the workers over the rows.
 
@@ -237,7 +241,6 @@ class SemanticIndex:
         """
         # Searches do without all that is needed to learn.
         from ..estimators import MLSI  # noqa: PLC0415
-        from ..operators.cluster import row_blocks_of  # noqa: PLC0415
         from .learn import learn  # noqa: PLC0415
 
         if not self.writable:
@@ -251,7 +254,7 @@ class SemanticIndex:
         estimator = self.estimator
         if estimator is None:
             estimator = MLSI("auto") if encoder is None else _default_adapter(labels)
-        self._check_cluster(estimator, client, on_pass)
+        self._check_cluster(estimator, client, on_pass, device)
         given = read_texts(texts, "fit")
         if len(given) < 2:
             raise InvalidInput(
@@ -273,7 +276,7 @@ class SemanticIndex:
             random_state=self.random_state,
             language=language,
             progress=progress,
-            hold=None if client is None else partial(row_blocks_of, client, on_pass=on_pass),
+            hold=_holder(client, on_pass, device),
         )
         items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
         words = None
@@ -312,7 +315,12 @@ class SemanticIndex:
                 f"or None, but {self.estimator!r} was given."
             )
 
-    def _check_cluster(self, estimator: Any, client: Any, on_pass: Any) -> None:
+    def _check_cluster(self, estimator: Any, client: Any, on_pass: Any, device: Any) -> None:
+        if client is not None and device is not None:
+            raise Mismatch(
+                f"fit: client= learns on a cluster and device={device!r} on one device; give one "
+                "of them."
+            )
         if client is None and on_pass is not None:
             raise Mismatch(
                 "fit: on_pass is called for passes on a cluster; give client= as well, or "
@@ -323,6 +331,11 @@ class SemanticIndex:
             raise Mismatch(
                 f"fit: {kind} needs all rows on one machine; omit client=, or use LSI, MLSI, "
                 "OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
+            )
+        if device is not None and not estimator._takes_operators:
+            raise Mismatch(
+                f"fit: {kind} is learned on the host; omit device=, or use LSI, MLSI, OPLS, CCA, "
+                "LDA, HSL, PLSSVD or PLSDA."
             )
 
     # --- items ------------------------------------------------------------------------
@@ -1171,6 +1184,19 @@ class SemanticIndex:
             f"{what}: the index in {str(self._folder.path)!r} was loaded for reading; load it with "
             "write=True."
         )
+
+
+def _holder(client: Any, on_pass: Any, device: Any) -> Callable[[Any], Any] | None:
+    """Return a function that moves features to where the space is learned, or None."""
+    if client is not None:
+        from ..operators.cluster import row_blocks_of  # noqa: PLC0415
+
+        return partial(row_blocks_of, client, on_pass=on_pass)
+    if device is not None:
+        from ..operators import as_operator  # noqa: PLC0415
+
+        return partial(as_operator, device=device)
+    return None
 
 
 def _unfitted(part: Any) -> Any:

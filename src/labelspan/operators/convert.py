@@ -14,7 +14,7 @@ from .dense import Dense
 from .operator import Operator
 from .sparse import Sparse
 
-__all__ = ["as_operator", "column_names", "dense_block", "operator_or_none"]
+__all__ = ["as_operator", "check_device", "column_names", "dense_block", "operator_or_none"]
 
 
 def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operator:
@@ -29,7 +29,9 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operato
     X : array, sparse matrix, tensor or Operator of shape (n, d)
         The data.
     device : str, torch device or None, default=None
-        Where to move the data, for example "cuda"; needs torch. None leaves it where it is.
+        Where to move the data, for example "cuda"; needs torch. None leaves it where it is. Data
+        that would take more than half of the free memory of a CUDA device stays on the host and
+        is moved in blocks, once for each product.
     backend : {"auto", "scipy", "numba"}, default="auto"
         Implementation of products with sparse data on the host. "numba" needs the extra ``fast``
         and compiles for a second or two in the first product of a process. Ignored for other
@@ -80,6 +82,11 @@ def _of_host(X: Any, backend: str) -> Operator:
             f"but {type(X).__name__} of shape {array.shape} and type {array.dtype} was given."
         )
     return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
+
+
+def check_device(device: Any) -> None:
+    """Raise an error where torch is missing or cannot use a device."""
+    _tensors().check_device(device)
 
 
 def _tensors() -> Any:

@@ -54,6 +54,16 @@ class Dense(Operator):
         # Whether products may be corrected afterwards, which needs no copy of the rows.
         self._mild = False
 
+    @property
+    def array(self) -> Array:
+        """The array, without the offset subtracted."""
+        return self._array
+
+    @property
+    def offset(self) -> Array | None:
+        """What is subtracted from every row."""
+        return self._offset
+
     def _slices(self) -> Iterator[slice]:
         rows, columns = self.shape
         step = max(1, _BLOCK_BYTES // max(1, 8 * columns))

@@ -22,7 +22,7 @@ from ..errors import InvalidInput, InvalidParameter
 from .array_backend import add_all, map_threads, n_threads, row_parts, sum_of_squares
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 
-__all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products"]
+__all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products", "rows_of"]
 
 SPARSE_BACKENDS = ("auto", "scipy", "numba")
 
@@ -311,13 +311,13 @@ def _row_blocks(csr: Any, width: int, most: int) -> list[tuple[slice, Any]]:
     goals = np.linspace(0, csr.nnz, count + 1)[1:-1]
     cuts = [0, *np.searchsorted(csr.indptr, goals).tolist(), csr.shape[0]]
     return [
-        (slice(start, stop), _rows_of(csr, start, stop))
+        (slice(start, stop), rows_of(csr, start, stop))
         for start, stop in pairwise(cuts)
         if start < stop
     ]
 
 
-def _rows_of(csr: Any, start: int, stop: int) -> Any:
+def rows_of(csr: Any, start: int, stop: int) -> Any:
     """Return some rows of a CSR matrix, sharing its entries.
 
     The constructor of scipy copies the entries where they are a view of a larger array, which
