@@ -13,7 +13,7 @@ from .tagger_update import tag_features
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
 
-__all__ = ["tags_without_item"]
+__all__ = ["state_of", "tags_without_item"]
 
 
 def tags_without_item(
@@ -56,3 +56,9 @@ def tags_without_item(
         ]
         for own, likely in zip(columns.tolist(), chances.tolist(), strict=True)
     ]
+
+
+def state_of(index: SemanticIndex) -> str:
+    """Name the state of an index in a folder; all processes that read this state name it so."""
+    generation = "" if index._folder is None else index._folder.generation
+    return f"{generation}, revision {index._fitted()[1].revision}"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
-from ..index.kept_tags import tags_without_item
+from ..index.kept_tags import state_of, tags_without_item
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
@@ -22,6 +22,7 @@ from .answer_cache import AnswerCache
 from .batching import Batcher
 from .editing import Editing
 from .points import MapPoints, draw
+from .shared_audit import SharedAudit
 
 __all__ = ["Served", "Snapshot"]
 
@@ -55,6 +56,8 @@ class Snapshot:
         self.map_percent = 0
         self.audit: LabelAudit | None = None
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
+        # Where several processes keep it.
+        self.shared_audit: SharedAudit | None = None
         # Holds the index that this one is compared with, if there is one.
         self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
         self.users = 0
@@ -132,7 +135,10 @@ class Snapshot:
     def compute_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
         try:
-            self.audit, self.audit_state = self.index.audit(_FINDINGS_OF_A_KIND), "ready"
+            make = partial(self.index.audit, _FINDINGS_OF_A_KIND)
+            shared = self.shared_audit
+            self.audit = make() if shared is None else shared.get(state_of(self.index), make)
+            self.audit_state = "ready"
         except Exception:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
@@ -216,6 +222,8 @@ class Served:
         truncated then ends the process.
     compare_with : path or None, default=None
         Another index, of the same items for example, to compare with.
+    shared_audit : SharedAudit or None, default=None
+        Where several processes that serve the same index keep the audit of its labels.
 
     Attributes
     ----------
@@ -242,6 +250,7 @@ class Served:
         edit: bool = False,
         mapped: bool = False,
         compare_with: str | PathLike[str] | None = None,
+        shared_audit: SharedAudit | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
@@ -249,6 +258,8 @@ class Served:
         self.may_draw = threading.Event()
         self.may_draw.set()
         self.drawn: Callable[[], Any] = lambda: None
+        # Where they keep the audit, which one of them computes.
+        self._shared_audit = shared_audit
         self._lock = threading.Lock()
         self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
         try:
@@ -325,6 +336,7 @@ class Served:
             index.close()
             raise
         made.keep = partial(self._keep, made)
+        made.shared_audit = self._shared_audit
         if self._compared is not None:
             made.compare_with = self._compared.lease
         return made

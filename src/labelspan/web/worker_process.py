@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from .app import make_app
 from .server import configure
+from .shared_audit import SharedAudit
 from .snapshot import Served
 from .workers import DRAW, DRAWN, READY
 
@@ -30,7 +31,12 @@ def main() -> None:
     # Standard output is for the process that started this one.
     said = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
+    served = Served(
+        options["folder"],
+        mapped=True,
+        compare_with=options["compare_with"],
+        shared_audit=SharedAudit(options["audit"]),
+    )
     served.may_draw.clear()
     listening = socket.socket(fileno=options["descriptor"])
     server = _Worker(

@@ -3,7 +3,8 @@
 The first process opens the sockets, starts the others and waits: for a signal, which ends all of
 them, or for one that ended by itself, which is started again. A worker reads from its standard
 input, which ends with the process that started it, and writes one line when it is ready and one
-when it has drawn the map. The map is drawn by one of them; the others read what it has stored.
+when it has drawn the map. The map is drawn by one of them; the others read what it has stored. So
+is the audit of labels, in a file without a name that all have open.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -89,6 +91,8 @@ class Workers:
     def __init__(self, sockets: Sequence[socket.socket], options: dict[str, Any]) -> None:
         self._sockets, self._options = sockets, options
         self._running: dict[int, subprocess.Popen[str]] = {}
+        # Here they keep the audit of the labels, which one of them computes.
+        self._audit = tempfile.TemporaryFile()  # noqa: SIM115 - closed by run
         # What happened: a number of a worker with what it said, None when it has ended; or a
         # signal. A handler of a signal may put into this kind of queue.
         self._events: queue.SimpleQueue[tuple[int, str | None]] = queue.SimpleQueue()
@@ -107,6 +111,7 @@ class Workers:
             self._follow(started)
         finally:
             self._stop()
+            self._audit.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -151,14 +156,14 @@ class Workers:
                 process.stdin.flush()
 
     def _start(self, number: int) -> None:
-        descriptor = self._sockets[number].fileno()
-        options = self._options | {"descriptor": descriptor}
+        descriptor, audit = self._sockets[number].fileno(), self._audit.fileno()
+        options = self._options | {"descriptor": descriptor, "audit": audit}
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND, json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            pass_fds=[descriptor],
+            pass_fds=[descriptor, audit],
             # Ctrl-C reaches only the first process, which ends the others.
             start_new_session=True,
         )
