@@ -242,3 +242,46 @@ def test_the_number_of_dimensions_may_be_chosen(here):
         (("--dimensions", "auto", "--method", "lsi"), "--dimensions auto needs labels"),
     ):
         assert message in one_sentence(run("fit", "a.jsonl", "--force", *wrong))
+
+
+# --- streams ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv"])
+def test_fit_a_stream(name, here):
+    formats(here)
+    result = run("fit", name, "--stream", "--dimensions", 5, "--tag-sample", 30, "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["items"], answer["labels"], answer["dimensions"]) == (48, 4, 5)
+    assert answer["stream"]["tag_sample"] == 30
+    assert "tags are learned from 30 of 48 labelled items" in result.stderr
+    assert "labels from 'tags' (guessed)" in result.stderr
+    assert "chess" in run("search", "chess board").stdout
+    assert "game" in run("tag", "chess board dice").stdout
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.ids == [item["id"] for item in rows()]
+
+
+def test_streams_that_cannot_be_fitted(here):
+    formats(here)
+    assert "needs a file" in one_sentence(run("fit", "-", "--stream", input=as_lines(rows())))
+    assert "cannot learn from a stream" in one_sentence(
+        run("fit", "a.jsonl", "--stream", "--method", "cca")
+    )
+    assert "omit --scheduler" in one_sentence(
+        run("fit", "a.jsonl", "--stream", "--scheduler", "tcp://nowhere:1")
+    )
+    assert "cannot be read as a stream" in one_sentence(run("fit", "a.json", "--stream"))
+
+
+def test_large_files_are_streamed_by_default(here, monkeypatch):
+    formats(here)
+    monkeypatch.setattr("labelspan.cli.stream._SMALL", 1)
+    monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
+    result = run("fit", "a.jsonl", "--dimensions", 3, "--method", "lsi")
+    assert result.exit_code == 0, result.output
+    assert "read in blocks" in result.stderr
+    result = run("fit", "a.jsonl", "--dimensions", 3, "--no-stream", "--force")
+    assert result.exit_code == 0, result.output
+    assert "read in blocks" not in result.stderr

@@ -65,7 +65,12 @@ LabelField = Annotated[
 ]
 IdField = Annotated[
     str | None,
-    typer.Option("--ids", metavar="FIELD", help="Field of the item ids.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--ids",
+        metavar="FIELD",
+        help="Field of the item ids; '' numbers the items.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 Separator = Annotated[
     str | None,

@@ -36,6 +36,7 @@ from .corpus_argument import (
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, check_index, open_index
 from .progress import StepReport, progress_bar
+from .stream import fit_streamed, is_too_large, open_stream
 
 if TYPE_CHECKING:
     from ..datasets.corpora import TaggedTexts
@@ -119,6 +120,20 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             help="Learn the space on this device, for example cuda; needs labelspan\\[gpu].",
         ),
     ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read a file in blocks and keep features on the disk, for a corpus larger than "
+            "memory; an interrupted fit goes on where it was. By default for files that are too "
+            "large. Only for jsonl, csv, tsv, uris and lines, and lsi, mlsi and opls.",
+            show_default=False,
+        ),
+    ] = None,
+    tag_sample: Annotated[
+        int,
+        typer.Option(help="With --stream: number of items from which tags are learned.", min=0),
+    ] = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -138,6 +153,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit papers.jsonl --scheduler tcp://host:8786
 
       labelspan fit papers.jsonl --device cuda
+
+      labelspan fit everything.jsonl.gz --stream
     """
     with plain_errors(), ExitStack() as stack:
         start = time.perf_counter()
@@ -150,6 +167,43 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             from ..operators.convert import check_device  # noqa: PLC0415
 
             check_device(device)
+        if stream is None:
+            stream = scheduler is None and device is None and is_too_large(corpus)
+        if stream:
+            _refuse_elsewhere(scheduler, device)
+            reading = {
+                "text": text,
+                "labels": labels,
+                "ids": ids,
+                "separator": separator,
+                "format": format,
+                "labelled": not no_labels,
+                "empty": "none" if empty_is_none else "unknown",
+                "encoding": encoding,
+                "header": False if no_header else None,
+                "delimiter": delimiter,
+                "vocabulary": None if vocabulary is None else str(vocabulary),
+            }
+            opened = open_stream(corpus, **reading)
+            fitted = fit_streamed(
+                opened,
+                out,
+                _estimator(opened.head, method, dimensions, alpha, beta),
+                language=language,
+                min_count=min_count,
+                limit_labels=limit_labels,
+                empty_is_none=empty_is_none,
+                tag_sample=tag_sample,
+                options=reading,
+            )
+            answer = {
+                **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
+                "language": fitted.language,
+                "reading": asdict(opened.reading),
+                "stream": asdict(fitted),
+            }
+            _say(answer, out, method, language, as_json)
+            return
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
             corpus,
@@ -188,22 +242,35 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         if index.large:
             _prepare_search(out)
         answer = {
-            "index": str(out),
-            "items": len(index),
-            "labels": len(index.labels),
-            "dimensions": index.n_dimensions,
-            "method": method.value,
+            **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
             "language": index.language_,
             "reading": None if found.reading is None else asdict(found.reading),
-            "seconds": round(time.perf_counter() - start, 2),
         }
+        _say(answer, out, method, language, as_json)
+
+
+def _answer(  # noqa: PLR0917
+    out: Path, items: int, labels: int, dimensions: int, method: Method, start: float
+) -> dict[str, Any]:
+    return {
+        "index": str(out),
+        "items": items,
+        "labels": labels,
+        "dimensions": dimensions,
+        "method": method.value,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+
+
+def _say(answer: dict[str, Any], out: Path, method: Method, language: str, as_json: bool) -> None:
+    """Print what was fitted."""
     if as_json:
         typer.echo(json.dumps(answer, indent=2))
         return
     if language == "auto":
         from ..index.analysis import language_name  # noqa: PLC0415
 
-        compared = language_name(index.language_ or "none")
+        compared = language_name(answer["language"] or "none")
         typer.echo(f"  words compared as in: {compared} (detected; --language)", err=True)
     typer.echo(
         f"{answer['items']:,} items with {_counted(answer['labels'], 'label')}, in "
@@ -212,6 +279,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
+
+
+def _refuse_elsewhere(scheduler: str | None, device: str | None) -> None:
+    from ..errors import Mismatch  # noqa: PLC0415
+
+    if scheduler is not None or device is not None:
+        given = "--device" if scheduler is None else "--scheduler"
+        raise Mismatch(f"--stream keeps the features on the disk of this machine; omit {given}.")
 
 
 def add(  # noqa: PLR0917

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
@@ -14,7 +15,15 @@ from .corpus_files import check_encoding
 from .corpus_labels import ONE_LABEL, clean, is_missing, keep_labels, label_reader, read_vocabulary
 from .corpus_rows import FORMATS, CorpusRows, read_rows
 
-__all__ = ["FORMATS", "CorpusReading", "TaggedTexts", "read_corpus"]
+__all__ = [
+    "FORMATS",
+    "CorpusReading",
+    "TaggedTexts",
+    "check_options",
+    "describe_reading",
+    "join_text",
+    "read_corpus",
+]
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,8 @@ def read_corpus(
         The field of the labels, a list or a string. None looks for a known name, then for lists,
         then for short values that occur again and again.
     ids : str or None, default=None
-        The field of the ids. None looks for a known name, then for unique short values.
+        The field of the ids. None looks for a known name, then for unique short values; "" numbers
+        the items.
     separator : str or None, default=None
         The separator of labels in a string; None chooses the one of ``; | ,`` that most strings
         contain. "" takes each string as one label.
@@ -260,14 +270,17 @@ def read_corpus(
     "text from 'title' and 'body' (guessed)"
     """
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
-    _check(format, empty, encoding, delimiter, min_count, limit_labels)
+    check_options(format, empty, encoding, delimiter, min_count, limit_labels)
     rows = read_rows(source, format, encoding=encoding, header=header, delimiter=delimiter)
     if not rows.items:
         raise InvalidInput(f"{rows.name} holds no items.")
     wanted = (text,) if isinstance(text, str) else tuple(text or ())
     asked = Asked(wanted, labels, ids, labelled=labelled)
     fields = choose_fields(rows, asked)
-    texts = [_text(rows, number, fields.text) for number in range(len(rows.items))]
+    texts = [
+        join_text(item, fields.text, partial(rows.where, number))
+        for number, item in enumerate(rows.items)
+    ]
     lists: list[list[str] | None] = [None] * len(texts)
     style = None
     if labelled and fields.labels is not None:
@@ -287,12 +300,31 @@ def read_corpus(
         lists = [found or None for found in lists]
     elif labelled:
         lists = [[] if found is None else found for found in lists]
+    reading = _reading(rows, asked, fields, style, dropped, notes)
+    kept = fields.metadata
+    tables = [{key: plain(item[key]) for key in kept if key in item} for item in rows.items]
+    names = _names(rows, fields.ids)
+    made = TaggedTexts(rows.name, texts, lists, names, tables, (), fields.ids is None, reading)
+    sentences = tuple(_sentences(made, reading, rows, asked, fields))
+    return TaggedTexts(
+        rows.name, texts, lists, names, tables, sentences, fields.ids is None, reading
+    )
+
+
+def _reading(  # noqa: PLR0917
+    rows: CorpusRows,
+    asked: Asked,
+    fields: Fields,
+    style: str | None,
+    dropped: int,
+    notes: Sequence[str],
+) -> CorpusReading:
     guessed = [
         name
-        for name, given in (("text", wanted), ("labels", labels), ("ids", ids))
+        for name, given in (("text", asked.text), ("labels", asked.labels), ("ids", asked.ids))
         if not given and getattr(fields, name) and rows.kind not in ("lines", "folder", "uris")
     ]
-    reading = CorpusReading(
+    return CorpusReading(
         format=rows.kind,
         encoding=rows.encoding,
         text=fields.text,
@@ -306,24 +338,32 @@ def read_corpus(
         dropped_labels=dropped,
         notes=tuple(notes),
     )
-    kept = fields.metadata
-    tables = [{key: plain(item[key]) for key in kept if key in item} for item in rows.items]
-    names = _names(rows, fields.ids)
-    made = TaggedTexts(rows.name, texts, lists, names, tables, (), fields.ids is None, reading)
-    sentences = tuple(_sentences(made, reading, rows, asked, fields))
-    return TaggedTexts(
-        rows.name, texts, lists, names, tables, sentences, fields.ids is None, reading
+
+
+def describe_reading(
+    rows: CorpusRows, asked: Asked, fields: Fields, style: str | None, items: Sequence[Any]
+) -> tuple[CorpusReading, tuple[str, ...]]:
+    """Return how some items were read, also in sentences."""
+    reading = _reading(rows, asked, fields, style, 0, rows.notes)
+    made = TaggedTexts(
+        rows.name,
+        [item.text for item in items],
+        [item.labels for item in items],
+        [item.id for item in items],
+        [],
     )
+    return reading, tuple(_sentences(made, reading, rows, asked, fields))
 
 
-def _check(  # noqa: PLR0917
+def check_options(  # noqa: PLR0917
     format: str | None,
     empty: str,
     encoding: str | None,
     delimiter: str | None,
-    min_count: int,
-    limit_labels: int | None,
+    min_count: int = 1,
+    limit_labels: int | None = None,
 ) -> None:
+    """Check how a corpus is to be read."""
     if empty not in ("unknown", "none"):
         raise InvalidParameter(
             f"read_corpus: empty must be 'unknown' or 'none', but {empty!r} was given."
@@ -419,11 +459,11 @@ def _excerpt(text: str, length: int = 70) -> str:
     return line if len(line) <= length else f"{line[:length]}..."
 
 
-def _text(rows: CorpusRows, number: int, keys: tuple[str, ...]) -> str:
+def join_text(item: Mapping[str, Any], keys: tuple[str, ...], where: Callable[[], str]) -> str:
     """Join the fields of the text; one that is missing is empty."""
     parts = []
     for key in keys:
-        value = rows.items[number].get(key)
+        value = item.get(key)
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             value = "\n".join(value)
         # A table read by pandas has NaN for an empty cell.
@@ -431,7 +471,7 @@ def _text(rows: CorpusRows, number: int, keys: tuple[str, ...]) -> str:
             value = None
         if value is not None and not isinstance(value, str):
             raise InvalidFile(
-                f"{rows.where(number)}: {key!r} must be a text, but is {value!r:.60}; choose "
+                f"{where()}: {key!r} must be a text, but is {value!r:.60}; choose "
                 "another field for the text (--text)."
             )
         if value and value.strip():

@@ -73,13 +73,14 @@ def choose_fields(rows: CorpusRows, asked: Asked) -> Fields:
     there = rows.fields()
     wanted = [_existing(rows, there, name) for name in asked.text]
     labels = None if asked.labels is None else _existing(rows, there, asked.labels, LABEL_KEYS)
-    ids = None if asked.ids is None else _existing(rows, there, asked.ids)
+    # An empty name numbers the items.
+    ids = _existing(rows, there, asked.ids) if asked.ids else None
     profiles = {name: _profile(rows, name) for name in there}
     others: tuple[str, ...] = ()
     if labels is None and asked.labelled:
         labels, others = _guess_labels({k: v for k, v in profiles.items() if k not in wanted})
     text = tuple(wanted) or _guess_text(rows, profiles, {labels, ids})
-    if ids is None:
+    if asked.ids is None:
         ids = _guess_ids(rows, profiles, {labels, *text})
     title = _first(there, HEADINGS)
     if title in (labels, ids):

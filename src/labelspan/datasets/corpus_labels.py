@@ -23,6 +23,7 @@ __all__ = [
     "is_missing",
     "is_names",
     "keep_labels",
+    "label_parser",
     "label_reader",
     "name_of",
     "read_vocabulary",
@@ -45,6 +46,14 @@ def label_reader(
     values: Sequence[Any], key: str, separator: str | None, where: Callable[[int], str]
 ) -> tuple[Callable[[int], Labels], str]:
     """Return a function from the number of an item to its labels, and how labels are written."""
+    parse, how = label_parser(values, key, separator)
+    return lambda number: parse(values[number], lambda: where(number)), how
+
+
+def label_parser(
+    values: Sequence[Any], key: str, separator: str | None
+) -> tuple[Callable[[Any, Callable[[], str]], Labels], str]:
+    """Return a function from a value and its place to labels, and how some are written."""
     texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
     how = "lists"
     split: Callable[[str], Any] = lambda text: [text]  # noqa: E731
@@ -60,8 +69,7 @@ def label_reader(
         else:
             how = ONE_LABEL
 
-    def read(number: int) -> Labels:
-        value: Any = values[number]
+    def parse(value: Any, where: Callable[[], str]) -> Labels:
         if isinstance(value, str):
             value = split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):
@@ -71,13 +79,13 @@ def label_reader(
             return None
         if not is_names(value):
             raise InvalidFile(
-                f"{where(number)}: {key!r} must be a list of labels or a string, but is "
+                f"{where()}: {key!r} must be a list of labels or a string, but is "
                 f"{value!r:.60}; choose another field for labels (--labels)."
             )
         names = (name_of(str(name)) for name in value)
         return [name for name in dict.fromkeys(names) if name]
 
-    return read, how
+    return parse, how
 
 
 def best_separator(texts: Sequence[str]) -> str:

@@ -20,7 +20,16 @@ from .readers.jsonl import parse_objects
 from .readers.lines import malformed
 from .readers.parquet import open_table
 
-__all__ = ["FORMATS", "CorpusRows", "read_rows"]
+__all__ = [
+    "FORMATS",
+    "CorpusRows",
+    "TableLayout",
+    "flat",
+    "parse_rows",
+    "read_rows",
+    "split_uris",
+    "table_layout",
+]
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "uris", "parquet", "lines", "folder")
 
@@ -38,6 +47,7 @@ _SUFFIXES = {
 _PARQUET = b"PAR1"
 _KNOWN = frozenset((*TEXTS, *HEADINGS, *LABELS, *IDS))
 _LONGEST_CELL = 1 << 30
+_NO_QUOTES = "quotation marks are part of the text (guessed)"
 # Objects inside objects are read to this depth.
 _DEPTH = 4
 
@@ -98,19 +108,20 @@ def read_rows(
         return CorpusRows(opened.name, "folder", items, places, labels_in=how, notes=notes)
     if format == "folder":
         raise InvalidInput(f"{opened.name} is a file, not a folder; leave --format out.")
-    return _parse(opened, format, encoding, header, delimiter)
+    return parse_rows(opened, format, encoding, header, delimiter)
 
 
-def _parse(
+def parse_rows(
     opened: Opened,
     format: str | None,
     encoding: str | None,
     header: bool | None,
     delimiter: str | None,
 ) -> CorpusRows:
+    """Read all items of the content of a file."""
     name = opened.name
     if format == "parquet" or (format is None and opened.content.startswith(_PARQUET)):
-        items = [_flat(item) for item in open_table(name, opened.content).to_pylist()]
+        items = [flat(item) for item in open_table(name, opened.content).to_pylist()]
         places = [f"row {number}" for number in range(1, len(items) + 1)]
         return CorpusRows(name, "parquet", items, places)
     text, used = decode(opened.content, name, encoding)
@@ -130,18 +141,21 @@ def _parse(
     if kind == "json":
         found, word = _array(name, text), "item"
     elif kind == "jsonl":
-        found = [(number, _flat(item)) for number, item in parse_objects(_numbered(text), name)]
+        found = [(number, flat(item)) for number, item in parse_objects(_numbered(text), name)]
     elif kind == "lines":
         found = [(n, {"text": line.rstrip("\n")}) for n, line in _numbered(text) if line.strip()]
     elif kind == "uris":
         found = _uris(name, text)
     else:
-        mark = delimiter or ("\t" if kind == "tsv" else guessed_delimiter(text.partition("\n")[0]))
-        found, notes = _table(name, text, mark, header)
+        found, notes = _table(name, text, _delimiter(text, kind, delimiter), header)
     items = [item for _, item in found]
     places = [f"{word} {number}" for number, _ in found]
     guessed = format is None and known is None
     return CorpusRows(name, kind, items, places, guessed, used, notes=notes)
+
+
+def _delimiter(text: str, kind: str, given: str | None) -> str:
+    return given or ("\t" if kind == "tsv" else guessed_delimiter(text.partition("\n")[0]))
 
 
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
@@ -179,7 +193,7 @@ def _array(name: str, text: str) -> Numbered:
         items = json.loads(text)
     except (ValueError, RecursionError) as error:
         if start == "{":
-            return [(n, _flat(item)) for n, item in parse_objects(_numbered(text), name)]
+            return [(n, flat(item)) for n, item in parse_objects(_numbered(text), name)]
         raise InvalidFile(f"{name} is not JSON ({error}).") from error
     if isinstance(items, dict):
         lists = [value for value in items.values() if _is_objects(value)]
@@ -190,26 +204,26 @@ def _array(name: str, text: str) -> Numbered:
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
-    return [(number, _flat(item)) for number, item in enumerate(items, start=1)]
+    return [(number, flat(item)) for number, item in enumerate(items, start=1)]
 
 
 def _is_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
-def _flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     """Replace objects, and lists of objects, by fields with dotted names."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in item.items():
         if isinstance(value, dict) and value and depth:
-            flat.update({f"{key}.{sub}": one for sub, one in _flat(value, depth - 1).items()})
+            found.update({f"{key}.{sub}": one for sub, one in flat(value, depth - 1).items()})
         elif _is_objects(value) and depth:
-            parts = [_flat(one, depth - 1) for one in value]
+            parts = [flat(one, depth - 1) for one in value]
             for sub in dict.fromkeys(sub for part in parts for sub in part):
-                flat[f"{key}.{sub}"] = [part[sub] for part in parts if part.get(sub) is not None]
+                found[f"{key}.{sub}"] = [part[sub] for part in parts if part.get(sub) is not None]
         else:
-            flat[key] = value
-    return flat
+            found[key] = value
+    return found
 
 
 # --- tables ---
@@ -234,40 +248,73 @@ def _uris(name: str, text: str) -> Numbered:
     for number, line in _numbered(text):
         if not line.strip():
             continue
-        parts = _split_uris(line)
-        if parts is None:
-            raise malformed(
-                name, number, "a text, a tab and URIs in angle brackets are needed (--format tsv)"
-            )
-        found.append((number, {"text": parts[0], "labels": parts[1].strip()}))
+        found.append((number, split_uris(name, number, line)))
     return found
+
+
+def split_uris(name: str, number: int, line: str) -> dict[str, Any]:
+    """Return the item in a line of a text, a tab and URIs."""
+    parts = _split_uris(line)
+    if parts is None:
+        raise malformed(
+            name, number, "a text, a tab and URIs in angle brackets are needed (--format tsv)"
+        )
+    return {"text": parts[0], "labels": parts[1].strip()}
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How a table is split: its columns, its header (None without one), and options of csv."""
+
+    columns: list[str]
+    header: list[str] | None
+    delimiter: str
+    options: dict[str, Any]
+
+
+def table_layout(
+    name: str, text: str, kind: str, delimiter: str | None, header: bool | None
+) -> TableLayout:
+    """Find out from the beginning of a table how all of it is split."""
+    mark = _delimiter(text, kind, delimiter)
+    rows, notes = _cells(name, text, mark)
+    columns, headed, _ = _columns(name, rows, header)
+    options = {"quoting": csv.QUOTE_NONE} if _NO_QUOTES in notes else {}
+    return TableLayout(columns, rows[0][1] if headed else None, mark, options)
 
 
 def _table(name: str, text: str, delimiter: str, header: bool | None) -> tuple[Numbered, list[str]]:
     rows, notes = _cells(name, text, delimiter)
     if not rows:
         return [], notes
-    number, first = rows[0]
-    columns = [column.strip() for column in first]
-    if header is None:
-        header = _is_header(columns, [row for _, row in rows[1:2001]])
-        if not header:
-            notes.append("the first line is an item, not a header (guessed)")
-    if header:
-        names = [column for column in columns if column]
-        if len(set(names)) < len(names):
-            raise malformed(
-                name, number, "two columns have the same name; rename one, or give --no-header"
-            )
-        columns = [column or f"column {place}" for place, column in enumerate(columns, 1)]
-        rows = rows[1:]
-    else:
-        columns = [f"column {place}" for place in range(1, len(columns) + 1)]
-    stray = [number for number, row in rows if header and row == first]
+    first = rows[0][1]
+    columns, headed, said = _columns(name, rows, header)
+    notes += said
+    rows = rows[1:] if headed else rows
+    stray = [number for number, row in rows if headed and row == first]
     if stray:
         rows = [(number, row) for number, row in rows if row != first]
         notes.append(f"{_lines(stray)} repeat(s) the header; left out")
     return _items(name, rows, columns, delimiter, notes), notes
+
+
+def _columns(name: str, rows: Cells, header: bool | None) -> tuple[list[str], bool, list[str]]:
+    """Return the names of the columns, whether the first row has them, and what was guessed."""
+    number, first = rows[0]
+    columns = [column.strip() for column in first]
+    said = []
+    if header is None:
+        header = _is_header(columns, [row for _, row in rows[1:2001]])
+        if not header:
+            said.append("the first line is an item, not a header (guessed)")
+    if not header:
+        return [f"column {place}" for place in range(1, len(columns) + 1)], False, said
+    names = [column for column in columns if column]
+    if len(set(names)) < len(names):
+        raise malformed(
+            name, number, "two columns have the same name; rename one, or give --no-header"
+        )
+    return [column or f"column {place}" for place, column in enumerate(columns, 1)], True, said
 
 
 def _items(
@@ -333,7 +380,7 @@ def _cells(name: str, text: str, delimiter: str) -> tuple[Cells, list[str]]:
         raise InvalidFile(f"{name} is not a table; give its format (--format).")
     doubtful = delimiter == "\t" and quoted is None
     if lenient is None or (plain is not None and _is_better(plain, lenient, doubtful)):
-        return plain or [], ["quotation marks are part of the text (guessed)"]
+        return plain or [], [_NO_QUOTES]
     return lenient, [] if quoted is not None else ["some quotation marks do not match"]
 
 

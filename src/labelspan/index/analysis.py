@@ -25,6 +25,7 @@ __all__ = [
     "Analyzer",
     "check_language",
     "detect_language",
+    "has_unspaced",
     "language_name",
     "normalise",
 ]
@@ -116,6 +117,11 @@ def detect_language(texts: Sequence[str]) -> str:
     return best if shares[best] >= _LEAST_SHARE else NO_LANGUAGE
 
 
+def has_unspaced(text: str) -> bool:
+    """Tell whether a text has characters of a script that is written without spaces."""
+    return not text.isascii() and _UNSPACED_CHARACTER.search(text) is not None
+
+
 def normalise(text: str) -> str:
     """Make texts equal that differ only in case or in how Unicode encodes a character."""
     if text.isascii():
@@ -178,7 +184,7 @@ class Analyzer:
         """Return the terms of a text, their positions, and how many are not frequent words."""
         plain = normalise(text)
         stems, common = self._stems, self.common
-        if plain.isascii() or _UNSPACED_CHARACTER.search(plain) is None:
+        if not has_unspaced(plain):
             words = TOKENS.findall(plain)
             length = sum(word not in common for word in words) if common else len(words)
             return [stems[word] for word in words], range(len(words)), length

@@ -13,10 +13,16 @@ from .._typing import Array
 from ..adapt import Adapter, AdapterReport
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
-from .learn import WordVectorizer
+from .learn import WordVectorizer, default_vectorizer
 from .model_encoder import ModelEncoder
 
-__all__ = ["pack_estimator", "pack_vectorizer", "unpack_estimator", "unpack_vectorizer"]
+__all__ = [
+    "default_words",
+    "pack_estimator",
+    "pack_vectorizer",
+    "unpack_estimator",
+    "unpack_vectorizer",
+]
 
 _ESTIMATORS = {
     kind.__name__: kind
@@ -115,6 +121,16 @@ def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, 
     words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
     weighted = isinstance(vectorizer, TfidfVectorizer) and vectorizer.use_idf
     return described, words, np.asarray(vectorizer.idf_) if weighted else None
+
+
+def default_words(count: int, words: list[str], weights: Array) -> WordVectorizer:
+    """Make the default vectorizer for a number of texts, with features that were chosen before."""
+    made = default_vectorizer(count)
+    params = {name: _plain(value) for name, value in made.get_params(deep=False).items()}
+    fitted: WordVectorizer = unpack_vectorizer(
+        {"class": "WordVectorizer", "params": params}, words, weights
+    )
+    return fitted
 
 
 def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array | None) -> Any:

@@ -5,6 +5,7 @@
     lock                    held by the process that writes
     map.places              cache of the layout of the map
     decisions.jsonl         decisions about labels; they stay when the index is saved again
+    unfinished/             what a fit of a corpus larger than memory has done so far
 
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
 old generation: a process killed at any moment leaves the old index or the new one. Items added
@@ -20,7 +21,7 @@ import re
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,11 +45,19 @@ from .model import Deferred, IndexModel, TextMap
 from .place_file import PLACES_FILE
 from .words import WORD_ARRAYS, WordIndex
 
-__all__ = ["IndexFolder", "foreign_files", "parse_json", "read_manifest", "write_manifest"]
+__all__ = [
+    "IndexFolder",
+    "PreparedFiles",
+    "foreign_files",
+    "parse_json",
+    "read_manifest",
+    "write_manifest",
+]
 
 _MANIFEST = "manifest.json"
 _ITEMS = "items.sqlite"
 _LOCK = "lock"
+UNFINISHED = "unfinished"
 _FORMAT = "labelspan-index"
 _VERSION = 4
 # A manifest may hold lists of words; JSON takes about twenty times its size in memory.
@@ -57,7 +66,7 @@ _DEEPEST_MANIFEST = 20
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE = re.compile(r"[a-z_]{1,80}\.(npy|json)")
 _OWN = re.compile(
-    rf"{_GENERATION.pattern}|{_LOCK}(-journal)?"
+    rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|{UNFINISHED}"
     rf"|\.?({re.escape(_MANIFEST)}|{re.escape(PLACES_FILE)}).*|{re.escape(DECISIONS_FILE)}"
 )
 # Each retry follows a save between reading the manifest and reading its files.
@@ -152,15 +161,37 @@ class IndexFolder:
         """Write a new generation and make it the current one; on failure change nothing."""
         key = secrets.token_hex(4)
         made = self.path / f"generation-{key}"
-        try:
+
+        def write() -> dict[str, Any]:
             made.mkdir()
-            content = _write_generation(made, key, model, store, settings)
+            return _write_generation(made, key, model, store, settings)
+
+        self._replace(made, key, write)
+
+    def adopt(
+        self, prepared: PreparedFiles, model: IndexModel, language: str, settings: dict[str, Any]
+    ) -> None:
+        """Make files that were written in parts the current generation, with a model."""
+        made = self.path / f"generation-{prepared.key}"
+
+        def write() -> dict[str, Any]:
+            files = dict(prepared.files)
+            content = _write_model(prepared.folder, files, model, settings, language)
+            prepared.folder.rename(made)
+            return content
+
+        self._replace(made, prepared.key, write)
+
+    def _replace(self, made: Path, key: str, write: Callable[[], dict[str, Any]]) -> None:
+        try:
+            content = write()
             sync_folder(self.path)
             write_manifest(self.path, {**content, "generation": made.name, "key": key})
         except BaseException as error:
             if made.name != _current_generation(self.path):
                 shutil.rmtree(made, ignore_errors=True)
-            if self._created and not (self.path / _MANIFEST).exists():
+            kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
+            if self._created and not kept:
                 shutil.rmtree(self.path, ignore_errors=True)
             missing = missing_resource(error.__cause__, self.path)
             if missing is not None:
@@ -174,6 +205,7 @@ class IndexFolder:
                 shutil.rmtree(other, ignore_errors=True)
         for partial in self.path.glob(f".{_MANIFEST}.*"):
             partial.unlink(missing_ok=True)
+        shutil.rmtree(self.path / UNFINISHED, ignore_errors=True)
 
     def replaced(self) -> bool:
         """Tell whether a save has replaced the generation that was read."""
@@ -258,6 +290,23 @@ def _write_generation(
     folder: Path, key: str, model: IndexModel, store: ItemStore, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Write all files of an index to an empty folder; return the content of its manifest."""
+    files: dict[str, FileEntry] = {}
+    vectors, word_index = store.write_to(folder / _ITEMS, key)
+    arrays = {"vectors": vectors, **({} if word_index is None else word_index.arrays)}
+    for name, array in arrays.items():
+        files[f"{name}.npy"] = _write_array(folder / f"{name}.npy", array)
+    language = None if word_index is None else word_index.analyzer.language
+    return _write_model(folder, files, model, settings, language)
+
+
+def _write_model(
+    folder: Path,
+    files: dict[str, FileEntry],
+    model: IndexModel,
+    settings: dict[str, Any],
+    language: str | None,
+) -> dict[str, Any]:
+    """Write what was learned next to files that are there; return the content of the manifest."""
     from .estimator_files import pack_estimator, pack_vectorizer  # noqa: PLC0415
     from .tagger_files import pack_tagger  # noqa: PLC0415
 
@@ -265,17 +314,11 @@ def _write_generation(
     vectorizer, words, weights = None, None, None
     if model.vectorizer is not None:
         vectorizer, words, weights = pack_vectorizer(model.vectorizer)
-    files: dict[str, FileEntry] = {}
 
     def put(name: str, array: Array | None) -> None:
         if array is not None:
             files[f"{name}.npy"] = _write_array(folder / f"{name}.npy", array)
 
-    vectors, word_index = store.write_to(folder / _ITEMS, key)
-    put("vectors", vectors)
-    if word_index is not None:
-        for name, array in word_index.arrays.items():
-            put(name, array)
     put("idf", weights)
     for name, array in arrays.items():
         put(_ESTIMATOR + name.strip("_").lower(), array)
@@ -295,7 +338,7 @@ def _write_generation(
         "vectorizer": vectorizer,
         "estimator": {**described, "arrays": named},
         "tagger": tagger,
-        "words": None if word_index is None else {"language": word_index.analyzer.language},
+        "words": None if language is None else {"language": language},
         # Whether texts can be mapped to the space by the arrays only.
         "text_map": model.text_map is not None,
         "files": files,
@@ -607,6 +650,55 @@ def _write_array(path: Path, array: Array) -> FileEntry:
 
     write_whole(path, write)
     return found[0]
+
+
+class PreparedFiles:
+    """Files of a new generation that are written in parts, because they may not fit into memory.
+
+    Parameters
+    ----------
+    folder : Path
+        A new folder, on the same disk as the index.
+    key : str
+        Eight hexadecimal digits that the table of items also has.
+    """
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder, self.key = folder, key
+        self.files: dict[str, FileEntry] = {}
+        self._open: list[tuple[str, BinaryIO, _HashingFile, dict[str, Any]]] = []
+
+    @property
+    def items(self) -> Path:
+        """Path of the table of items."""
+        return self.folder / _ITEMS
+
+    def array(self, name: str, shape: Sequence[int], kind: str) -> Callable[[Array], None]:
+        """Begin an array of a shape and type; return a function that takes its rows in parts."""
+        file = (self.folder / f"{name}.npy").open("wb")
+        hashing = _HashingFile(file)
+        header = {"descr": kind, "fortran_order": False, "shape": tuple(shape)}
+        np.lib.format.write_array_header_1_0(hashing, header)
+        self._open.append((name, file, hashing, {"dtype": kind, "shape": list(shape)}))
+        left = int(np.prod(shape, dtype=np.int64))
+
+        def write(values: Array) -> None:
+            nonlocal left
+            left -= values.size
+            if left < 0:
+                raise InvalidInput(f"{name}: more rows than the array has.")
+            hashing.write(np.ascontiguousarray(values, dtype=kind).data.cast("B"))
+
+        return write
+
+    def finish(self) -> None:
+        """Close all arrays, which must be complete by now."""
+        for name, file, hashing, described in self._open:
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            self.files[f"{name}.npy"] = hashing.entry(**described)
+        self._open = []
 
 
 def _write_json(path: Path, value: Any) -> FileEntry:

@@ -69,6 +69,8 @@ _TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
 # Vector of an item that was relabelled after the save whose array holds its vector.
 _RELABELLED = b""
+# Memory for a table that is filled, in KiB.
+_BUILD_CACHE = 1 << 18
 # A database, its log, its shared memory and their folder.
 _OPENED_BY_SQLITE = 4
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
@@ -145,6 +147,38 @@ class ItemTable:
                 fresh._connection.backup(target)
                 target.execute("PRAGMA journal_mode = WAL")
                 target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @classmethod
+    def build(cls, path: Path, key: str) -> Self:
+        """Make or continue a table in a file that no reader has open, to be filled by parts."""
+        there = path.exists()
+        items = cls(_connect(path), str(path))
+        items._connection.execute("PRAGMA journal_mode = WAL")
+        items._connection.execute("PRAGMA synchronous = NORMAL")
+        items._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
+        if there and items._tables() == _expected_tables() and items._about("key") == key:
+            return items
+        with items._transaction() as cursor:
+            for statement in _SCHEMA.split(";"):
+                cursor.execute(statement)
+            about = {"key": key, "count": 0, "next": 0, "revision": 0}
+            cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        return items
+
+    def truncate(self, count: int) -> None:
+        """Remove the rows from a number on."""
+        with self._writing(), self._transaction() as cursor:
+            cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
+            about = (("count", count), ("next", count))
+            cursor.executemany(
+                "UPDATE about SET value = ? WHERE name = ?", [(n, name) for name, n in about]
+            )
+
+    def finish(self) -> None:
+        """Bring all that was written into one file, and close it."""
+        with self._writing():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -64,6 +64,8 @@ class Tagger:
         The places of these items in the store.
     left_out : LeftOutTags or None
         The most probable labels of these items, predicted without the item.
+    sampled : bool
+        Whether these are only a sample of the labelled items.
     """
 
     labels: tuple[str, ...]
@@ -77,6 +79,7 @@ class Tagger:
     voters: Voters
     places: Array
     left_out: LeftOutTags | None = None
+    sampled: bool = False
 
     @property
     def n_features(self) -> int:

@@ -51,6 +51,7 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
         "language": None,
         "left_out": tagger.left_out is not None,
         "left_out_own": tagger.left_out is not None and tagger.left_out.own is not None,
+        "sampled": tagger.sampled,
     }
     if tagger.texts is not None:
         described["language"] = tagger.texts.language
@@ -112,6 +113,7 @@ def unpack_tagger(
         Voters(_unpack_matrix("tagger_rows", (n, width), array), targets),
         places,
         left_out,
+        described.get("sampled") is True,
     )
 
 

@@ -40,6 +40,14 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
     known = dict(zip(tagger.places.tolist(), range(tagger.places.size), strict=True))
     alive = set(ids)
     kept = np.array([row for place, row in known.items() if place in alive], dtype=np.intp)
+    if tagger.sampled:
+        # Of the items of the fit only some were learned; those that were added since are.
+        first = store.base.shape[0]
+        now = {
+            label: [place for place in rows if place >= first or place in known]
+            for label, rows in now.items()
+        }
+        now = {label: rows for label, rows in now.items() if rows}
     fresh = sorted({place for rows in now.values() for place in rows} - set(known))
     names = [*tagger.labels, *sorted(set(now) - set(tagger.labels))]
     places = [*tagger.places[kept].tolist(), *fresh]

@@ -43,7 +43,16 @@ from .label_words import LABEL_ARRAYS, LabelWords, offsets_rise, within
 from .query_syntax import ParsedQuery
 from .results import Item
 
-__all__ = ["PLAIN", "WORD_ARRAYS", "FieldWeights", "WordIndex", "WordMatch", "WordScores"]
+__all__ = [
+    "PLAIN",
+    "WORD_ARRAYS",
+    "FieldWeights",
+    "WordIndex",
+    "WordMatch",
+    "WordScores",
+    "name_hashes",
+    "title_size",
+]
 
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
@@ -160,7 +169,7 @@ class WordIndex:
         title_sizes, title_lengths = array("q"), array("i")
         for item in items:
             own, places, length = analyzer.terms(item.text)
-            size, title_length = _title(analyzer, item.text)
+            size, title_length = title_size(analyzer, item.text)
             title_sizes.append(size)
             title_lengths.append(title_length)
             terms.extend([lookup.setdefault(term, len(lookup)) for term in own])
@@ -258,10 +267,10 @@ class WordIndex:
         with self._lock:
             for item in self._pending:
                 terms, positions, length = self.analyzer.terms(item.text)
-                size, title = _title(self.analyzer, item.text)
+                size, title = title_size(self.analyzer, item.text)
                 weighted = length + (self.weights.title - 1) * title
                 self.labels.put(self._tail.first + len(self._tail.lengths), item.labels)
-                self._tail.add(terms, positions, weighted, _names(self.analyzer, item), size)
+                self._tail.add(terms, positions, weighted, name_hashes(self.analyzer, item), size)
                 self._total += weighted
                 self._alive += 1
             self._pending = []
@@ -571,13 +580,13 @@ class _Tail:
         )
 
 
-def _names(analyzer: Analyzer, item: Item) -> set[int]:
+def name_hashes(analyzer: Analyzer, item: Item) -> set[int]:
     """Return the hashes of an item's id and title."""
     first = next((line for line in item.text.splitlines() if line.strip()), "")
     return {key for name in (item.id, first) if (key := _hash(analyzer.key(name))) is not None}
 
 
-def _title(analyzer: Analyzer, text: str) -> tuple[int, int]:
+def title_size(analyzer: Analyzer, text: str) -> tuple[int, int]:
     """Return the number of terms in the title of a text, and how many are not frequent words.
 
     A text of one line has none: it may be a sentence.
@@ -590,7 +599,9 @@ def _title(analyzer: Analyzer, text: str) -> tuple[int, int]:
 
 
 def _sorted_names(analyzer: Analyzer, items: Sequence[Item]) -> tuple[Array, Array]:
-    pairs = sorted((key, row) for row, item in enumerate(items) for key in _names(analyzer, item))
+    pairs = sorted(
+        (key, row) for row, item in enumerate(items) for key in name_hashes(analyzer, item)
+    )
     keys = np.array([key for key, _ in pairs], dtype=np.int64)
     return keys, np.array([row for _, row in pairs], dtype=np.int32)
 

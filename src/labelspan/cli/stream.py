@@ -1,0 +1,95 @@
+"""``labelspan fit --stream``: an index of a corpus that is larger than memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .corpus_argument import BUNDLED
+from .progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..datasets.corpus_stream import CorpusStream
+    from ..index.stream_fit import StreamedIndex
+
+__all__ = ["fit_streamed", "is_too_large", "open_stream"]
+
+# Memory that a fit takes for each byte of the corpus, about, and size below which nobody asks.
+_PER_BYTE = 40
+_SMALL = 1 << 26
+
+
+def is_too_large(corpus: str) -> bool:
+    """Tell whether a file is too large to be fitted in memory, as far as its size tells."""
+    path = Path(corpus)
+    if corpus in ("-", BUNDLED) or not path.is_file() or path.stat().st_size < _SMALL // 4:
+        return False
+    from ..datasets.corpus_stream import unpacked_bytes  # noqa: PLC0415
+    from ..operators.memory import available_memory  # noqa: PLC0415
+
+    size, available = unpacked_bytes(path), available_memory()
+    return size >= _SMALL and available is not None and _PER_BYTE * size > available
+
+
+def open_stream(corpus: str, **options: Any) -> CorpusStream:
+    """Open a corpus, and print on stderr how it is read, with a sample."""
+    from ..datasets.corpus_stream import CorpusStream  # noqa: PLC0415
+    from ..errors import Mismatch  # noqa: PLC0415
+
+    if corpus == "-" or (corpus == BUNDLED and not Path(corpus).exists()):
+        raise Mismatch("--stream needs a file, because it may go on after an interruption.")
+    found = CorpusStream(corpus, **options)
+    for line in (*found.head.notes, *found.head.sample()):
+        typer.echo(f"  {line}", err=True)
+    return found
+
+
+def fit_streamed(
+    stream: CorpusStream,
+    out: Path,
+    estimator: Any,
+    *,
+    language: str,
+    min_count: int,
+    limit_labels: int | None,
+    empty_is_none: bool,
+    tag_sample: int,
+    options: dict[str, Any],
+) -> StreamedIndex:
+    """Fit and save an index, with a progress bar."""
+    from ..index.stream_fit import fit_stream  # noqa: PLC0415
+
+    typer.echo(
+        "  read in blocks; if this is interrupted, the same command goes on from there", err=True
+    )
+    with progress_bar("learning") as report:
+        found = fit_stream(
+            stream,
+            out,
+            estimator,
+            language=language,
+            sample=stream.head.texts,
+            min_count=min_count,
+            limit_labels=limit_labels,
+            empty_is_none=empty_is_none,
+            tag_sample=tag_sample,
+            options=options,
+            report=report,
+        )
+    if found.resumed:
+        typer.echo(f"  {found.resumed:,} items were there from an earlier run", err=True)
+    if found.tag_sample and found.tag_sample < found.labelled:
+        typer.echo(
+            f"  tags are learned from {found.tag_sample:,} of {found.labelled:,} labelled items "
+            "(--tag-sample)",
+            err=True,
+        )
+    if found.undercount:
+        typer.echo(
+            "  rare words were left out while counting: counts of features may lack "
+            f"{found.undercount:,} texts",
+            err=True,
+        )
+    return found

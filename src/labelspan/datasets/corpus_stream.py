@@ -1,0 +1,315 @@
+"""A corpus in one file that is read item by item, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from .._files import check_there
+from ..errors import InvalidFile, InvalidInput
+from .corpora import CorpusReading, TaggedTexts, check_options, describe_reading, join_text
+from .corpus_fields import Asked, Fields, choose_fields, plain
+from .corpus_files import Opened, decode
+from .corpus_labels import clean, label_parser, read_vocabulary
+from .corpus_rows import CorpusRows, TableLayout, flat, parse_rows, split_uris, table_layout
+from .readers.jsonl import parse_objects
+
+__all__ = ["CorpusStream", "StreamedItem", "unpacked_bytes"]
+
+_OPENERS: dict[bytes, Callable[[Path], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+_PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
+# How much larger a packed text is, about.
+_UNPACKED = 4
+_KINDS = ("jsonl", "csv", "tsv", "uris", "lines")
+# Bytes from which formats and fields are guessed.
+_HEAD = 1 << 23
+# Rows with too many cells that are left out before that counts as an error.
+_FEW_LONG = 100
+
+
+def unpacked_bytes(path: Path) -> int:
+    """Return the size of a file, or what it would be unpacked, about."""
+    packed = path.suffix.lower() in _PACKED_SUFFIXES
+    return path.stat().st_size * (_UNPACKED if packed else 1)
+
+
+class StreamedItem(NamedTuple):
+    """An item of a stream: its text, labels (None if unknown), id and metadata."""
+
+    text: str
+    labels: list[str] | None
+    id: str
+    metadata: dict[str, Any]
+
+
+class CorpusStream:
+    r"""Items of a file of JSON lines, csv, tsv, URIs or plain lines, one after the other.
+
+    Everything that :func:`read_corpus` guesses is guessed from the first 8 MiB; memory does not
+    grow with the file. That ids are different is not checked.
+
+    Parameters
+    ----------
+    source : path
+        A file, also packed by gzip, bzip2 or xz.
+    format, text, labels, ids, separator, labelled, empty, encoding, header, delimiter, vocabulary
+        As for :func:`read_corpus`; ``ids=""`` numbers the items.
+    head : int, default=8388608
+        Bytes from which formats and fields are guessed.
+
+    Attributes
+    ----------
+    name : str
+        The file.
+    reading : CorpusReading
+        How the file is read.
+    head : TaggedTexts
+        The first items.
+
+    See Also
+    --------
+    read_corpus : Read all items into memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.datasets.corpus_stream import CorpusStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.csv"
+    ...     _ = path.write_text("title,tags\nChess,game|board\nGo,game|board\n")
+    ...     [(item.text, item.labels) for item in CorpusStream(path)]
+    [('Chess', ['game', 'board']), ('Go', ['game', 'board'])]
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        text: str | Sequence[str] | None = None,
+        labels: str | None = None,
+        ids: str | None = None,
+        separator: str | None = None,
+        labelled: bool = True,
+        empty: str = "unknown",
+        encoding: str | None = None,
+        header: bool | None = None,
+        delimiter: str | None = None,
+        vocabulary: str | os.PathLike[str] | None = None,
+        head: int = _HEAD,
+    ) -> None:
+        self._path = Path(source)
+        check_there(self._path)
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+        check_options(format, empty, encoding, delimiter)
+        if self._path.is_dir():
+            raise InvalidInput(
+                f"{self._path} is a folder, which cannot be read as a stream; join its texts to a "
+                "file of JSON lines."
+            )
+        self.name = str(self._path)
+        self._empty, self._labelled = empty, labelled
+        self._names = {} if vocabulary is None else read_vocabulary(vocabulary, encoding)
+        content, whole = self._beginning(head)
+        rows = self._parsed(content, whole, format, encoding, header, delimiter)
+        if not rows.items:
+            raise InvalidInput(f"{rows.name} holds no items.")
+        self._kind, self._encoding = rows.kind, rows.encoding or "utf-8"
+        wanted = (text,) if isinstance(text, str) else tuple(text or ())
+        asked = Asked(wanted, labels, ids, labelled=labelled)
+        self._fields: Fields = choose_fields(rows, asked)
+        self._layout: TableLayout | None = None
+        if rows.kind in ("csv", "tsv"):
+            told, _ = decode(content, self.name, encoding)
+            self._layout = table_layout(self.name, told, rows.kind, delimiter, header)
+        self._read_labels: Callable[[Any, Callable[[], str]], list[str] | None] | None = None
+        style = None
+        if labelled and self._fields.labels is not None:
+            values = [item.get(self._fields.labels) for item in rows.items]
+            self._read_labels, style = label_parser(values, self._fields.labels, separator)
+        self.reading: CorpusReading
+        first = [self._item(number, item, rows.where) for number, item in enumerate(rows.items)]
+        self.reading, sentences = describe_reading(rows, asked, self._fields, style, first)
+        self.head = TaggedTexts(
+            self.name,
+            [item.text for item in first],
+            [item.labels for item in first],
+            [item.id for item in first],
+            [item.metadata for item in first],
+            sentences if whole else (*sentences, "guessed from the beginning of the file"),
+            self._fields.ids is None,
+            self.reading,
+        )
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells whether a file is still the same one."""
+        found = self._path.stat()
+        return {
+            "path": str(self._path.resolve()),
+            "bytes": found.st_size,
+            "modified": found.st_mtime_ns,
+        }
+
+    def __iter__(self) -> Iterator[StreamedItem]:
+        return self.items()
+
+    def items(self, skip: int = 0) -> Iterator[StreamedItem]:
+        """Yield all items after some that are skipped."""
+        try:
+            with self._open() as raw:
+                codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+                with io.TextIOWrapper(raw, encoding=codec, newline=self._newline) as lines:
+                    place = 0
+
+                    def where(_: int) -> str:
+                        return f"{self.name}, line {place}"
+
+                    for number, (line, item) in enumerate(self._parse(lines)):
+                        if number >= skip:
+                            place = line
+                            yield self._item(number, item, where)
+        except UnicodeDecodeError as error:
+            raise InvalidFile(f"{self.name} is not {self._encoding} ({error.reason}).") from error
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
+
+    @property
+    def _newline(self) -> str | None:
+        return "" if self._kind in ("csv", "tsv") else None
+
+    def _open(self) -> BinaryIO:
+        with self._path.open("rb") as file:
+            start = file.read(8)
+        for mark, opener in _OPENERS.items():
+            if start.startswith(mark):
+                return opener(self._path)  # type: ignore[no-any-return]
+        return self._path.open("rb")
+
+    def _beginning(self, size: int) -> tuple[bytes, bool]:
+        """Return the first lines of the file, and whether they are all of it."""
+        try:
+            with self._open() as raw:
+                content = raw.read(size)
+                whole = not raw.read(1)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
+        if content[257:262] == b"ustar":
+            raise InvalidInput(
+                f"{self.name} is an archive, which cannot be read as a stream; join its texts to a "
+                "file of JSON lines."
+            )
+        if whole:
+            return content, True
+        # The last line is not complete, and a cell in quotation marks may have several lines.
+        end = content.rfind(b"\n") + 1
+        last = end
+        while end and content.count(b'"', 0, end) % 2:
+            end = content.rfind(b"\n", 0, end - 1) + 1
+        return content[: end or last], False
+
+    def _parsed(  # noqa: PLR0917
+        self,
+        content: bytes,
+        whole: bool,
+        format: str | None,
+        encoding: str | None,
+        header: bool | None,
+        delimiter: str | None,
+    ) -> CorpusRows:
+        inner = self._path
+        if inner.suffix.lower() in _PACKED_SUFFIXES:
+            inner = inner.with_suffix("")
+        opened = Opened(self.name, inner.suffix.lower(), content)
+        known = format or inner.suffix.lower().lstrip(".")
+        if known in ("parquet", "pq", "json", "folder") or content.startswith(b"PAR1"):
+            raise InvalidInput(
+                f"{self.name} cannot be read as a stream; JSON lines, csv, tsv and plain lines "
+                "can: convert it to one of these."
+            )
+        rows = parse_rows(opened, format, encoding, header, delimiter)
+        if rows.kind not in _KINDS:
+            raise InvalidInput(
+                f"{self.name} is one JSON value, which cannot be read as a stream; write one "
+                "object per line (JSON lines)."
+            )
+        return rows
+
+    def _parse(self, lines: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+        if self._layout is not None:
+            yield from self._cells(lines, self._layout)
+            return
+        numbered = enumerate(lines, 1)
+        if self._kind == "jsonl":
+            for number, item in parse_objects(numbered, self.name):
+                yield number, flat(item)
+            return
+        for number, line in numbered:
+            if not line.strip():
+                continue
+            if self._kind == "uris":
+                yield number, split_uris(self.name, number, line)
+            else:
+                yield number, {"text": line.rstrip("\n")}
+
+    def _cells(self, lines: Any, layout: TableLayout) -> Iterator[tuple[int, dict[str, Any]]]:
+        limit = csv.field_size_limit(1 << 30)
+        reader = csv.reader(lines, delimiter=layout.delimiter, **layout.options)
+        long = rows = 0
+        try:
+            for row in reader:
+                if not any(row) or row == layout.header:
+                    continue
+                rows += 1
+                cells, width = row, len(layout.columns)
+                if len(cells) > width and any(cells[width:]):
+                    long += 1
+                    if long > max(_FEW_LONG, rows / 100):
+                        raise InvalidFile(
+                            f"{self.name}, line {reader.line_num}: {len(cells)} cells for {width} "
+                            "columns, as in many lines before; check the quotation marks."
+                        )
+                    continue
+                cells = [*cells[:width], *[""] * (width - len(cells))]
+                yield reader.line_num, dict(zip(layout.columns, cells, strict=True))
+        except csv.Error as error:
+            raise InvalidFile(
+                f"{self.name}, line {reader.line_num} cannot be split into columns ({error})."
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+
+    def _item(self, number: int, item: dict[str, Any], where: Callable[[int], str]) -> StreamedItem:
+        fields = self._fields
+        text = join_text(item, fields.text, lambda: where(number))
+        labels: list[str] | None = None
+        if self._read_labels is not None:
+            labels = self._read_labels(item.get(fields.labels or ""), lambda: where(number))
+            if labels and self._names:
+                labels = list(dict.fromkeys(self._names.get(label, label) for label in labels))
+        if self._labelled:
+            labels = labels or (None if self._empty == "unknown" else [])
+        name = str(number)
+        if fields.ids is not None:
+            value = item.get(fields.ids)
+            if value is None or isinstance(value, dict | list) or not str(value).strip():
+                raise InvalidFile(
+                    f"{where(number)}: the field {fields.ids!r} is empty, but every item needs an "
+                    "id; choose another field for ids (--ids), or --ids '' to number the items."
+                )
+            name = clean(str(value))
+        table = {key: plain(item[key]) for key in fields.metadata if key in item}
+        return StreamedItem(text, labels, name, table)

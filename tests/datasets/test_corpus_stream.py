@@ -1,0 +1,122 @@
+"""Corpora that are read item by item: the same items as in memory, in bounded memory."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from _support.tagged import as_lines, as_table, formats, rows
+
+from labelspan.datasets import read_corpus
+from labelspan.datasets.corpus_stream import CorpusStream, unpacked_bytes
+from labelspan.errors import InvalidFile, InvalidInput
+
+FOLDER = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora"
+
+
+def same(path, whole=None, **options):
+    stream = CorpusStream(path, **options)
+    options.pop("head", None)
+    wanted = read_corpus(path, **options) if whole is None else whole
+    found = list(stream)
+    assert [item.text for item in found] == list(wanted.texts)
+    assert [item.labels for item in found] == list(wanted.labels)
+    assert [item.id for item in found] == list(wanted.ids)
+    assert [item.metadata for item in found] == list(wanted.metadata)
+    assert list(stream.items(skip=len(found) - 2)) == found[-2:]
+    return stream
+
+
+@pytest.mark.parametrize("head", [1 << 23, 3000])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "b.csv", "a.tsv", "c.csv"])
+def test_items_are_those_in_memory(tmp_path, name, head):
+    formats(tmp_path)
+    stream = same(tmp_path / name, head=head)
+    assert stream.reading.labels == "tags"
+    assert (stream.head.notes[-1] == "guessed from the beginning of the file") == (head == 3000)
+
+
+@pytest.mark.parametrize("empty", ["unknown", "none"])
+def test_options_of_reading(tmp_path, empty):
+    items = rows()
+    items[30]["tags"] = []
+    path, names = tmp_path / "a.jsonl", tmp_path / "names"
+    path.write_text(as_lines(items))
+    names.write_text("game\tPlay\nimage\tPicture\n")
+    same(path, text=["body"], labels="tags", ids="id", empty=empty, vocabulary=names, head=2000)
+    same(path, labelled=False)
+    numbered = CorpusStream(path, ids="")
+    assert [item.id for item in numbered][:3] == ["0", "1", "2"]
+    assert numbered.reading.ids is None
+
+
+def test_cells_with_line_breaks_at_the_cut(tmp_path):
+    items = rows()
+    for item in items:
+        item["body"] = f'{item["body"]}\n"quoted", and\nmore'
+    path = tmp_path / "a.csv"
+    path.write_text(as_table(items))
+    for head in range(2500, 2700, 20):
+        same(path, head=head)
+
+
+def test_lines_and_encodings(tmp_path):
+    lines = [f"text {number} of a few words, each {number**3}\n\n" for number in range(50)]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    same(tmp_path / "a.txt", head=400)
+    items = rows(30)
+    for item in items:
+        item["body"] += " déjà vu"
+    (tmp_path / "latin.csv").write_bytes(as_table(items).encode("latin-1"))
+    same(tmp_path / "latin.csv", encoding="latin-1", head=1000)
+
+
+def test_rows_with_too_many_cells_are_left_out(tmp_path):
+    lines = as_table(rows(200)).splitlines(keepends=True)
+    lines[150] = lines[150].rstrip() + ",more,cells\n"
+    (tmp_path / "a.csv").write_text("".join(lines))
+    same(tmp_path / "a.csv", head=4000)
+
+
+def test_what_cannot_be_streamed(tmp_path):
+    formats(tmp_path)
+    with pytest.raises(InvalidInput, match="cannot be read as a stream"):
+        CorpusStream(tmp_path / "a.json")
+    with pytest.raises(InvalidInput, match="is a folder"):
+        CorpusStream(tmp_path)
+    items = rows()
+    items[40]["id"] = ""
+    (tmp_path / "b.jsonl").write_text(as_lines(items))
+    with pytest.raises(InvalidFile, match=r"line 41: the field 'id' is empty"):
+        list(CorpusStream(tmp_path / "b.jsonl", head=2000))
+    (tmp_path / "c.jsonl").write_text(as_lines(rows()) + "{broken\n")
+    with pytest.raises(InvalidFile, match="line 49: this is not JSON"):
+        list(CorpusStream(tmp_path / "c.jsonl", head=2000))
+    packed = (tmp_path / "a.jsonl.gz").read_bytes()
+    (tmp_path / "d.jsonl.gz").write_bytes(packed[:-20])
+    with pytest.raises(InvalidFile, match="is damaged"):
+        list(CorpusStream(tmp_path / "d.jsonl.gz", head=500))
+    (tmp_path / "e.jsonl").write_text("")
+    with pytest.raises(InvalidInput, match="holds no items"):
+        CorpusStream(tmp_path / "e.jsonl")
+
+
+def test_a_changed_file_has_another_fingerprint(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(as_lines(rows()))
+    before = CorpusStream(path).fingerprint
+    path.write_text(as_lines(rows(47)))
+    assert CorpusStream(path).fingerprint != before
+    assert json.loads(json.dumps(before)) == before
+    assert unpacked_bytes(path) == path.stat().st_size
+
+
+@pytest.mark.skipif(
+    not (FOLDER / "cacm.jsonl.gz").is_file(),
+    reason="set LABELSPAN_DATA to the folder that holds corpora/",
+)
+@pytest.mark.parametrize(
+    "name", ["cacm.jsonl.gz", "makupalat-test.tsv.gz", "netflix_titles.csv.gz"]
+)
+def test_real_files(name):
+    same(FOLDER / name, head=1 << 17)

@@ -1,0 +1,379 @@
+"""Indexes of a stream: the words and features of a fit in memory, and fits that were killed."""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from labelspan import CCA, LSI, MLSI, OPLS, SemanticIndex
+from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
+from labelspan.index.analysis import Analyzer
+from labelspan.index.array_blocks import ArrayBlocks
+from labelspan.index.learn import default_vectorizer
+from labelspan.index.results import Item
+from labelspan.index.stream_fit import fit_stream
+from labelspan.index.tagger import label_matrix
+from labelspan.index.word_blocks import FrequentCodes, WordBlock
+from labelspan.index.word_runs import LabelKeys, add_run, merge_runs
+from labelspan.index.words import WordIndex
+
+N = 240
+
+
+def items(count=N, unlabelled=True):
+    """Texts of six topics, some in scripts without spaces, some empty, some without labels."""
+    rng = np.random.default_rng(0)
+    found = []
+    for row in range(count):
+        topic = row % 6
+        words = [f"topic{topic}x{n}" for n in rng.integers(0, 12, 9)]
+        words += [f"Word{n}" for n in rng.zipf(1.6, 12) if n < 400]
+        text = " ".join(rng.permutation(words))
+        if row % 50 == 7:
+            text = f"\u6771\u4eac\u90fd {text} \u30c6\u30b9\u30c8 \u0130stanbul"
+        if row == 11:
+            text = ""
+        labels = [f"t{topic}", *(["even"] if row % 2 == 0 else []), *(["one"] if row == 4 else [])]
+        if unlabelled and row % 9 == 5:
+            labels = None
+        found.append(SimpleNamespace(text=text, labels=labels, id=f"id{row}", metadata={"n": row}))
+    return found
+
+
+class Corpus:
+    """Items in a list, as a stream."""
+
+    name = "corpus"
+
+    def __init__(self, content):
+        self.content = content
+
+    @property
+    def fingerprint(self):
+        return {"items": len(self.content)}
+
+    def items(self, skip=0):
+        return iter(self.content[skip:])
+
+
+def fitted(out, content, model=None, **options):
+    model = MLSI(6, alpha=1.0, tol=1e-4) if model is None else model
+    options = {"language": "en", "block_items": 60, **options}
+    return fit_stream(Corpus(content), out, model, **options)
+
+
+# --- words --------------------------------------------------------------------------------
+
+
+def blocks_of(content, size=60):
+    rows = [Item(one.id, one.text, None, {}) for one in content]
+    return [
+        WordBlock.of(rows[start : start + size], Analyzer("en"))
+        for start in range(0, len(rows), size)
+    ]
+
+
+def test_a_block_is_what_it_was_packed_from():
+    block = blocks_of(items(20))[0]
+    again = WordBlock.unpack(block.pack())
+    for name in vars(block):
+        np.testing.assert_array_equal(getattr(again, name), getattr(block, name))
+
+
+@pytest.mark.parametrize("count", [N, 1020])
+def test_features_are_those_of_the_vectorizer(count):
+    content = items(count)
+    texts = [one.text for one in content]
+    counts = FrequentCodes()
+    for block in blocks_of(content):
+        counts.add(block)
+    choice, names = counts.choose(), {}
+    found = sparse.vstack([choice.features(block, names) for block in blocks_of(content)])
+    vectorizer = default_vectorizer(count)
+    wanted = vectorizer.fit_transform(texts)
+    assert counts.undercount == 0
+    assert set(names.values()) == set(vectorizer.vocabulary_)
+    order = [vectorizer.vocabulary_[names[n]] for n in range(len(names))]
+    np.testing.assert_allclose(found.toarray(), wanted.toarray()[:, order], atol=1e-6)
+    np.testing.assert_allclose(choice.idf, vectorizer.idf_[order], rtol=1e-6)
+
+
+def test_rare_words_are_dropped_in_little_memory():
+    every, few = FrequentCodes(), FrequentCodes(most=400)
+    for block in blocks_of(items(), 40):
+        every.add(block)
+        few.add(block)
+    every.choose()
+    assert few.choose().codes.size <= 400
+    assert few.undercount > 0
+    codes, texts, _ = every._found
+    kept, counted, _ = few._found
+    at = np.searchsorted(codes, kept)
+    np.testing.assert_array_equal(codes[at], kept)
+    missing = texts[at] - counted
+    assert missing.min() >= 0
+    assert missing.max() <= few.undercount
+    # All that is more frequent than what may be missing is there.
+    assert set(codes[texts > few.undercount]) <= set(kept)
+
+
+@pytest.mark.parametrize("most", [1, 50, 1 << 20])
+def test_merged_runs_are_the_index_in_memory(tmp_path, most):
+    content = items()
+    for row in (20, 33, 7, 57):
+        content[row].text = f"The title of {row}\n\n{content[row].text}"
+    content[50].labels = ["even", "a name\nin two lines", "the \u6771\u4eac label"]
+    names = tuple(sorted({label for one in content for label in one.labels or ()}))
+    targets = label_matrix([one.labels for one in content], names)
+    keys = LabelKeys(Analyzer("en"), names)
+    runs, first = ArrayBlocks(tmp_path / "runs"), 0
+    for block in blocks_of(content):
+        part = targets[first : first + block.n_texts]
+        add_run(runs, block, Analyzer("en"), first, keys, part)
+        first += block.n_texts
+    found = {}
+
+    def open_array(name, length, kind):
+        parts = found[name] = []
+
+        def write(values):
+            parts.append(np.asarray(values, dtype=kind))
+            assert sum(map(len, parts)) <= length
+
+        return write
+
+    merge_runs(runs, open_array, keys, most=most)
+    rows = [
+        Item(one.id, one.text, None if one.labels is None else tuple(one.labels), {})
+        for one in content
+    ]
+    whole = WordIndex.build(Analyzer("en"), rows)
+    assert set(found) == set(whole.arrays)
+    for name, values in whole.arrays.items():
+        np.testing.assert_array_equal(np.concatenate(found[name]), values, err_msg=name)
+
+
+# --- the index ----------------------------------------------------------------------------
+
+
+def in_memory(content, model):
+    index = SemanticIndex(estimator=model, language="en")
+    own = [one.labels for one in content]
+    return index.fit(
+        [one.text for one in content],
+        own,
+        [one.id for one in content],
+        metadata=[one.metadata for one in content],
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LSI(6, tol=1e-6), MLSI(6, alpha=1.0, tol=1e-6), OPLS(5, alpha=1.0, tol=1e-6, max_iter=40)],
+    ids=["LSI", "MLSI", "OPLS"],
+)
+def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
+    content = items(unlabelled=False)
+    done = fitted(tmp_path / "index", content, model)
+    whole = in_memory(content, model)
+    assert (done.items, done.labels, done.dimensions) == (N, 8, whole.n_dimensions)
+    assert not (tmp_path / "index" / "unfinished").exists()
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert index.ids == whole.ids
+        assert index.labels == whole.labels
+        assert index.item("id4") == whole.item("id4")
+        mine, other = (each._store.unit_vectors.base for each in (index, whole))
+        turn = linalg.orthogonal_procrustes(mine, other)[0]
+        np.testing.assert_allclose(mine @ turn, other, atol=0.02)
+        for query in ("topic2x3 word1", "topic5x1", "\u6771\u4eac"):
+            hits, wanted = index.search(query, k=5), whole.search(query, k=5)
+            assert [hit.id for hit in hits] == [hit.id for hit in wanted]
+            np.testing.assert_allclose(
+                [hit.score for hit in hits], [hit.score for hit in wanted], atol=0.01
+            )
+        assert index.tag("topic3x1 topic3x2 topic3x5", k=1)[0].label == "t3"
+        assert index.language_ == "en"
+    # It is an index like any other: items are added, and it is saved again.
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        index.add(["topic1x1 topic1x3"], [["t1", "new"]], ["later"])
+        assert {tag.label for tag in index.tag("topic1x1 topic1x3", k=2)} == {"t1", "new"}
+        index.save()
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert len(index) == N + 1
+
+
+def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
+    done = fitted(tmp_path / "index", items(), tag_sample=80)
+    assert done.tag_sample == 80
+    assert done.labelled == sum(one.labels is not None for one in items())
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        before = index._tagger()
+        assert before.sampled
+        assert before.places.size == 80
+        index.add(["topic1x1 newword", "newword again"], [["new"], ["new"]], ["a", "b"])
+        after = index._tagger()
+        assert after.places.size == 82
+        assert set(after.labels) - set(before.labels) == {"new"}
+        index.save()
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert index._tagger().sampled
+        assert index._tagger().places.size == 82
+
+
+def test_rare_labels_are_left_out_everywhere(tmp_path):
+    done = fitted(tmp_path / "index", items(), min_count=2, limit_labels=6)
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert done.labels == len(index.labels) == 6
+        assert "one" not in index.labels
+        assert set(index.item("id4").labels) <= set(index.labels)
+        lost = [one.id for one in items() if one.labels and not set(one.labels) & set(index.labels)]
+        assert lost
+        assert all(index.item(name).labels is None for name in lost)
+
+
+def test_items_without_labels_may_be_known_to_have_none(tmp_path):
+    content = items()
+    for one in content:
+        one.labels = one.labels or []
+    done = fitted(tmp_path / "index", content, limit_labels=3, empty_is_none=True)
+    assert done.labelled == N
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert index.item("id5").labels == ()
+        assert all(index.item(one.id).labels is not None for one in content)
+
+
+# --- interruptions ------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_at(number):
+    calls = 0
+
+    def report(*_):
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            raise Stopped
+
+    return report
+
+
+def sums(folder):
+    content = json.loads((folder / "manifest.json").read_text())["content"]
+    return {name: entry["sha256"] for name, entry in content["files"].items()}
+
+
+def test_an_interrupted_fit_goes_on(tmp_path):
+    content = items()
+    fitted(tmp_path / "whole", content)
+    number = 0
+    while not (tmp_path / "index" / "manifest.json").exists():
+        # A little further with every run, from what the runs before it left.
+        number += 1
+        with contextlib.suppress(Stopped):
+            fitted(tmp_path / "index", content, report=stop_at(number))
+    assert number > 5
+    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert len(index) == N
+        assert index.item("id200").text == content[200].text
+
+
+def test_what_is_there_is_not_read_again(tmp_path):
+    with pytest.raises(Stopped):
+        fitted(tmp_path / "index", items(), report=stop_at(4))
+    done = fitted(tmp_path / "index", items())
+    assert done.resumed == 180
+    # Another corpus, or other options, start from the beginning.
+    with pytest.raises(Stopped):
+        fitted(tmp_path / "other", items(), report=stop_at(4))
+    assert fitted(tmp_path / "other", items(), language="none").resumed == 0
+
+
+def test_a_killed_fit_goes_on(tmp_path):
+    """The process ends by SIGKILL in the middle of the third block."""
+    program = (
+        "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
+        "from pathlib import Path\n"
+        "import test_stream_fit as t\n"
+        "seen = []\n"
+        "def report(*_):\n"
+        "    seen.append(1)\n"
+        "    if len(seen) == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "t.fitted(Path(sys.argv[1]), t.items(), report=report)\n"
+    )
+    fitted(tmp_path / "whole", items())
+    here = os.path.dirname(__file__)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "index", here, "3"], check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert fitted(tmp_path / "index", items()).resumed == 120
+    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
+
+
+def test_damaged_blocks_are_seen(tmp_path):
+    with pytest.raises(Stopped):
+        fitted(tmp_path / "index", items(), report=stop_at(7))
+    path = tmp_path / "index" / "unfinished" / "words" / "000001.arrays"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InvalidFile, match="missing or damaged; remove"):
+        fitted(tmp_path / "index", items())
+
+
+def test_a_torn_list_of_blocks_is_continued(tmp_path):
+    blocks = ArrayBlocks(tmp_path)
+    for number in range(2):
+        blocks.append({"values": np.arange(number + 1)}, rows=1)
+    with (tmp_path / "blocks.jsonl").open("a") as file:
+        file.write('{"sha2')
+    again = ArrayBlocks(tmp_path)
+    assert len(again) == 2
+    again.append({"values": np.arange(5)}, rows=1)
+    assert ArrayBlocks(tmp_path).array(2, "values").tolist() == [0, 1, 2, 3, 4]
+
+
+# --- errors -------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_fitted(tmp_path):
+    with pytest.raises(Mismatch, match="CCA cannot learn from a stream"):
+        fitted(tmp_path / "a", items(), CCA(3))
+    same = items(50)
+    same[30].id = same[3].id
+    with pytest.raises(InvalidFile, match="two items have the same id"):
+        fitted(tmp_path / "b", same)
+    for one in same:
+        one.labels = None
+    with pytest.raises(InvalidLabels, match="too few to learn from"):
+        fitted(tmp_path / "c", [*same[:30], *same[31:]])
+    wordless = [SimpleNamespace(**{**vars(one), "text": "..."}) for one in items(20)]
+    with pytest.raises(Exception, match="no words to learn from"):
+        fitted(tmp_path / "d", wordless)
+
+
+def test_an_index_that_is_there_is_replaced_at_the_end(tmp_path):
+    in_memory(items(60), LSI(3)).save(tmp_path / "index")
+    before = hashlib.sha256((tmp_path / "index" / "manifest.json").read_bytes()).hexdigest()
+    with pytest.raises(Stopped):
+        fitted(tmp_path / "index", items(), report=stop_at(9))
+    after = hashlib.sha256((tmp_path / "index" / "manifest.json").read_bytes()).hexdigest()
+    assert after == before
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert len(index) == 60
+    fitted(tmp_path / "index", items())
+    with SemanticIndex.load(tmp_path / "index") as index:
+        assert len(index) == N
