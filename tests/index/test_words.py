@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspan.errors import InvalidFile, InvalidParameter
-from labelspan.index.analysis import Analyzer, check_language, detect_language, language_name
+from labelspan.index.analysis import (
+    TOKENS,
+    Analyzer,
+    check_language,
+    detect_language,
+    language_name,
+    split_words,
+)
 from labelspan.index.query_syntax import parse_query
 from labelspan.index.results import Item
 from labelspan.index.words import PLAIN, FieldWeights, WordIndex
@@ -266,3 +273,9 @@ def test_arrays_that_do_not_fit_are_refused():
             wrong[1] = value
             with pytest.raises(InvalidFile, match="do not fit together"):
                 WordIndex.read(Analyzer("none"), {**arrays, name: wrong}, 3)
+
+
+def test_words_in_ascii_are_split_as_all_others():
+    text = "".join(map(chr, range(128))) + " don't stop_it 3.14 a-b A_B\x00c \x1cd"
+    assert split_words(text) == TOKENS.findall(text)
+    assert split_words("") == []

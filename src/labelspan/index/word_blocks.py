@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .analysis import TOKENS, Analyzer, has_unspaced, normalise
+from .analysis import Analyzer, has_unspaced, normalise, split_words
 from .learn import MANY_TEXTS, MAX_FEATURES
 from .results import Item
 from .words import name_hashes, title_size
@@ -120,7 +120,7 @@ class WordBlock:
             titles[:, row] = title_size(analyzer, item.text)
             folded = normalise(item.text)
             lower = folded.lower()
-            tokens.extend(map(numbers.__getitem__, TOKENS.findall(lower)))
+            tokens.extend(map(numbers.__getitem__, split_words(lower)))
             starts[row + 1] = len(tokens)
             if lower != folded or has_unspaced(folded):
                 found, positions, lengths[row] = analyzer.terms(item.text)
