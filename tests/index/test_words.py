@@ -152,7 +152,7 @@ def test_the_first_of_several_lines_is_the_title():
 
 
 def test_words_of_labels_are_found():
-    lists = [["Korean TV Shows"], None, ["tv::数据"], []]
+    lists = [["Korean TV Shows"], None, ["tv::数据", "4.22"], ["http://a.org/korean"]]
     texts = ["a drama", "korean food", "news", "nothing"]
     for early in (0, 2, 4):
         index = WordIndex.build(Analyzer("en"), items(texts[:early], 0, lists[:early]))
@@ -171,6 +171,9 @@ def test_words_of_labels_are_found():
         scores = index.score(parse_query("korean")).scores
         assert scores[1] > scores[0] > 0
         assert index.labelled("Korean TV Shows").tolist() == [0]
+        # Addresses and codes are not words.
+        assert rows("http") == rows("4") == rows("22") == []
+        assert index.labelled("http://a.org/korean").tolist() == [3]
         assert index.labelled("korean").tolist() == []
 
 

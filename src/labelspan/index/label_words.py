@@ -131,11 +131,16 @@ class LabelWords:
     def _keys(self, labels: Labels) -> frozenset[str]:
         found: set[str] = set()
         for label in labels or ():
-            terms = self._terms.get(label)
-            if terms is None:
-                terms = self._terms[label] = tuple({*self._analyzer.terms(label)[0], _NAME + label})
-            found.update(terms)
+            if label not in self._terms:
+                self._terms[label] = (*self._words(label), _NAME + label)
+            found.update(self._terms[label])
         return frozenset(found)
+
+    def _words(self, label: str) -> set[str]:
+        """Return the terms of a name; codes and addresses have none."""
+        if "://" in label:
+            return set()
+        return {term for term in self._analyzer.terms(label)[0] if any(map(str.isalpha, term))}
 
     def _key(self, number: int) -> bytes:
         return bytes(self._characters[int(self._ends[number]) : int(self._ends[number + 1])])
