@@ -23,14 +23,15 @@ def unit(block):
 @pytest.mark.parametrize("count", [4, 9, 12])
 def test_it_is_both_blocks(data, count, center):
     X, Y = data
-    by_labels = min(5, (count + 1) // 2)
+    by_labels = min(5, -(-2 * count // 3))
+    weight = 0.6 / 1.3  # 2 beta against 1 - beta
     options = {"alpha": 3.0, "center": center}
     model = MLSI(count, form="concatenated", beta=0.3, **options).fit(X, Y)
     left = unit(OPLS(by_labels, **options).fit(X, Y).transform(X))
     right = unit(LSI(count - by_labels, center=center).fit(X).transform(X))
     found = model.transform(X)
     assert found.shape == (80, count)
-    expected = 0.3 * left @ left.T + 0.7 * right @ right.T
+    expected = weight * left @ left.T + (1 - weight) * right @ right.T
     np.testing.assert_allclose(found @ found.T, expected, atol=1e-10)
     # The axes are sorted, their squared lengths are the eigenvalues, and those add up to one.
     np.testing.assert_allclose(np.square(found).sum(axis=0), model.eigenvalues_)
@@ -68,7 +69,7 @@ def test_known_labels_place_rows_in_the_label_block(data):
     model = MLSI(12, form="concatenated", alpha=3.0, beta=0.5).fit(X, Y)
     added = model.transform(X, labels=Y) - model.transform(X)
     opls = OPLS(alpha=3.0).fit(X, Y)
-    level = np.sqrt(0.5) / np.linalg.norm(opls.transform(X))
+    level = np.sqrt(2 / 3) / np.linalg.norm(opls.transform(X))
     expected = level * (Y - Y.mean(axis=0))
     np.testing.assert_allclose(added @ added.T, expected @ expected.T, atol=1e-12)
 
@@ -80,6 +81,13 @@ def test_rows_without_labels_shape_the_features_block(data):
     model = MLSI(12, form="concatenated", alpha=3.0).fit(X, partly)
     few = MLSI(12, form="concatenated", alpha=3.0).fit(X[:50], Y[:50])
     assert not np.allclose(model.eigenvalues_, few.eigenvalues_)
+    # 50 of 80 rows are known: the labels weigh that much less.
+    added = model.transform(X, labels=Y) - model.transform(X)
+    by_labels = OPLS(alpha=3.0).fit(X[:50], Y[:50])
+    square = np.square(X @ by_labels.components_.T - (X @ by_labels.components_.T).mean(0)).sum()
+    weight = 2 * 50 / 80 / (1 + 2 * 50 / 80)
+    rows = Y - model.label_means_
+    np.testing.assert_allclose(added @ added.T, weight / square * rows @ rows.T, atol=1e-10)
     assert model.label_scores(X).shape == Y.shape
 
 

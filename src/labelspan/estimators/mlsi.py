@@ -62,9 +62,9 @@ class MLSI(LabelledEmbedding):
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
     - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
-      leading directions of :class:`OPLS`, at most half of the dimensions. Each block is divided by
-      its norm and weighted by ``beta``. For labels that are still to come: it keeps more of the
-      features than "ridge", and less of the labels that it has seen.
+      leading directions of :class:`OPLS`, at most two thirds of the dimensions. Each block is
+      divided by its norm and weighted by ``2 beta`` and ``1 - beta``. For labels that are still to
+      come: it keeps more of the features than "ridge", and less of the labels that it has seen.
 
     Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
     directions of the labels, at most k. With more rows than features it is principal covariates
@@ -78,7 +78,9 @@ class MLSI(LabelledEmbedding):
         None keeps 100, or the rank where that is less. "auto" goes by the labels and rows: a
         third of the labels, at least 100 and at most 500 or a quarter of the rows.
     beta : float, default=0.5
-        Weight of the labels, from 0 to 1.
+        Weight of the labels, from 0 to 1, where all are known. Of partly known labels, the ratio
+        of their weight to that of the features is multiplied by the share of known entries, for
+        ``balance="fitted"`` and ``form="concatenated"``.
     alpha : float or "auto", default="auto"
         Regularization strength; what it means depends on ``form``. "auto" chooses, for "ridge"
         and "direct", the strength with which ridge regression of the labels on the features
@@ -301,11 +303,12 @@ class MLSI(LabelledEmbedding):
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         alpha, curve = self._penalty(operator, informed, labels)
+        known = 1.0
         if self._completes and labels.unknown is not None:
             values, label_means = self._complete(operator, labels, alpha)
-            informed = values
+            informed, known = values, 1.0 - float(labels.unknown.mean())
         if self.form == "concatenated":
-            found = fit_concatenated(self, features, (operator, means), values, alpha)
+            found = fit_concatenated(self, features, (operator, means), values, alpha, known=known)
             self._publish_labels(features, labels.names, found[0], label_means)
             self.label_directions_ = features.place(found[1])
             self.alpha_, self.alpha_curve_ = alpha, curve
@@ -317,6 +320,7 @@ class MLSI(LabelledEmbedding):
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
+            known=known,
         )
         rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
         count = self._components(operator.shape, rank)
@@ -522,7 +526,9 @@ class MLSI(LabelledEmbedding):
         alpha, curve = 0.0, None
         if not self._no_penalty:
             alpha, curve = self._stream_penalty(*known.about(center=self.center), known.n)
+        share = 1.0
         if stream.unlabelled and self._completes:
+            share = known.n / statistics.n
             cross, square, label_means = self._complete_statistics(statistics, known, alpha)
         stack = stack_weights(
             x_square=float(np.trace(gram)),
@@ -531,6 +537,7 @@ class MLSI(LabelledEmbedding):
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
+            known=share,
         )
         rank = square_rank(square) if self.beta == 1 else square.shape[0]
         count = self._components((statistics.n, gram.shape[0]), rank)

@@ -19,6 +19,7 @@ __all__ = [
     "Regression",
     "Stack",
     "block_rank",
+    "shifted_weight",
     "square_rank",
     "stack_weights",
 ]
@@ -188,6 +189,7 @@ def stack_weights(
     alpha: float,
     form: Form,
     balance: Balance = "labels",
+    known: float = 1.0,
 ) -> Stack:
     """Compute the weights in yu2005's ``C = (1 - beta) X X' + beta Y Y'`` for one of three forms.
 
@@ -215,6 +217,8 @@ def stack_weights(
     form : {"ridge", "inverse", "direct"}
     balance : {"labels", "fitted"} or bool, default="labels"
         True is "labels", False divides by nothing.
+    known : float, default=1.0
+        Share of the entries of Y that are known. With "fitted" the labels weigh as much less.
 
     Returns
     -------
@@ -240,8 +244,35 @@ def stack_weights(
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
     if balance == "fitted" and form == "ridge":
+        beta = shifted_weight(beta, known)
         regression = Regression(alpha, norm=float(np.sqrt(beta)))
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
+
+
+def shifted_weight(beta: float, factor: float) -> float:
+    """Return the weight whose ratio to that of the features is multiplied by a factor.
+
+    ``beta`` against ``1 - beta`` is for labels that are all known. Fitted labels stand for unknown
+    ones, and say no more than the labels that they were fitted to: the factor is the part that is
+    known.
+
+    Parameters
+    ----------
+    beta : float
+        Weight of the labels, from 0 to 1.
+    factor : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from labelspan.labels.factor import shifted_weight
+    >>> shifted_weight(0.5, 1.0), round(shifted_weight(0.5, 0.25), 3), shifted_weight(1.0, 0.1)
+    (0.5, 0.2, 1.0)
+    """
+    return factor * beta / (1.0 - beta + factor * beta) if beta < 1 else beta
 
 
 def _mix(square: Array, beta: float, alpha: float) -> Array:
