@@ -23,8 +23,8 @@ def unit(block):
 @pytest.mark.parametrize("count", [4, 9, 12])
 def test_it_is_both_blocks(data, count, center):
     X, Y = data
-    by_labels = min(5, -(-2 * count // 3))
     weight = 0.6 / 1.3  # 2 beta against 1 - beta
+    by_labels = min(5, int(np.ceil(weight * count)))
     options = {"alpha": 3.0, "center": center}
     model = MLSI(count, form="concatenated", beta=0.3, **options).fit(X, Y)
     left = unit(OPLS(by_labels, **options).fit(X, Y).transform(X))

@@ -61,8 +61,8 @@ def fit_concatenated(
     rank = block_rank(values)
     total = model._components(X.shape, rank)
     beta = shifted_weight(model.beta, _LABELS * known)
-    # Two thirds of the dimensions at most: what is left over by few labels goes to the features.
-    most = total if beta == 1 else min(rank, -(-2 * total // 3)) if beta else 0
+    # As large a part of the dimensions as of the weight: with few labels, most are for the features.
+    most = min(rank, int(np.ceil(beta * total)))
     blocks, lengths, loadings, directions = [], [], [], []
     solution = None
     left = values

@@ -62,9 +62,10 @@ class MLSI(LabelledEmbedding):
     - ``"direct"``: yu2005's Eq. 4 with a ridge, ``X'CX w = lambda (X'X + alpha I) w``,
       with ``alpha`` in the units of X.
     - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
-      leading directions of :class:`OPLS`, at most two thirds of the dimensions. Each block is
-      divided by its norm and weighted by ``2 beta`` and ``1 - beta``. For labels that are still to
-      come: it keeps more of the features than "ridge", and less of the labels that it has seen.
+      leading directions of :class:`OPLS`. Each block is divided by its norm and weighted by ``1 -
+      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions. For
+      labels that are still to come: it keeps more of the features than "ridge", and less of the
+      labels that it has seen.
 
     Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
     directions of the labels, at most k. With more rows than features it is principal covariates
