@@ -21,6 +21,8 @@ __all__ = ["fit_concatenated"]
 # How much more than the features the labels weigh at beta = 0.5. On five data sets, labels of the
 # fit gain most of what they can, and new labels are still found better than by LSI.
 _LABELS = 2.0
+# A part of the dimensions that is this much more than a whole number is that number.
+_ROUNDING = 1e-6
 
 
 def fit_concatenated(
@@ -61,8 +63,8 @@ def fit_concatenated(
     rank = block_rank(values)
     total = model._components(X.shape, rank)
     beta = shifted_weight(model.beta, _LABELS * known)
-    # As large a part of the dimensions as of the weight: with few labels, most are for the features.
-    most = min(rank, int(np.ceil(beta * total)))
+    # As large a part of the dimensions as of the weight: few labels leave most to the features.
+    most = min(rank, int(np.ceil(beta * total - _ROUNDING)))
     blocks, lengths, loadings, directions = [], [], [], []
     solution = None
     left = values
