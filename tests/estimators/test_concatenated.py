@@ -81,11 +81,12 @@ def test_rows_without_labels_shape_the_features_block(data):
     model = MLSI(12, form="concatenated", alpha=3.0).fit(X, partly)
     few = MLSI(12, form="concatenated", alpha=3.0).fit(X[:50], Y[:50])
     assert not np.allclose(model.eigenvalues_, few.eigenvalues_)
-    # 50 of 80 rows are known: the labels weigh that much less.
+    # 50 of 80 rows are known: the labels weigh less, by the root of that.
     added = model.transform(X, labels=Y) - model.transform(X)
     by_labels = OPLS(alpha=3.0).fit(X[:50], Y[:50])
     square = np.square(X @ by_labels.components_.T - (X @ by_labels.components_.T).mean(0)).sum()
-    weight = 2 * 50 / 80 / (1 + 2 * 50 / 80)
+    ratio = 2 * np.sqrt(50 / 80)
+    weight = ratio / (1 + ratio)
     rows = Y - model.label_means_
     np.testing.assert_allclose(added @ added.T, weight / square * rows @ rows.T, atol=1e-10)
     assert model.label_scores(X).shape == Y.shape

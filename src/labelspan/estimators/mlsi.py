@@ -80,8 +80,8 @@ class MLSI(LabelledEmbedding):
         third of the labels, at least 100 and at most 500 or a quarter of the rows.
     beta : float, default=0.5
         Weight of the labels, from 0 to 1, where all are known. Of partly known labels, the ratio
-        of their weight to that of the features is multiplied by the share of known entries, for
-        ``balance="fitted"`` and ``form="concatenated"``.
+        of their weight to that of the features is multiplied by the share of known entries for
+        ``balance="fitted"``, and by the root of that share for ``form="concatenated"``.
     alpha : float or "auto", default="auto"
         Regularization strength; what it means depends on ``form``. "auto" chooses, for "ridge"
         and "direct", the strength with which ridge regression of the labels on the features
