@@ -65,3 +65,17 @@ def test_shared_words_are_the_rarest_first():
     assert SharedWords(words, "chess").of("music") == []
     assert SharedWords(words, "chess player song").of("chess player song", 2) == ["player", "song"]
     assert word_index(make_index()) is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "words"),
+    [
+        ("die", "Dying trees die of drought", ["Dying", "die"]),
+        ("running", "Runs, runner, ran and rung", ["Runs"]),
+        ("sky", "Skies and skis", ["Skies"]),
+        ("x", "An X server", ["X"]),
+    ],
+)
+def test_words_with_the_same_stem_are_found_though_letters_differ(query, text, words):
+    found = passage(Item("i", f"Title\n{text}", (), {}), QueryWords(Analyzer("en"), query))
+    assert list(found.words) == words

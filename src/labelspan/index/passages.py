@@ -34,9 +34,11 @@ class Passage:
 
 
 @lru_cache(maxsize=1000)
-def _beginning(letters: str) -> re.Pattern[str]:
-    pattern = rf"\b[{re.escape(letters)}]\w*" if letters else r"(?!)"
-    return re.compile(pattern, re.ASCII | re.IGNORECASE)
+def _beginning(letters: str, second: str) -> re.Pattern[str]:
+    """Return a pattern of tokens that begin with some letters; ``second`` is empty for any."""
+    pattern = rf"\b[{re.escape(letters)}]" if letters else r"(?!)"
+    pattern += rf"[{re.escape(second)}]" if second else ""
+    return re.compile(rf"{pattern}\w*", re.ASCII | re.IGNORECASE)
 
 
 def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
@@ -84,12 +86,16 @@ class QueryWords:
         self._terms = {term for _, term, _ in own}
         self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
         self._letters = {term[:1] for term in self._terms}
+        self._starts: set[str] = set()
+        if all(len(term) > 1 and term.isascii() for term in self._terms):
+            self._starts = _starts(self._terms)
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
         self._known: dict[str, bool] = {}
         first = "".join(sorted(self._letters | {one[0] for one in self._beginnings}))
-        # Only tokens with such a first letter are looked at; in texts of ASCII, because other
+        second = "" if self._beginnings else "".join(sorted({one[1] for one in self._starts}))
+        # Only tokens with such first letters are looked at; in texts of ASCII, because other
         # characters may become these by normalisation.
-        self._tokens = _beginning(first).findall
+        self._tokens = _beginning(first, second).findall
 
     def has(self, word: str) -> bool:
         """Return whether a word of a text is searched for."""
@@ -104,6 +110,8 @@ class QueryWords:
         # Stemming keeps the first letter, and takes far longer than this look at it.
         if plain[:1] not in self._letters:
             return False
+        if self._starts and plain.isascii() and plain[:2] not in self._starts:
+            return False
         return plain in self._terms or self._analyzer.term(plain) in self._terms
 
     def places(self, text: str) -> list[tuple[int, str]]:
@@ -111,6 +119,16 @@ class QueryWords:
         plain = _plain(text)
         tokens = self._tokens(plain) if plain.isascii() else TOKENS.findall(text)
         return word_places(text, [one for one in set(tokens) if self.has(one)])
+
+
+def _starts(terms: set[str]) -> set[str]:
+    """Return how words of ASCII begin that have some stems: the first two letters.
+
+    Stemming keeps the second letter as well, except for accents, and for y and i (dying, die).
+    """
+    found = {term[:2] for term in terms if len(term) > 1}
+    other = str.maketrans("iy", "yi")
+    return found | {one[0] + one[1].translate(other) for one in found}
 
 
 def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH) -> Passage:
@@ -169,6 +187,7 @@ class SharedWords:
     def __init__(self, words: WordIndex, text: str) -> None:
         self._words = words
         self._known = set(words.analyzer.terms(text[:_LONGEST])[0])
+        self._starts = _starts(self._known)
 
     def of(self, text: str, n: int = 5) -> list[str]:
         """Return words that another text has as well, the rarest first, as it has them."""
@@ -182,6 +201,8 @@ class SharedWords:
             plain_tokens = TOKENS.findall(beginning.lower())
         for token, plain in zip(tokens, plain_tokens, strict=True):
             # Most words are not shared, so this is asked first.
+            if plain[:2] not in self._starts and plain.isascii():
+                continue
             term = analyzer.term(plain)
             if term in known and plain not in analyzer.common and len(plain) > 1:
                 found.setdefault(term, token)

@@ -19,6 +19,7 @@ from .parameters import LONGEST_NAME
 __all__ = [
     "chips",
     "compared_list",
+    "facet_list",
     "first_chips",
     "hit_list",
     "label",
@@ -155,6 +156,22 @@ def hit_list(
             )
         parts.append("\n</li>\n")
     parts.append("</ol>")
+    return Markup("".join(parts))
+
+
+def facet_list(facets: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> Markup:
+    """Return labels with their counts as links to a search with each, and without it."""
+    parts = []
+    for one in facets:
+        name = one["label"]
+        only = _safe(link("/search", **{**asked, "label": [*asked["label"], name]}))
+        rest = _safe(link("/search", **{**asked, "without": [*asked["without"], name]}))
+        shown = _safe(name)
+        parts.append(
+            f'<li><a class="label" href="{only}">{shown} <span class="count">{one["count"]}</span>'
+            f'</a> <a class="out" href="{rest}"><span aria-hidden="true">&minus;</span>'
+            f'<span class="unseen">without {shown}</span></a></li>\n'
+        )
     return Markup("".join(parts))
 
 

@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import Response
 
 from .. import __version__
@@ -18,6 +19,7 @@ from .answers import AXES_PER_PAGE
 from .fragments import (
     chips,
     compared_list,
+    facet_list,
     first_chips,
     hit_list,
     label,
@@ -140,7 +142,8 @@ def templates() -> Environment:
         "hit_list": hit_list,
         "neighbour_list": neighbour_list,
         "own_labels": own_labels,
-        "menu": [page for page in PAGES if page.name in _IN_MENU],
+        "facet_list": facet_list,
+        "menu": _menu,
         "version": __version__,
         "longest_name": LONGEST_NAME,
         "longest_query": LONGEST_QUERY,
@@ -159,6 +162,22 @@ def templates() -> Environment:
         # Compile it now, so that no request waits for that.
         environment.get_template(name)
     return environment
+
+
+@cache
+def _menu(here: str, editing: bool) -> Markup:
+    """Return links to pages as list items; the one of this page is marked."""
+    pages = [(page.name, page.path, page.title) for page in PAGES if page.name in _IN_MENU]
+    if editing:
+        pages.append(("review", "/review", "Review"))
+    parts = []
+    for name, path, title in pages:
+        current = ' aria-current="page"' if name == here else ""
+        # Where there is little room, the first word is enough.
+        first, _, rest = title.partition(" ")
+        more = f"<span> {rest}</span>" if rest else ""
+        parts.append(f'<li><a href="{path}"{current}>{first}{more}</a></li>')
+    return Markup("\n".join(parts))
 
 
 def _template(name: str) -> Any:
