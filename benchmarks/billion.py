@@ -175,9 +175,9 @@ def breaks_table(costs: Costs, at: Setting) -> str:
     b, most = at.width, at.memory
     return _table(
         [
-            ("labels at the client", "M / 8 k", lambda K: number(most / (8 * at.k))),
+            ("sparse labels at the client", "M / 12 l", lambda K: number(most / (12 * at.labels))),
             (
-                "images at the client",
+                "images at the client, with labels that are sparse there",
                 "M / (4 b q)",
                 lambda K: number(most / (4 * b(K) * at.blocks)),
             ),
@@ -232,11 +232,11 @@ def one_pass(costs: Costs, at: Setting, K: int) -> float:
 
 
 def pass_table(costs: Costs, at: Setting) -> str:
-    """A pair of passes, today's way and with all n x b blocks left where they are."""
+    """A pair of passes, through the client and with all n x b blocks left where they are."""
     return _table(
         [
             (
-                "today: n x b through the client",
+                "n x b through the client",
                 "4 n b (s + r + 2 / N)",
                 lambda K: span(today(costs, at, K)),
             ),

@@ -360,12 +360,13 @@ class _InPasses:
         return self.space
 
     def agreement(self, known: Array) -> Array:
-        known = np.zeros((0, 0))
-        parts = self.space.labelled
+        parts, done = self.space.labelled, 0
         for number, newest in enumerate(parts):
-            columns = np.concatenate([inner(part, newest) for part in parts[: number + 1]])
-            side, corner = columns[: known.shape[0]], columns[known.shape[0] :]
-            known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
+            done += newest.shape[1]
+            if done > known.shape[0]:
+                columns = np.concatenate([inner(part, newest) for part in parts[: number + 1]])
+                side, corner = columns[: known.shape[0]], columns[known.shape[0] :]
+                known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
         return known
 
     def told(self, inside: Array) -> Array:
