@@ -23,7 +23,14 @@ from ..labels import Factor, Labels, read_labels
 from ..labels.factor import block_rank, square_rank
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
-from ..operators.array_backend import as_block, inner, like, on_host, sum_of_squares
+from ..operators.array_backend import (
+    as_block,
+    inner,
+    like,
+    on_host,
+    subtract_row,
+    sum_of_squares,
+)
 from ..operators.row_graph import incidence
 from ..solvers import (
     AlphaCurve,
@@ -167,7 +174,7 @@ class LabelledEmbedding(BaseEmbedding):
         means = labels.means() if self.center else np.zeros(labels.values.shape[1])
         values = labels.values
         if self.center:
-            values = values - like(means, values)
+            values = subtract_row(values, like(means, values))
         if labels.unknown is not None:
             values = np.where(labels.unknown, 0.0, values)
         return values, means
@@ -284,7 +291,7 @@ class LabelledEmbedding(BaseEmbedding):
             ready.labels.names,
             (signs / roots)[:, None] * images,
             label_means,
-            values.T @ values,
+            inner(values, values),
         )
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self

@@ -16,6 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, as_operator
+from ..operators.array_backend import column_norms, column_sums, subtract_row
 from ..operators.label_columns import scaled_block
 from .factor import RANK_TOLERANCE
 from .reading import Labels
@@ -262,15 +263,15 @@ def _finish(block: Any, labels: Labels, center: bool) -> Any:
     unknown = labels.unknown
     if not center:
         return block if unknown is None else np.where(unknown, 0.0, block)
-    length = np.linalg.norm(block, axis=0)
+    length = column_norms(block)
     if unknown is None:
-        block = block - block.mean(axis=0)
+        block = subtract_row(block, column_sums(block) / max(1, block.shape[0]))
     else:
         known = np.maximum((~unknown).sum(axis=0), 1)
         means = np.where(unknown, 0.0, block).sum(axis=0) / known
         block = np.where(unknown, 0.0, block - means)
     # A constant label leaves only rounding errors, which must not count as a direction.
-    block[:, np.linalg.norm(block, axis=0) <= 1e-13 * length] = 0.0
+    block[:, column_norms(block) <= 1e-13 * length] = 0.0
     return block
 
 

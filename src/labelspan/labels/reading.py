@@ -15,14 +15,14 @@ known to have none of the labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import host, tensor_or_none
+from ..operators.array_backend import column_sums, host, map_threads, row_parts, tensor_or_none
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
@@ -117,6 +117,8 @@ class Labels:
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 where none is known."""
         if self.unknown is None:
+            if isinstance(self.values, np.ndarray):
+                return np.asarray(column_sums(self.values) / max(1, self.values.shape[0]))
             means = self.values.mean(axis=0)
             return host(means) if tensor_or_none(means) is not None else np.asarray(means).ravel()
         known = (~self.unknown).sum(axis=0)
@@ -346,16 +348,42 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
             f"{owner}: y with several columns must hold numbers, but has type {array.dtype}; "
             "scikit-learn's MultiLabelBinarizer makes an indicator from lists of names."
         ) from None
-    _refuse_infinite(numbers, owner)
+    seen = _values_in(numbers)
+    if seen.infinite:
+        _refuse_infinite(numbers, owner)
+    if not seen.missing and not seen.unknown:
+        # The usual case, without copies.
+        return Labels(numbers, None, names, "targets" if targets or seen.other else "indicator")
     missing = np.isnan(numbers)
-    entries = numbers[~missing]
-    if targets or not np.isin(entries, (-1.0, 0.0, 1.0)).all():
+    if targets or seen.other:
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
-    both = (entries == -1).any() and (entries == 1).any()
-    if both and not part and not (entries == 0).any():
+    if seen.unknown and seen.one and not seen.zero and not part:
         raise _plus_minus_one(owner)
     unknown = missing | (numbers == -1)
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
+
+
+class _Values(NamedTuple):
+    """Which entries a matrix of labels has: -1 is unknown, NaN missing."""
+
+    infinite: bool
+    missing: bool
+    unknown: bool
+    zero: bool
+    one: bool
+    other: bool
+
+
+def _values_in(numbers: Array) -> _Values:
+    def look(rows: slice) -> tuple[bool, ...]:
+        part = numbers[rows]
+        zeros, ones, minus = (int((part == value).sum()) for value in (0.0, 1.0, -1.0))
+        missing, infinite = int(np.isnan(part).sum()), bool(np.isinf(part).any())
+        other = zeros + ones + minus + missing < part.size
+        return infinite, missing > 0, minus > 0, zeros > 0, ones > 0, other
+
+    found = map_threads(look, row_parts(numbers.shape[0], numbers.shape[1]))
+    return _Values(*np.any(found, axis=0).tolist())
 
 
 def _warn_if_targets(vector: Array, owner: str) -> None:

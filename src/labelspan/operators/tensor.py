@@ -327,13 +327,13 @@ class HostRows(TensorOperator):
         return out
 
     def gram(self) -> Array:
-        return self._base.gram()
+        return np.asarray(sum(rows.gram() for _, rows in self._blocks()))
 
     def cogram(self) -> Array:
         return self._base.cogram()
 
     def cross(self, block: Any) -> Array:
-        return self._base.cross(on_host(block))
+        return np.asarray(sum(rows.cross(block[part]) for part, rows in self._blocks()))
 
     def column_means(self) -> Array:
         return self._base.column_means()
