@@ -73,6 +73,23 @@ print(label, index.space.n_components)
     assert lines[10] == f"{label} 5"
 
 
+def test_a_description_does_not_import_scikit_learn(tmp_path):
+    index = made().save(tmp_path / "i")
+    script = """
+import sys
+from labelspan.index import SemanticIndex
+from labelspan.index.description import describe
+found = describe(SemanticIndex.load(sys.argv[1], lazy=True))
+print(found.method, found.parameters["n_components"], found.values["n_components_"])
+print(found.labelled, found.metadata)
+print([name for name in ("scipy", "sklearn") if name in sys.modules])
+"""
+    done = run(script, tmp_path / "i")
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["MLSI 5 5", "24 ['free', 'shelf', 'year']", "[]"]
+    assert len(index) == 24
+
+
 def test_explanations_are_those_of_vectorizer_and_estimator(tmp_path):
     index = made().save(tmp_path / "i")
     model = index._fitted()[0]
