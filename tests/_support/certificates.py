@@ -157,9 +157,6 @@ def mlsi(model, X, y, tolerance=1e-6):
     x, y_ = np.linalg.norm(Xc), np.linalg.norm(Y)
     x, y_ = (x or 1.0, y_ or 1.0) if model.balance else (1.0, 1.0)
     a, b = 1 - model.beta, model.beta
-    if model.form == "ridge" and model.balance == "fitted" and labels.unknown is not None:
-        known = 1 - labels.unknown.mean()
-        a, b = a / (a + known * b), known * b / (a + known * b)
     if model.form == "direct":
         S = a / x**2 * Xc @ Xc.T + b / y_**2 * Y @ Y.T
         left, metric = Xc.T @ S @ Xc, Xc.T @ Xc + model.alpha * np.eye(X.shape[1])

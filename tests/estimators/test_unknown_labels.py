@@ -75,25 +75,3 @@ def test_unlabelled_rows_do_not_shrink_the_scores():
     alone = MLSI(5, alpha=0.5).fit(X[:70], Y[:70]).label_scores(X)
     together = MLSI(5, alpha=0.5).fit(X, partly).label_scores(X)
     assert np.linalg.norm(together) > 0.9 * np.linalg.norm(alone)
-
-
-@pytest.mark.parametrize("unknown", [ROWS, ENTRIES, BOTH], ids=["rows", "entries", "both"])
-def test_labels_weigh_by_the_share_that_is_known(unknown):
-    """Fitted labels say no more than the known ones: beta to 1 - beta becomes known times that."""
-    known = 1 - unknown.mean()
-    partly = np.where(unknown, np.nan, Y)
-    filled = np.where(unknown, regression(0.5, unknown, True), Y)
-    for beta in (0.3, 0.5):
-        weight = known * beta / (1 - beta + known * beta)
-        found = MLSI(6, alpha=0.5, beta=beta).fit(X, partly)
-        expected = MLSI(6, alpha=0.5, beta=weight).fit(X, filled)
-        np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-5)
-        np.testing.assert_allclose(
-            found.transform(X) @ found.transform(X).T,
-            expected.transform(X) @ expected.transform(X).T,
-            atol=1e-6,
-        )
-        # As in the paper where the norm of the labels is asked for.
-        found = MLSI(6, alpha=0.5, beta=beta, balance="labels").fit(X, partly)
-        expected = MLSI(6, alpha=0.5, beta=beta, balance="labels").fit(X, filled)
-        np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-5)

@@ -63,7 +63,8 @@ class MLSI(LabelledEmbedding):
       with ``alpha`` in the units of X.
     - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
       leading directions of :class:`OPLS`. Each block is divided by its norm and weighted by ``1 -
-      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions. For
+      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions. Where
+      only a share of the entries is known, the weight of the labels is multiplied by its root. For
       labels that are still to come: it keeps more of the features than "ridge", and less of the
       labels that it has seen.
 
@@ -79,9 +80,7 @@ class MLSI(LabelledEmbedding):
         None keeps 100, or the rank where that is less. "auto" goes by the labels and rows: a
         third of the labels, at least 100 and at most 500 or a quarter of the rows.
     beta : float, default=0.5
-        Weight of the labels, from 0 to 1, where all are known. Of partly known labels, the ratio
-        of their weight to that of the features is multiplied by the share of known entries for
-        ``balance="fitted"``, and by the root of that share for ``form="concatenated"``.
+        Weight of the labels, from 0 to 1.
     alpha : float or "auto", default="auto"
         Regularization strength; what it means depends on ``form``. "auto" chooses, for "ridge"
         and "direct", the strength with which ridge regression of the labels on the features
@@ -321,7 +320,6 @@ class MLSI(LabelledEmbedding):
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
-            known=known,
         )
         rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
         count = self._components(operator.shape, rank)
@@ -527,9 +525,7 @@ class MLSI(LabelledEmbedding):
         alpha, curve = 0.0, None
         if not self._no_penalty:
             alpha, curve = self._stream_penalty(*known.about(center=self.center), known.n)
-        share = 1.0
         if stream.unlabelled and self._completes:
-            share = known.n / statistics.n
             cross, square, label_means = self._complete_statistics(statistics, known, alpha)
         stack = stack_weights(
             x_square=float(np.trace(gram)),
@@ -538,7 +534,6 @@ class MLSI(LabelledEmbedding):
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
-            known=share,
         )
         rank = square_rank(square) if self.beta == 1 else square.shape[0]
         count = self._components((statistics.n, gram.shape[0]), rank)

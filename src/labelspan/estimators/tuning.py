@@ -337,8 +337,6 @@ class _Fold:
         learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
             return _Solved(*learned.basis.thin(alpha, self._most), learned)
-        unknown = self._labels.unknown if self._completes(beta) else None
-        known = 1.0 if unknown is None else 1.0 - float(unknown.mean())
         stack = stack_weights(
             x_square=self._rows.sum_of_squares(),
             y_square=float(np.square(learned.values).sum()),
@@ -346,7 +344,6 @@ class _Fold:
             alpha=alpha,
             form=cast(Form, estimator.form),
             balance=cast(Balance, estimator.balance),
-            known=known,
         )
         metric = alpha if estimator.form == "direct" else 0.0
         factor = stack.factor(np.zeros((0, learned.values.shape[1])))

@@ -189,7 +189,6 @@ def stack_weights(
     alpha: float,
     form: Form,
     balance: Balance = "labels",
-    known: float = 1.0,
 ) -> Stack:
     """Compute the weights in yu2005's ``C = (1 - beta) X X' + beta Y Y'`` for one of three forms.
 
@@ -217,8 +216,6 @@ def stack_weights(
     form : {"ridge", "inverse", "direct"}
     balance : {"labels", "fitted"} or bool, default="labels"
         True is "labels", False divides by nothing.
-    known : float, default=1.0
-        Share of the entries of Y that are known. With "fitted" the labels weigh as much less.
 
     Returns
     -------
@@ -244,17 +241,12 @@ def stack_weights(
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
     if balance == "fitted" and form == "ridge":
-        beta = shifted_weight(beta, known)
         regression = Regression(alpha, norm=float(np.sqrt(beta)))
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
 
 
 def shifted_weight(beta: float, factor: float) -> float:
-    """Return the weight whose ratio to that of the features is multiplied by a factor.
-
-    ``beta`` against ``1 - beta`` is for labels that are all known. Fitted labels stand for unknown
-    ones, and say no more than the labels that they were fitted to: the factor is the part that is
-    known.
+    """Return the weight of labels whose ratio to that of the features is ``factor`` times as large.
 
     Parameters
     ----------
