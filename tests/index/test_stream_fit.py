@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from scipy import linalg, sparse
 
 from labelspan import CCA, LSI, MLSI, OPLS, SemanticIndex
+from labelspan.datasets.corpus_stream import CorpusStream
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
 from labelspan.index.analysis import Analyzer
 from labelspan.index.array_blocks import ArrayBlocks
@@ -66,7 +68,7 @@ class Corpus:
 
 def fitted(out, content, model=None, **options):
     model = MLSI(6, alpha=1.0, tol=1e-4) if model is None else model
-    options = {"language": "en", "block_items": 60, **options}
+    options = {"language": "en", "block_items": 60, "tag_sample": 0, **options}
     return fit_stream(Corpus(content), out, model, **options)
 
 
@@ -182,7 +184,7 @@ def in_memory(content, model):
 )
 def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
     content = items(unlabelled=False)
-    done = fitted(tmp_path / "index", content, model)
+    done = fitted(tmp_path / "index", content, model, tag_sample=N)
     whole = in_memory(content, model)
     assert (done.items, done.labels, done.dimensions) == (N, 8, whole.n_dimensions)
     assert not (tmp_path / "index" / "unfinished").exists()
@@ -377,3 +379,28 @@ def test_an_index_that_is_there_is_replaced_at_the_end(tmp_path):
     fitted(tmp_path / "index", items())
     with SemanticIndex.load(tmp_path / "index") as index:
         assert len(index) == N
+
+
+# --- real data ----------------------------------------------------------------------------
+
+CACM = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora" / "cacm.jsonl.gz"
+
+
+@pytest.mark.skipif(
+    not CACM.is_file(), reason="set LABELSPAN_DATA to the folder that holds corpora/"
+)
+def test_cacm_is_found_as_in_memory(tmp_path):
+    stream = CorpusStream(CACM, labelled=False)
+    fit_stream(stream, tmp_path / "index", LSI(50), language="en", block_items=700)
+    whole = in_memory(list(stream), LSI(50))
+    with SemanticIndex.load(tmp_path / "index") as index:
+        for name, values in whole._store.words.arrays.items():
+            np.testing.assert_array_equal(index._store.words.arrays[name], values, err_msg=name)
+        lines = (CACM.parent / "cacm_queries.jsonl").read_text(encoding="utf-8").splitlines()
+        shared = []
+        for line in lines[:20]:
+            query = json.loads(line)["query"]
+            found, wanted = ({hit.id for hit in each.search(query)} for each in (index, whole))
+            shared.append(len(found & wanted) / len(wanted))
+        # Features that are equally frequent at the limit, and the tolerance of the solver.
+        assert np.mean(shared) > 0.85, shared
