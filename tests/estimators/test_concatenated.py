@@ -111,3 +111,15 @@ def test_it_takes_a_kernel(data):
     dual = MLSI(6, form="concatenated", alpha=1.0, kernel="precomputed").fit(X @ X.T, Y)
     found = dual.transform(X @ X.T)
     np.testing.assert_allclose(found @ found.T, plain @ plain.T, atol=1e-8)
+
+
+def test_few_known_labels_weigh_as_beta_says(data):
+    X, Y = data
+    partly = Y.copy()
+    partly[20:] = -1
+    found = [MLSI(8, form="concatenated", alpha=3.0, beta=beta) for beta in (0.3, 0.5)]
+    lengths = [np.square(model.fit(X, partly).transform(X)).sum(axis=0) for model in found]
+    for model, beta, square in zip(found, (0.3, 0.5), lengths, strict=True):
+        by_labels = np.flatnonzero(np.abs(model.label_directions_).sum(axis=0) > 0)
+        assert by_labels.size == min(5, int(np.ceil(beta * 8 - 1e-6)))
+        np.testing.assert_allclose(square[by_labels].sum(), beta, rtol=1e-6)

@@ -50,7 +50,8 @@ def fit_concatenated(
         The labels, centred where X is and without unknown entries.
     alpha : float
     known : float, default=1.0
-        Share of the entries of the labels that are known; their weight is multiplied by its root.
+        Share of the entries of the labels that are known. Down to a quarter of them, the weight of
+        the labels falls with its root.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def fit_concatenated(
     k = values.shape[1]
     rank = block_rank(values)
     total = model._components(X.shape, rank)
-    beta = shifted_weight(model.beta, _LABELS * float(np.sqrt(known)))
+    beta = shifted_weight(model.beta, max(1.0, _LABELS * float(np.sqrt(known))))
     # As large a part of the dimensions as of the weight: few labels leave most to the features.
     most = min(rank, int(np.ceil(beta * total - _ROUNDING)))
     blocks, lengths, loadings, directions = [], [], [], []

@@ -63,10 +63,10 @@ class MLSI(LabelledEmbedding):
       with ``alpha`` in the units of X.
     - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
       leading directions of :class:`OPLS`. Each block is divided by its norm and weighted by ``1 -
-      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions. Where
-      only a share of the entries is known, the weight of the labels is multiplied by its root. For
-      labels that are still to come: it keeps more of the features than "ridge", and less of the
-      labels that it has seen.
+      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions; where a
+      quarter of the labels or less is known, ``beta`` instead of ``2 beta``. For labels that are
+      still to come: it keeps more of the features than "ridge", and less of the labels that it has
+      seen.
 
     Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
     directions of the labels, at most k. With more rows than features it is principal covariates
