@@ -47,6 +47,8 @@ def run(line: str, folder: Path) -> str:
         env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
     )
     shown = "\n".join(part.rstrip() for part in done.stdout.splitlines())
+    if done.returncode:
+        raise SystemExit(f"{line} failed:\n{shown}")
     # Time depends on the machine.
     shown = re.sub(r" after \d+ s\.", ".", shown)
     return f"$ {line}\n{shown}\n"
