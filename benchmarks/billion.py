@@ -1,4 +1,4 @@
-"""A thousand million documents, worked out: the arithmetic behind docs/billion.md.
+"""A billion documents, worked out: the arithmetic behind docs/billion.md.
 
 Unit costs are measured by ``benchmarks.costs``; the corpus and the cluster are assumed and
 stated here. The page holds both, and every table that follows from them between marks, so
@@ -120,7 +120,7 @@ def span(seconds: float) -> str:
 def number(count: float) -> str:
     """A count, in millions where it has them."""
     if count >= 1e9:
-        return f"{count / 1e9:.3g} thousand million"
+        return f"{count / 1e9:.3g} billion"
     return f"{count / 1e6:.3g} million" if count >= 1e6 else f"{count:,.0f}"
 
 

@@ -59,5 +59,5 @@ def test_units_as_people_say_them():
     assert [billion.number(value) for value in (900, 28.63e6, 2e10)] == [
         "900",
         "28.6 million",
-        "20 thousand million",
+        "20 billion",
     ]

@@ -16,6 +16,7 @@ from _support.support import (
 from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
+from labelspan import MLSI
 from labelspan.errors import Mismatch
 from labelspan.labels import Factor, Regression
 from labelspan.labels.factor import block_rank
@@ -426,3 +427,15 @@ def test_ritz_leaves_an_ill_conditioned_space_to_the_host():
     factor = Factor(X[:, :3], 0.4, Regression(0.0))
     args = X.T @ X, X.T @ X[:, :3], factor, 5, 1e-10
     assert small_dense.ritz_on_device(*args, torch.device("cpu")) is None
+
+
+@pytest.mark.parametrize("noise", [1.0, 3.0])
+def test_labels_outside_the_space_have_a_part_of_the_norm(noise):
+    """Of 300 labels the space starts from 64; the sum of eigenvalues was too large by 4 to 7%."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 400)) * np.geomspace(3, 0.3, 400)
+    signal = 0.1 * X @ rng.standard_normal((400, 300))
+    Y = (signal + noise * rng.standard_normal(signal.shape) > 1).astype(float)
+    found = MLSI(20, alpha=1.0, solver="randomized", random_state=0).fit(X, Y)
+    exact = MLSI(20, alpha=1.0, solver="two-stage", tol=1e-8).fit(X, Y)
+    assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)

@@ -47,6 +47,7 @@ __all__ = [
     "tensor_dtype",
     "tensor_or_none",
     "times",
+    "torch_module",
     "width_of",
 ]
 
@@ -63,6 +64,13 @@ def is_tensor(block: Any) -> bool:
     """Return whether a block is a torch tensor; never imports torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(block, torch.Tensor)
+
+
+def torch_module() -> Any:
+    """Return torch, for algebra on the device of tensors that are there."""
+    import torch
+
+    return torch
 
 
 def as_block(values: Any) -> Array:

@@ -21,9 +21,9 @@ from ..operators.label_columns import seen_by
 from ..operators.paired_rows import PairedRows
 from .accuracy import rounding
 from .krylov import SMOOTH_WIDTH, KrylovSpace, NormalSpace, finest_tolerance, rest_of
+from .label_probes import LabelProbes, random_signs, regress_mixtures
 from .orthonormal import orthonormalize
 from .problem import Solution
-from .regression import regress
 from .small_dense import leading, psd_basis, psd_solve, scaled_cholesky
 
 __all__ = ["ManyLabels", "krylov_bytes"]
@@ -34,9 +34,8 @@ _TOL = 1e-2
 _FEW_LABELS = 64
 # Steps of subspace iteration for the leading directions of the labels.
 _STEPS = 2
-# Random mixtures of the labels that tell the size of all fitted labels, and the residual of their
-# regression, relative to the tolerance.
-_PROBES, _REGRESSED = 16, 0.1
+# Random mixtures of the labels that tell the size of all fitted labels.
+_PROBES = 16
 # Square arrays that a solution inside the space holds at a time.
 _SQUARES = 7
 
@@ -147,18 +146,12 @@ class ManyLabels:
         )
         return replace(found, status=_status(found))
 
-    def _probes(self, X: Operator, labels: Operator, tol: float) -> _Probes | None:
+    def _probes(self, X: Operator, labels: Operator, tol: float) -> LabelProbes | None:
         """Regress a few random mixtures of the labels, where the level depends on all of them."""
         if self.share is None or self.norm is None:
             return None
-        rng = np.random.default_rng([self.seed, 1])
-        signs = rng.choice([-1.0, 1.0], size=(labels.shape[1], _PROBES))
-        mixed = labels.matmat(labels.place(signs))
-        fit = regress(X, X.place(mixed), self.alpha, tol=_REGRESSED * tol)
-        if not fit.converged:
-            return None
-        image = X.matmat(X.place(fit.slopes))
-        return _Probes(mixed, float(np.square(column_norms(image)).sum()))
+        signs = random_signs(labels.shape[1], _PROBES, self.seed)
+        return regress_mixtures(X, labels.matmat(labels.place(signs)), self.alpha, tol)
 
     def _level(self, square: float) -> float:
         """Return what the regressed labels are multiplied by."""
@@ -170,7 +163,7 @@ class ManyLabels:
         agreement: Array,
         count: int,
         tolerance: float,
-        probes: _Probes | None,
+        probes: LabelProbes | None,
     ) -> _BestDirections:
         gram = space.gram
         if self.share is None:
@@ -224,40 +217,6 @@ class _BestDirections:
         image = self.gram[:, : inside.shape[0]] @ inside
         labels = float((image * (self.between @ image)).sum())
         return float(self.share * np.square(image).sum() + self.level**2 * labels)
-
-
-@dataclass
-class _Probes:
-    """Random mixtures of the labels, whose regression on all features is known.
-
-    The space has only a part of the regression of the labels that it did not start from. What it
-    lacks of these mixtures tells what it lacks of all labels.
-
-    Parameters
-    ----------
-    mixed : array of shape (n, m)
-        ``L S``, S being random signs.
-    square : float
-        Squared norm of their fitted values.
-    """
-
-    mixed: Array
-    square: float
-    _seen: Array | None = None
-
-    def outside(self, space: KrylovSpace, alpha: float, tolerance: float) -> float:
-        """Estimate the squared norm of the fitted labels that a space lacks."""
-        known = self._seen
-        done = 0 if known is None else known.shape[0]
-        parts, start = [] if known is None else [known], 0
-        for image in space.image:
-            if start >= done:
-                parts.append(inner(image, self.mixed))
-            start += image.shape[1]
-        self._seen = np.concatenate(parts)
-        slopes = psd_solve(space.gram, self._seen, alpha, tolerance)
-        inside = float((slopes * (space.gram @ slopes)).sum())
-        return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))
 
 
 def _orthonormal_image(gram: Array, tolerance: float) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ from .krylov import (
     rest_of,
     truncated_svd,
 )
+from .label_probes import LabelProbes, random_signs, regress_mixtures
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
 from .regression import regress
@@ -51,6 +52,8 @@ _LABELS_SAFETY = 40.0
 _REPORTED = 2.0
 # and this many times what a step along the residuals of two mixtures of the labels adds.
 _HIDDEN = 6.0
+# Random mixtures of the labels that tell the size of all regressed labels.
+_MIXTURES = 8
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -199,7 +202,12 @@ class Randomized:
             size = space.size
         images = best.inside.T @ grown.seen
         rest = max(grown.rest, grown.unfitted, seen.missing)
-        reported = max(_REPORTED * rest, grown.hidden, float(np.sqrt(min(rest, tol) * tol)))
+        reported = max(
+            _REPORTED * rest,
+            grown.hidden,
+            grown.unsized if np.isfinite(grown.unsized) else 0.0,
+            float(np.sqrt(min(rest, tol) * tol)),
+        )
         return self._solution(
             weights,
             best.values,
@@ -287,6 +295,8 @@ class Grown:
     the squared lengths of the columns, estimated; ``step`` is what a step along the residual of
     the regression adds, None where that was tried before the newest directions were found.
     ``hidden`` is what labels outside the first block would add, from random combinations of them.
+    ``probes`` tell the size of the regressed labels outside the space; ``unsized`` is the part of
+    their squared norm that is estimated to be missing where nothing tells it.
     """
 
     space: KrylovSpace
@@ -297,6 +307,8 @@ class Grown:
     unfitted: float = 0.0
     step: _Step | None = None
     hidden: float = 0.0
+    probes: LabelProbes | None = None
+    unsized: float = 0.0
 
 
 def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
@@ -325,13 +337,23 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
         else _widened(since, labels, count, rng)
     )
     noise = rounding(X.dtype)
+    probes = None if since is None else since.probes
+    fits: list[float] = []
+    unsized = 0.0
+
+    alpha = factor.regression.alpha
+
+    def solved() -> Ritz:
+        outside = 0.0 if probes is None else probes.outside(space, alpha, 64 * noise)
+        return ritz(space.gram, seen, factor, count, 64 * noise, X.device, outside)
+
     best: Ritz | None = None
     gains: list[float] = []
     rest, held, unfitted, hidden, probing = np.inf, 0.0, 0.0, 0.0, False
     step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
     while True:
         if space.size >= min(count, *X.shape) or space.exhausted:
-            newest = ritz(space.gram, seen, factor, count, 64 * noise, X.device)
+            newest = solved()
             if best is not None:
                 # By the newest regression, the newest directions can only be worth more.
                 gain = newest.worth - newest.worth_of(best.inside)
@@ -346,10 +368,20 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                 gains = [] if probing else [*gains, gain]
                 wide = space.basis[0].shape[1] >= MANY_COPIES
                 rest = rest_of(gains, newest.worth, noise, wide=wide)
+            if not probing:
+                fits.append(_fitted(seen, newest.slopes))
             best, probing = newest, False
         if best is not None and len(space.basis) >= max_iter:
             break
         if best is not None and (rest <= tol or space.exhausted):
+            if probes is None and not space.exhausted and factor.regression.norm is not None:
+                # Regressed labels that the space has not met have a part of the norm.
+                unsized = rest_of(np.diff(fits).tolist(), fits[-1], noise, wide=True)
+                if unsized > tol:
+                    mixed = times(labels, random_signs(labels.shape[1], _MIXTURES, 0))
+                    probes = regress_mixtures(X, mixed, alpha, tol)
+                    best = solved()
+                    unsized = 0.0 if probes is not None else unsized
             if not probe:
                 break
             probing, held = True, rest if np.isfinite(rest) else 0.0
@@ -363,7 +395,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
             seen = _see(space, labels, seen)
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at: labels outside the first block.
-                newest = ritz(space.gram, seen, factor, count, 64 * noise, X.device)
+                newest = solved()
                 unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
                 if complete:
                     # No power of the first block will show what else there is.
@@ -378,7 +410,18 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
         if space.expand():
             seen = _see(space, labels, seen)
     newest_step = step if tried else None
-    return Grown(space, seen, best, float(rest), squares, float(unfitted), newest_step, hidden)
+    return Grown(
+        space,
+        seen,
+        best,
+        float(rest),
+        squares,
+        float(unfitted),
+        newest_step,
+        hidden,
+        probes,
+        unsized,
+    )
 
 
 def _inspected(

@@ -16,7 +16,7 @@ from scipy.linalg import eigh, lapack
 from .._typing import Array
 from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE
-from ..operators.array_backend import host, single_thread
+from ..operators.array_backend import host, single_thread, torch_module
 
 __all__ = [
     "Ritz",
@@ -227,8 +227,13 @@ def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
     return values[keep], vectors[:, keep]
 
 
-def spectral(
-    values: Array, coordinates: Array | None, factor: Factor, alpha: float, count: int
+def spectral(  # noqa: PLR0917
+    values: Array,
+    coordinates: Array | None,
+    factor: Factor,
+    alpha: float,
+    count: int,
+    outside: float = 0.0,
 ) -> tuple[Array, Array]:
     """Solve the problem in the singular basis of X.
 
@@ -236,7 +241,8 @@ def spectral(
     contribute. The answer is ``(eigenvalues, F)`` with ``W = V F``.
 
     Any orthonormal V will do that spans what W may use: the whole row space for an exact
-    answer, a Krylov space for an approximate one.
+    answer, a Krylov space for an approximate one. ``outside`` is the squared norm of the regressed
+    labels outside of it.
     """
     if values.size == 0:
         return np.zeros(0), np.zeros((0, 0))
@@ -247,7 +253,7 @@ def spectral(
         chosen = np.eye(values.size, spectrum.size)
         return spectrum, chosen / np.sqrt(values + alpha)[:, None]
     if factor.regression is not None:
-        level, fitted = fitted_coordinates(values, coordinates, factor.regression)
+        level, fitted = fitted_coordinates(values, coordinates, factor.regression, outside)
         coordinates = level * fitted
     damped = np.sqrt(values / (values + alpha))
     inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
@@ -258,7 +264,7 @@ def spectral(
 
 
 def fitted_coordinates(
-    values: Array, coordinates: Array, regression: Regression
+    values: Array, coordinates: Array, regression: Regression, outside: float = 0.0
 ) -> tuple[float, Array]:
     """Return what the regressed labels are multiplied by, and themselves, ``U'X B Q^1/2``."""
     shifted = values + regression.alpha
@@ -266,7 +272,7 @@ def fitted_coordinates(
     if regression.mix is not None:
         slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
         fitted = fitted @ regression.mix(slopes.T @ slopes)
-    return regression.rescale(float(np.square(fitted).sum())), fitted
+    return regression.rescale(float(np.square(fitted).sum()) + outside), fitted
 
 
 @dataclass(frozen=True)
@@ -307,18 +313,25 @@ class Ritz:
 
 
 def ritz(  # noqa: PLR0917
-    gram: Array, seen: Array, factor: Factor, count: int, tolerance: float, device: Any = None
+    gram: Array,
+    seen: Array,
+    factor: Factor,
+    count: int,
+    tolerance: float,
+    device: Any = None,
+    outside: float = 0.0,
 ) -> Ritz:
     """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
     are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
-    inverse, by eigenvalues. On a CUDA ``device``, some hundred rows take a fifth of the time that
-    they take on one core of the host.
+    inverse, by eigenvalues. ``outside`` is the squared norm of the regressed labels outside the
+    space, which counts where they are given a norm. On a CUDA ``device``, some hundred rows take a
+    fifth of the time that they take on one core of the host.
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
-        found = ritz_on_device(gram, seen, factor, count, tolerance, device)
+        found = ritz_on_device(gram, seen, factor, count, tolerance, device, outside)
         if found is not None:
             return found
     with _threads(gram.shape[0]):
@@ -329,12 +342,12 @@ def ritz(  # noqa: PLR0917
         if failed or own.min(initial=1.0) <= tolerance:
             squares, vectors = psd_basis(gram, tolerance)
             coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
-            values, inside = spectral(squares, coordinates, factor, 0.0, count)
+            values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
             fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
-            level = factor.regression.rescale(float(np.square(fitted).sum()))
+            level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
             return Ritz(gram, slopes, factor.share, values, vectors @ inside, True, level)
         fitted = lower.T @ slopes
-        level = factor.regression.rescale(float(np.square(fitted).sum()))
+        level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         values, axes = thin_spectrum(agreement, count)
@@ -344,11 +357,16 @@ def ritz(  # noqa: PLR0917
 
 
 def ritz_on_device(  # noqa: PLR0917
-    gram: Array, seen: Array, factor: Factor, count: int, tolerance: float, device: Any
+    gram: Array,
+    seen: Array,
+    factor: Factor,
+    count: int,
+    tolerance: float,
+    device: Any,
+    outside: float = 0.0,
 ) -> Ritz | None:
     """Do the same in torch, in float64; None where the host has to look at the condition."""
-    import torch
-
+    torch = torch_module()
     assert factor.regression is not None
     alpha = factor.regression.alpha
     diagonal = np.diag(gram)
@@ -371,7 +389,7 @@ def ritz_on_device(  # noqa: PLR0917
     right = torch.as_tensor(seen, device=device) / scale[:, None]
     slopes = torch.cholesky_solve(right, of_penalised) / scale[:, None]
     fitted = lower.T @ slopes
-    level = factor.regression.rescale(float(fitted.square().sum()))
+    level = factor.regression.rescale(float(fitted.square().sum()) + outside)
     agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
     rising, vectors = torch.linalg.eigh(agreement)
     values = host(rising).copy()[::-1][:count]
