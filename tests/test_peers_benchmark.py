@@ -143,8 +143,10 @@ def test_memory_is_that_of_the_contender():
         return tasks.Fitted(block[:, : one.count] + one.X[:, : one.count])
 
     scores, _ = play(tasks.Contender("a", hungry), tasks.Contender("b", fit))
+    if scores["a"].peak is None:
+        pytest.skip("the system does not forget the highest memory of a process")
     assert 0.9 * 80 * 2**20 < scores["a"].peak < 2 * 80 * 2**20
-    assert scores["b"].peak < 20 * 2**20
+    assert (scores["b"].peak or 0) < 20 * 2**20
 
 
 def test_a_time_limit_is_recorded():

@@ -154,7 +154,7 @@ def _play(
             warnings.simplefilter("ignore")
             contender.run(task.tiny())
         gc.collect()
-        start = _reset_peak()
+        start, before = _reset_peak()
         make_dense = False
         while True:
             what = pipe.recv()
@@ -169,7 +169,9 @@ def _play(
                 pipe.send({"refused": refusal(error)})
                 return
             if what == "warm up":
-                answer["peak"] = max(0, _peak() - start)
+                peak = _memory("VmHWM")
+                # Where the system did not forget an earlier peak, only a higher one says something.
+                answer["peak"] = peak - start if peak > before or before <= start else None
             else:
                 del answer["fitted"]
             pipe.send(answer)
@@ -240,16 +242,16 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def _reset_peak() -> int:
-    """Forget the highest memory so far where the system can; the present one, in bytes."""
+def _reset_peak() -> tuple[int, int]:
+    """Forget the highest memory so far where the system can; the present one and the highest."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+    return _memory("VmRSS"), _memory("VmHWM")
 
 
-def _peak() -> int:
-    """The highest resident memory of this process, in bytes."""
+def _memory(name: str) -> int:
+    """The present or highest resident memory of this process, in bytes."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+        return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
