@@ -15,8 +15,9 @@ from .small_dense import psd_solve
 
 __all__ = ["LabelProbes", "random_signs", "regress_mixtures"]
 
-# Residual of the regression of the mixtures, relative to the tolerance.
-_REGRESSED = 0.1
+# Residual of the regression of the mixtures, and what may be to come of its agreement, both
+# relative to the tolerance.
+_REGRESSED, _SHARE = 0.1, 0.3
 
 
 def random_signs(labels: int, count: int, seed: int) -> Array:
@@ -26,7 +27,7 @@ def random_signs(labels: int, count: int, seed: int) -> Array:
 
 def regress_mixtures(X: Operator, mixed: Array, alpha: float, tol: float) -> LabelProbes | None:
     """Regress mixtures of the labels on all features; None where that does not converge."""
-    fit = regress(X, X.place(mixed), alpha, tol=_REGRESSED * tol)
+    fit = regress(X, X.place(mixed), alpha, tol=_REGRESSED * tol, share=_SHARE * tol)
     if not fit.converged:
         return None
     image = X.matmat(X.place(fit.slopes))
