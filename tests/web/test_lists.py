@@ -12,7 +12,7 @@ from _support.explorer import ODD, WORDS, Page, explore, make_attacks, make_inde
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan import SemanticIndex
-from labelspan.web import Served, item_list, make_app
+from labelspan.web import Served, answers, item_list, make_app
 from labelspan.web.fragments import first_chips
 from labelspan.web.openapi import POINTS
 
@@ -286,6 +286,17 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
         assert client.get("/map/matches.json", params=asked).json()["count"] == len(ids)
         assert "/list?finding=wrong" in links(client, "/audit", kind="wrong")
         assert client.get("/list", params={"finding": "colour"}).status_code == 404
+
+
+@pytest.mark.parametrize("most", [1, 10_000])
+def test_findings_that_were_cut_off_are_called_the_clearest(folder, monkeypatch, most):
+    monkeypatch.setattr(answers, "FINDINGS_OF_A_KIND", most)
+    served = Served(folder)
+    with served.lease() as snapshot:
+        snapshot.compute_audit()
+        said = [one["what"] for one in answers._attention(snapshot) if "audit" in one["address"]]
+    assert said
+    assert all(("the clearest" in what) == (most == 1) for what in said)
 
 
 def test_an_audit_that_fails_is_said_to_have_failed(folder, monkeypatch, caplog):

@@ -34,7 +34,7 @@ from .http_errors import Refused
 from .label_table import ReportRowData, report_of
 from .points import RegionData, small_place
 from .schema import Count, Unit
-from .snapshot import Snapshot
+from .snapshot import FINDINGS_OF_A_KIND, Snapshot
 
 __all__ = ["axes", "home", "item", "label", "labels", "map_page", "search", "tag", "why"]
 
@@ -243,7 +243,9 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
     add("labels that cannot be predicted", never, "/report?sort=-threshold")
     for kind, count in Counter(one.kind for one in snapshot.findings).items():
         if kind in ("wrong", "missing", "duplicates", "merge"):
-            add(KINDS[kind].lower(), count, f"/audit?kind={kind}")
+            # No more than these were looked for.
+            clearest = " (the clearest)" if count >= FINDINGS_OF_A_KIND else ""
+            add(KINDS[kind].lower() + clearest, count, f"/audit?kind={kind}")
     return found
 
 

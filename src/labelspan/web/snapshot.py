@@ -24,14 +24,14 @@ from .editing import Editing
 from .points import MapPoints, draw
 from .shared_audit import SharedAudit
 
-__all__ = ["Served", "Snapshot"]
+__all__ = ["FINDINGS_OF_A_KIND", "Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-_FINDINGS_OF_A_KIND = 200
+FINDINGS_OF_A_KIND = 200
 _MOST_PREDICTED = 50_000
 
 
@@ -135,7 +135,7 @@ class Snapshot:
     def compute_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
         try:
-            make = partial(self.index.audit, _FINDINGS_OF_A_KIND)
+            make = partial(self.index.audit, FINDINGS_OF_A_KIND)
             shared = self.shared_audit
             self.audit = make() if shared is None else shared.get(state_of(self.index), make)
             self.audit_state = "ready"
