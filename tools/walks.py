@@ -51,7 +51,7 @@ WALKS = {
     "An engineer with 50 million documents": (
         "How large can it get?, A corpus larger than memory, Saving and deploying",
         ("labelspan fit papers.jsonl --stream --out large.labelspan",),
-        ("labelspan info -i large.labelspan",),
+        ("labelspan info large.labelspan",),
         ('labelspan search -i large.labelspan "edit audio files" -n 3',),
         ("python:docs/howto/deploying.md:0", "python:docs/howto/deploying.md:1"),
     ),

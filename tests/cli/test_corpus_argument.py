@@ -408,3 +408,20 @@ def test_a_device_that_is_not_there(saved, tmp_path):
 def test_a_device_or_a_cluster(saved):
     with pytest.raises(Mismatch, match="give one of them"):
         SemanticIndex().fit(["a", "b"], [["x"], ["y"]], client=object(), device="cpu")
+
+
+# --- the index as an argument or as an option ---------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["info", "axes", "labels", "audit"])
+def test_an_index_is_an_argument_or_an_option(saved, command):
+    given = run(command, saved, "--json")
+    assert given.exit_code == 0, given.output
+    assert run(command, "-i", saved, "--json").stdout == given.stdout
+    assert run(command, saved, "--index", saved, "--json").stdout == given.stdout
+
+
+def test_two_indexes_are_refused(saved):
+    result = run("info", saved, "--index", saved.parent)
+    assert result.exit_code == 2
+    assert "give one of them" in " ".join(result.stderr.split())

@@ -17,12 +17,12 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, open_index
+from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
 
 __all__ = ["audit"]
 
 
-def audit(
+def audit(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     number: Annotated[
         int, typer.Option("--number", "-n", help="Maximum number of findings of a kind.", min=1)
@@ -32,6 +32,7 @@ def audit(
         Path | None, typer.Option(metavar="FILE", help="Write a report as one HTML file.")
     ] = None,
     as_json: AsJson = False,
+    same: SameIndex = None,
 ) -> None:
     """Find labels that look wrong or missing, and labels to merge, split or drop.
 
@@ -43,6 +44,7 @@ def audit(
 
       labelspan audit --html report.html
     """
+    index = chosen_index(index, same)
     with plain_errors():
         from .._files import write_whole  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415

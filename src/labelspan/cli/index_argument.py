@@ -14,7 +14,9 @@ __all__ = [
     "DEFAULT",
     "IndexArgument",
     "IndexOption",
+    "SameIndex",
     "check_index",
+    "chosen_index",
     "complete_label",
     "open_index",
 ]
@@ -27,6 +29,18 @@ IndexOption = Annotated[
 IndexArgument = Annotated[
     Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
 ]
+
+# Commands that take the index as an argument take it as the others do as well.
+SameIndex = Annotated[Path | None, typer.Option("--index", "-i", help="The same as INDEX.")]
+
+
+def chosen_index(index: Path, same: Path | None) -> Path:
+    """Return the index that was given as an argument or as an option."""
+    if same is not None and index not in (DEFAULT, same):
+        raise typer.BadParameter(
+            f"INDEX is {str(index)!r} and --index {str(same)!r}; give one of them."
+        )
+    return index if same is None else same
 
 
 def check_index(path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, open_index
+from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
 
 if TYPE_CHECKING:
     from .._axis_ends import Entry
@@ -23,7 +23,7 @@ __all__ = ["axes", "info"]
 _MOST_LABELS = 10
 
 
-def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
+def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameIndex = None) -> None:
     """Describe an index: its items, labels, dimensions, method and size.
 
     For example:
@@ -32,6 +32,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
 
       labelspan info notes.labelspan --json
     """
+    index = chosen_index(index, same)
     with plain_errors(), open_index(index, lazy=True) as opened:
         from ..index.description import describe  # noqa: PLC0415
 
@@ -85,7 +86,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False) -> None:
     Console().print(table)
 
 
-def axes(
+def axes(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     axis: Annotated[
         list[int] | None,
@@ -98,6 +99,7 @@ def axes(
         int, typer.Option("--number", "-n", help="Number of words and labels at each end.", min=1)
     ] = 5,
     as_json: AsJson = False,
+    same: SameIndex = None,
 ) -> None:
     """Show what the dimensions of an index mean: words and labels at both ends of each.
 
@@ -107,6 +109,7 @@ def axes(
 
       labelspan axes notes.labelspan --axis 3 --axis 7 -n 10
     """
+    index = chosen_index(index, same)
     with plain_errors(), open_index(index) as opened:
         found = opened.axes(number, axis or range(min(first, opened.n_dimensions)))
     if as_json:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, IndexOption, open_index
+from .index_argument import DEFAULT, IndexArgument, IndexOption, SameIndex, chosen_index, open_index
 
 __all__ = ["labels", "relabel"]
 
@@ -24,6 +24,7 @@ def labels(
         int | None, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
     ] = None,
     as_json: AsJson = False,
+    same: SameIndex = None,
 ) -> None:
     """Show for each label how well it is predicted for items that are left out.
 
@@ -33,6 +34,7 @@ def labels(
 
       labelspan labels notes.labelspan --json
     """
+    index = chosen_index(index, same)
     with plain_errors(), open_index(index, lazy=True) as opened:
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:

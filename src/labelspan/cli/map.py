@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, check_index, open_index
+from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
 from .progress import progress_bar
 
 __all__ = ["corpus_map"]
@@ -19,7 +19,7 @@ __all__ = ["corpus_map"]
 _NEEDS = {".png": ("matplotlib", "plot"), ".html": ("bokeh", "app")}
 
 
-def corpus_map(
+def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     out: Annotated[
         list[Path] | None,
@@ -39,6 +39,7 @@ def corpus_map(
     again: Annotated[
         bool, typer.Option("--again", help="Lay out all items, even if a layout is stored.")
     ] = False,
+    same: SameIndex = None,
 ) -> None:
     """Draw a map of all items: similar items are close, labels give colours and region names.
 
@@ -52,6 +53,7 @@ def corpus_map(
 
       labelspan map notes.labelspan --out notes.html --title "My notes"
     """
+    index = chosen_index(index, same)
     files = out or [Path("map.png"), Path("map.html")]
     with plain_errors():
         _check(files)

@@ -22,7 +22,15 @@ from .corpus_argument import (
     TextFields,
 )
 from .failures import plain_errors, standard_input
-from .index_argument import DEFAULT, IndexArgument, check_index, complete_label, open_index
+from .index_argument import (
+    DEFAULT,
+    IndexArgument,
+    SameIndex,
+    check_index,
+    chosen_index,
+    complete_label,
+    open_index,
+)
 
 if TYPE_CHECKING:
     from ..index import Finding, LabelDecision, Review
@@ -71,6 +79,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     encoding: Encoding = None,
     no_header: NoHeader = False,
     delimiter: Delimiter = None,
+    same: SameIndex = None,
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
 
@@ -88,6 +97,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan review --apply notes.jsonl --out corrected.jsonl
     """
+    index = chosen_index(index, same)
     with plain_errors():
         from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
 
