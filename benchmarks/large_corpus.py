@@ -1,6 +1,6 @@
 """An index of a synthetic corpus, by ``labelspan fit --stream``, in a process with limited memory.
 
-Texts of 80 words, drawn from 200,000 words by Zipf's law and from the words of a few of 100 topics,
+Texts of 80 words, from 200,000 words by Zipf's law and from the words of a few of 100 topics,
 which are the labels. The fit runs in a process whose address space is limited to 8 GiB; its steps
 and its passes over the row files are timed, in seconds of CPU and of the clock. ``--record`` writes
 what was measured to ``docs/records/large_corpus.json``, and the tables of ``docs/howto/size.md``
@@ -58,15 +58,17 @@ def write_corpus(path: Path, count: int, seed: int = 0) -> None:
     with path.open("w", encoding="ascii") as file:
         for start in range(0, count, 10_000):
             n = min(10_000, count - start)
-            drawn = np.searchsorted(chances, rng.random((n, LENGTH)) * chances[-1])
+            chosen = np.searchsorted(chances, rng.random((n, LENGTH)) * chances[-1])
             own = rng.integers(0, TOPICS, (n, 2))
             for row in range(n):
                 for part, topic in enumerate(own[row]):
-                    drawn[row, part * 12 : part * 12 + 12] = topics[topic][rng.integers(0, OWN, 12)]
+                    chosen[row, part * 12 : part * 12 + 12] = topics[topic][
+                        rng.integers(0, OWN, 12)
+                    ]
             for row in range(n):
                 item = {
                     "id": f"item{start + row}",
-                    "text": " ".join(words[drawn[row]]),
+                    "text": " ".join(words[chosen[row]]),
                     "labels": sorted({f"topic {topic}" for topic in own[row]}),
                 }
                 file.write(json.dumps(item) + "\n")
@@ -253,9 +255,9 @@ def worked_table(record: dict[str, Any]) -> str:
 
 # Columns of a dense table, and bytes of memory that count as one machine.
 _DENSE, _MACHINE = 768, 64e9
-# Dense products of one core, in operations a second: an assumption, of any machine of today.
+# Dense products of one core, in operations per second: assumed.
 _PRODUCTS = 2e10
-# Bytes that a disk gives in a second: assumed.
+# Bytes that a disk reads per second: assumed.
 _DISK = 1e9
 
 
@@ -285,19 +287,19 @@ def _sparse_row(costs: Costs, n: float, labels: float) -> list[str]:
         way, memory, passes = "row files, `labelspan fit --stream`", lean, q + 2
     else:
         way, memory, passes = "row files, or [a cluster](../billion.md)", lean, q + 2
-    alone = passes * products
-    many = max(alone / 8, passes * disk / _DISK)
+    one_core = passes * products
+    many = max(one_core / 8, passes * disk / _DISK)
     cells = (f"{n:.0e}", "30,000 words, 75 each", f"{labels:.0e}", way)
     stored = size(disk) if disk else ""
-    return [*map(_power, cells), size(memory), stored, span(alone), span(many)]
+    return [*map(_power, cells), size(memory), stored, span(one_core), span(many)]
 
 
 def _dense_row(n: float) -> list[str]:
-    alone = 2 * n * _DENSE**2 / _PRODUCTS
+    one_core = 2 * n * _DENSE**2 / _PRODUCTS
     memory = 8 * (_DENSE**2 + _DENSE * 1e2) + 4 * 10_000 * _DENSE
-    many = max(alone / 8, 4 * n * _DENSE / _DISK)
+    many = max(one_core / 8, 4 * n * _DENSE / _DISK)
     cells = (f"{n:.0e}", f"{_DENSE} dense", "1e+02", "`partial_fit`, one pass")
-    return [*map(_power, cells), size(memory), size(4 * n * _DENSE), span(alone), span(many)]
+    return [*map(_power, cells), size(memory), size(4 * n * _DENSE), span(one_core), span(many)]
 
 
 def _power(cell: str) -> str:

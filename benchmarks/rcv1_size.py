@@ -54,13 +54,18 @@ def draw(rows: int, seed: int, folder: Path) -> int:
     return int(X.nnz)
 
 
-def fit(name: str, folder: Path, seed: int) -> dict[str, Any]:
-    """Fit in this process: seconds, peak memory, and the energy of X that the space keeps."""
+def read(folder: Path) -> tuple[Any, Any]:
+    """The texts and labels of a folder."""
     data, indices, indptr = (
         np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")
     )
     X = sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, WORDS))
-    Y = np.load(folder / "Y.npy")
+    return X, np.load(folder / "Y.npy")
+
+
+def fit(name: str, folder: Path, seed: int) -> dict[str, Any]:
+    """Fit in this process: seconds, peak memory, and the energy of X that the space keeps."""
+    X, Y = read(folder)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model = CASES[name](seed)
     start = time.perf_counter()

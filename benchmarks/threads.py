@@ -21,14 +21,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from labelspan import LSI, MLSI, OPLS, as_operator
 from labelspan.operators.array_backend import inner
 
 from .harness import Report, Row, make_parser
-from .rcv1_size import WORDS, draw
+from .rcv1_size import WORDS, draw, read
 
 ROWS = 200_000
 WIDTH = 112
@@ -40,15 +39,6 @@ FITS: dict[str, Callable[[], Any]] = {
     "OPLS(alpha=1)": lambda: OPLS(alpha=1.0, random_state=0),
 }
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-def read(folder: Path, rows: int | None = None) -> tuple[Any, Any]:
-    """The texts and labels of a folder."""
-    data, indices, indptr = (
-        np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")
-    )
-    X = sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, WORDS))
-    return X[:rows], np.load(folder / "Y.npy")[:rows]
 
 
 def clocked(run: Callable[[], Any], repeats: int) -> float:

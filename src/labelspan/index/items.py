@@ -101,11 +101,7 @@ class ItemTable:
     def create(cls, key: str) -> Self:
         """Make an empty table in memory."""
         items = cls(_connect(":memory:"), "the index")
-        with items._transaction() as cursor:
-            for statement in _SCHEMA.split(";"):
-                cursor.execute(statement)
-            about = {"key": key, "count": 0, "next": 0, "revision": 0}
-            cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        items._create_tables(key)
         return items
 
     @classmethod
@@ -158,12 +154,15 @@ class ItemTable:
         items._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
         if there and items._tables() == _expected_tables() and items._about("key") == key:
             return items
-        with items._transaction() as cursor:
+        items._create_tables(key)
+        return items
+
+    def _create_tables(self, key: str) -> None:
+        with self._transaction() as cursor:
             for statement in _SCHEMA.split(";"):
                 cursor.execute(statement)
             about = {"key": key, "count": 0, "next": 0, "revision": 0}
             cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        return items
 
     def truncate(self, count: int) -> None:
         """Remove the rows from a number on."""

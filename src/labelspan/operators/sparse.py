@@ -276,7 +276,7 @@ class Sparse(Operator):
 
     def _zeros_of(self, columns: Array) -> tuple[Array, Array]:
         """Return rows and columns of the entries that are not stored, for nearly full columns."""
-        counts = np.bincount(self._csr.indices, minlength=self.shape[1])
+        counts = self._column_counts()
         gaps = columns[counts[columns] < self.shape[0]]
         stored = self._csr[:, gaps].tocsc()
         everything = np.arange(self.shape[0], dtype=self._csr.indices.dtype)
