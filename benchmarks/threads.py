@@ -1,9 +1,13 @@
 """What more threads gain: fits of sparse texts, and the products that they consist of.
 
 Texts are those of ``rcv1_size``, in float32. Every number of threads runs in a process of its
-own, which fits a small part first, so that compiled loops are loaded before the clock starts.
-Ratios are to one thread of the same case; ``TruncatedSVD`` is the peer. Run it on a machine that
-does nothing else.
+own, which fits a small part first, with the loops that all texts need, so that these are compiled
+and loaded before the clock starts; how long that takes is a line of the table. Ratios are to one
+thread of the same case; ``TruncatedSVD`` is the peer. Run it on a machine that does nothing else.
+
+With ``--serial`` each fit is made once more, to show how much of it no thread takes part in, and
+where: on one thread as if there were as many as the largest number given, so that any machine
+shows it.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,15 +29,19 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 
 from labelspan import LSI, MLSI, OPLS, as_operator
-from labelspan.operators.array_backend import inner
+from labelspan.operators.array_backend import inner, n_threads
 
 from .harness import Report, Row, make_parser
 from .rcv1_size import WORDS, draw, read
+from .serial_time import watch
 
 ROWS = 200_000
+# Rows of the fit before the clock starts: as many as make the solvers those of all rows.
+FIRST_ROWS = 10_000
 WIDTH = 112
+PEER, LOADING = "TruncatedSVD(100)", "first fits of 10,000 rows, loops compiled"
 FITS: dict[str, Callable[[], Any]] = {
-    "TruncatedSVD(100)": lambda: TruncatedSVD(100, random_state=0),
+    PEER: lambda: TruncatedSVD(100, random_state=0),
     "LSI(100)": lambda: LSI(100, random_state=0),
     "MLSI(100, alpha=1)": lambda: MLSI(100, alpha=1.0, random_state=0),
     "MLSI(100)": lambda: MLSI(100, random_state=0),
@@ -51,15 +60,22 @@ def clocked(run: Callable[[], Any], repeats: int) -> float:
     return median(seconds)
 
 
-def child(folder: Path, repeats: int, only: str) -> dict[str, float]:
+def child(args: argparse.Namespace) -> dict[str, float]:
     """Seconds of every case in this process."""
-    X, Y = read(folder)
-    few = max(2_000, X.shape[0] // 50)
-    found = {}
+    X, Y = read(Path(args.folder))
+    found = {LOADING: 0.0}
     for name, make in FITS.items():
-        if only in name:
-            make().fit(X[:few], Y[:few])
-            found[name] = clocked(lambda make=make: make().fit(X, Y), repeats)  # type: ignore[misc]
+        if args.only not in name:
+            continue
+        start = time.perf_counter()
+        make().fit(_first(X, name), Y[:FIRST_ROWS])
+        if name != PEER:
+            found[LOADING] += time.perf_counter() - start
+        found[name] = clocked(lambda make=make: make().fit(X, Y), args.repeats)  # type: ignore[misc]
+        if args.serial and name != PEER:
+            with watch(args.serial, simulated=n_threads() == 1) as seen:
+                make().fit(X, Y)
+            print(f"{name}:", "\n".join(seen.lines()), file=sys.stderr, flush=True)
     operator = as_operator(X)
     rng = np.random.default_rng(0)
     U, V = (operator.random_block(side, WIDTH, rng) for side in operator.shape)
@@ -75,6 +91,14 @@ def child(folder: Path, repeats: int, only: str) -> dict[str, float]:
     return found
 
 
+def _first(X: Any, name: str) -> Any:
+    """The first rows, multiplied by the loops that more rows would be."""
+    few = X[:FIRST_ROWS]
+    if name == PEER or find_spec("numba") is None:
+        return few
+    return as_operator(few, backend="numba")
+
+
 def main(args: argparse.Namespace) -> None:
     """A table of seconds by threads."""
     report = Report("threads", args)
@@ -85,6 +109,8 @@ def main(args: argparse.Namespace) -> None:
         for count in args.threads:
             command = [sys.executable, "-m", __spec__.name, "--child", "--folder", name]
             command += ["--repeats", str(args.repeats), "--only", args.only]
+            if args.serial:
+                command += ["--serial", str(max(args.threads))]
             environment = os.environ | dict.fromkeys(VARIABLES, str(count))
             done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
             found[count] = json.loads(done.stdout.splitlines()[-1])
@@ -102,10 +128,17 @@ if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=1)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--only", default="", help="fits whose name has this")
+    parser.add_argument(
+        "--serial",
+        type=int,
+        nargs="?",
+        const=1,
+        help="show what no thread takes part in",
+    )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        print(json.dumps(child(Path(arguments.folder), arguments.repeats, arguments.only)))
+        print(json.dumps(child(arguments)))
     else:
         main(arguments)
