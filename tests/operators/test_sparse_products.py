@@ -135,10 +135,9 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
     np.testing.assert_array_equal(one, two)
 
 
-def test_blocks_of_rows_share_the_entries(monkeypatch):
-    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+def test_blocks_of_rows_share_the_entries():
     csr = as_operator(sparse_data(600, 20)).csr
-    blocks = sparse_module._row_blocks(csr, 4, 8)
+    blocks = sparse_module._row_blocks(csr, 8)
     assert len(blocks) == 8
     for rows, piece in blocks:
         assert np.shares_memory(piece.data, csr.data)

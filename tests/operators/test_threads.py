@@ -1,5 +1,7 @@
 """Threads over blocks of work: their order, and how many there may be."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +31,71 @@ def test_n_threads_follows_the_environment_and_the_limits(monkeypatch):
     for setting, count in (("3", 3), ("1", 1), ("64", 8), ("", 8), ("0", 8), ("many", 8)):
         monkeypatch.setenv("OMP_NUM_THREADS", setting)
         assert threads_module.n_threads() == count
+
+
+@pytest.fixture
+def eight_cores(monkeypatch):
+    """Eight cores, and BLAS whose limit is a number that can be looked at."""
+    blas = SimpleNamespace(num_threads=8)
+
+    class Limit:
+        def __init__(self, **settings):
+            self.before, blas.num_threads = blas.num_threads, settings["limits"]
+
+        def restore_original_limits(self):
+            blas.num_threads = self.before
+
+    controller = SimpleNamespace(lib_controllers=(blas,), limit=Limit)
+    monkeypatch.setattr(threads_module, "_controller", lambda: controller)
+    monkeypatch.setattr(
+        threads_module.os, "sched_getaffinity", lambda _: set(range(8)), raising=False
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    return blas
+
+
+def test_own_threads_limit_blas_and_leave_all_threads_to_products(eight_cores):
+    with threads_module.own_threads():
+        assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 8)
+        with threads_module.single_thread():
+            assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 1)
+        assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 8)
+        # A task of a product does not start threads itself.
+        assert threads_module.map_threads(lambda _: threads_module.n_threads(), range(3)) == [1] * 3
+    assert (eight_cores.num_threads, threads_module.n_threads()) == (8, 8)
+
+
+def test_own_threads_inside_a_single_thread_are_one(eight_cores):
+    with threads_module.single_thread(), threads_module.own_threads():
+        assert threads_module.n_threads() == 1
+
+
+def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):
+    both_in, first_out = Barrier(2, timeout=60), Barrier(2, timeout=60)
+
+    def first():
+        with threads_module.own_threads():
+            both_in.wait()
+        first_out.wait()
+        return threads_module.n_threads()
+
+    def second():
+        with threads_module.own_threads():
+            both_in.wait()
+            first_out.wait()
+            return eight_cores.num_threads, threads_module.n_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.submit(first), pool.submit(second)
+    assert one.result() == 8
+    assert two.result() == (1, 8)
+    assert eight_cores.num_threads == 8
+
+
+def test_a_limit_ends_with_an_error(eight_cores):
+    with pytest.raises(ZeroDivisionError), threads_module.own_threads():
+        _ = 1 // 0
+    assert (eight_cores.num_threads, threads_module.n_threads()) == (8, 8)
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import single_thread
+from ..operators.array_backend import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.leave_one_out import choose_alpha
+from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [
     "ALPHA",
@@ -143,8 +144,9 @@ def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, Alpha
 def _threads_for(X: Operator) -> AbstractContextManager[object]:
     rows, columns = X.shape
     # With X on a device the host does small algebra only, where threads wait more than they work.
-    small = rows * columns <= _SMALL or X.device is not None
-    return single_thread() if small else nullcontext()
+    if rows * columns <= _SMALL or X.device is not None:
+        return single_thread()
+    return own_threads() if X.threaded and X.short_side > DIRECT_LIMIT else nullcontext()
 
 
 def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ __all__ = [
     "map_threads",
     "n_threads",
     "on_host",
+    "own_threads",
     "row_parts",
     "single_thread",
     "subtract_row",
@@ -272,8 +274,39 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def n_threads() -> int:
-    """Return the number of threads that a product may use now."""
+class _OneBlasThread:
+    """BLAS with one thread, until the last of the threads of Python that asked for it leaves.
+
+    The limit is that of the whole process: were it set and restored by each of them, the one that
+    leaves last could restore the limit of another.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limiter = threading.Lock(), 0, None
+        # What the libraries were allowed before; None outside.
+        self.before: int | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self.before = _allowed()
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()  # type: ignore[attr-defined]
+                self._limiter = self.before = None
+
+
+_one_blas_thread = _OneBlasThread()
+# ``threads``: what products of this thread of Python may use; the limits of BLAS where not set.
+_here = threading.local()
+
+
+def _allowed() -> int:
     limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         limits.append(int(os.environ["OMP_NUM_THREADS"]))
@@ -281,20 +314,49 @@ def n_threads() -> int:
     return max(1, min(limit for limit in limits if limit))
 
 
+def n_threads() -> int:
+    """Return the number of threads that a product may use now."""
+    return getattr(_here, "threads", None) or _one_blas_thread.before or _allowed()
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    before = getattr(_here, "threads", None)
+    _one_blas_thread.enter()
+    _here.threads = threads
+    try:
+        yield
+    finally:
+        _here.threads = before
+        _one_blas_thread.leave()
+
+
 def single_thread() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread in a ``with`` block, for small matrices.
+    """Limit all work to one thread in a ``with`` block, for small matrices.
 
     An eigenproblem of a few hundred rows is a long sequence of tiny products: a second thread
     gains nothing on an idle machine, and on a busy one each product waits for it.
     """
-    limiter: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limiter
+    return _limited(1)
+
+
+def own_threads() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread in a ``with`` block, where `map_threads` still uses all.
+
+    Threads of OpenBLAS keep their cores busy for some milliseconds after each call, waiting for
+    the next: a product on threads of Python that comes after it takes up to three times as long.
+    """
+    return _limited(n_threads())
 
 
 @lru_cache(maxsize=1)
 def _executor(process: int, workers: int) -> ThreadPoolExecutor:
     # Keyed by process: threads do not survive a fork, so a child process starts new ones.
-    return ThreadPoolExecutor(workers, thread_name_prefix="labelspan")
+    return ThreadPoolExecutor(workers, thread_name_prefix="labelspan", initializer=_stay_single)
+
+
+def _stay_single() -> None:
+    _here.threads = 1
 
 
 def map_threads(

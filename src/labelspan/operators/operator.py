@@ -57,6 +57,8 @@ class Operator(ABC):
         Whether ``X X'`` can be formed.
     one_pass : bool
         Whether :meth:`normal` reads the rows once, as for rows in files or on other machines.
+    threaded : bool
+        Whether products run on threads of Python. Solvers then keep BLAS to one thread.
 
     See Also
     --------
@@ -84,6 +86,8 @@ class Operator(ABC):
     # Whether :meth:`normal` reads the rows once, for rows in files or on other machines. Solvers
     # then keep no block with an entry for each row of X.
     one_pass: bool = False
+    # Whether products run on threads of Python, which threads of BLAS would disturb.
+    threaded: bool = False
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -235,6 +239,7 @@ class _Transposed(Operator):
         super().__init__((base.shape[1], base.shape[0]), base.dtype)
         self.base = base
         self.device = base.device
+        self.threaded = base.threaded
 
     def _matmat(self, block: Array) -> Array:
         return self.base.rmatmat(block)
@@ -270,6 +275,7 @@ class Composite(Operator):
         self._leader = next((part for part in parts if part.device is not None), parts[0])
         self.device = self._leader.device
         self.dual = all(part.dual for part in parts)
+        self.threaded = all(part.threaded for part in parts)
 
     def place(self, block: Array) -> Array:
         if self.device is None:

@@ -244,6 +244,7 @@ class RowFiles(Operator):
             raise InvalidFile(f"{self._folder / _SUMMARY} has an unknown format or version.")
         super().__init__(shape, dtype)
         self._kind = kind
+        self.threaded = kind != "dense"
         self._entries = _read_list(self._folder / _LIST, torn=False)
         if len(self._entries) != blocks or sum(entry.rows for entry in self._entries) != shape[0]:
             raise InvalidFile(f"{self._folder / _LIST} does not fit {_SUMMARY}; write it again.")

@@ -28,6 +28,8 @@ SPARSE_BACKENDS = ("auto", "scipy", "numba")
 
 # Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
+# More blocks than threads, so that one that waits for its core holds up less.
+_BLOCKS_PER_THREAD = 4
 # Entries from which loops compiled by numba save more than it takes to load them.
 _WORTH_COMPILING = 1 << 23
 # Entries below which all that is multiplied is in the cache anyway.
@@ -66,6 +68,8 @@ class Sparse(Operator):
     array([1., 1., 1.])
     """
 
+    threaded = True
+
     def __init__(self, matrix: Any, backend: str = "auto") -> None:
         csr = sparse.csr_array(matrix)
         if csr.indices.dtype != np.int32 and max(csr.nnz, *csr.shape) < np.iinfo(np.int32).max:
@@ -80,10 +84,16 @@ class Sparse(Operator):
         self._csr = csr
         # Built at the first product with X', where the backend is faster with it.
         self._transposed: Any = None
+        # Blocks of rows of the matrix and of its transpose, by their number.
+        self._blocks: dict[tuple[bool, int], list[tuple[slice, Any]]] = {}
         # Asked for several times in one fit.
         self._sums: Array | None = None
         self._counts: Array | None = None
         self._products = load_sparse_products(_chosen(backend, csr.nnz))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The blocks are views of the matrix, and would be written as a second one.
+        return self.__dict__ | {"_blocks": {}}
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Put columns with many entries first.
@@ -128,7 +138,13 @@ class Sparse(Operator):
             rows, piece = part
             self._products.gather(piece, block, out[rows])
 
-        map_threads(multiply, _row_blocks(csr, block.shape[1], n_threads()))
+        threads = n_threads()
+        most = 1 if threads == 1 else _BLOCKS_PER_THREAD * threads
+        count = _how_many(csr, block.shape[1], most)
+        key = csr is self._csr, count
+        if key not in self._blocks:
+            self._blocks[key] = _row_blocks(csr, count)
+        map_threads(multiply, self._blocks[key])
         return out
 
     def _rmatmat(self, block: Array) -> Array:
@@ -136,15 +152,14 @@ class Sparse(Operator):
             if self._transposed is None:
                 # No more parts than make their counts of columns small next to the entries.
                 most = max(1, min(n_threads(), self._csr.nnz // (4 * self.shape[1])))
-                self._transposed = self._products.transpose(
-                    self._csr, _row_blocks(self._csr, 1, most)
-                )
+                parts = _row_blocks(self._csr, _how_many(self._csr, 1, most))
+                self._transposed = self._products.transpose(self._csr, parts)
             return self._gathered(self._transposed, block)
         # The number of sums does not depend on the number of threads, so the result is the
         # same to the last bit.
         each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
         sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
-        parts = _row_blocks(self._csr, block.shape[1], sums_wanted)
+        parts = _row_blocks(self._csr, _how_many(self._csr, block.shape[1], sums_wanted))
         sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
         return add_all(sums)
 
@@ -302,10 +317,14 @@ class Sparse(Operator):
         return np.asarray(self._csr.toarray())
 
 
-def _row_blocks(csr: Any, width: int, most: int) -> list[tuple[slice, Any]]:
+def _how_many(csr: Any, width: int, most: int) -> int:
+    """Return the number of blocks of rows that are worth a thread in a product of some width."""
+    worth = max(1, int(csr.nnz) * width // _WORTH_A_THREAD)
+    return min(most, worth, max(1, int(csr.shape[0])))
+
+
+def _row_blocks(csr: Any, count: int) -> list[tuple[slice, Any]]:
     """Split rows into blocks with about equal numbers of nonzeros, sharing the data."""
-    worth = max(1, csr.nnz * width // _WORTH_A_THREAD)
-    count = min(most, worth, max(1, csr.shape[0]))
     if count == 1:
         return [(slice(0, csr.shape[0]), csr)]
     goals = np.linspace(0, csr.nnz, count + 1)[1:-1]

@@ -1,0 +1,27 @@
+"""Which fits leave the cores to threads of Python, and which to BLAS."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelspan import as_operator
+from labelspan.estimators import _options
+from labelspan.operators import array_backend
+
+
+@pytest.mark.parametrize(
+    ("X", "limited"),
+    [
+        (sparse.random_array((5000, 5000), density=1e-4, rng=0), True),
+        (sparse.random_array((9000, 4000), density=1e-4, rng=0), False),  # a Gram matrix
+        (np.zeros((5000, 5000), dtype=np.float32), False),
+        (np.zeros((20, 20)), True),  # too small for a second thread
+    ],
+    ids=["sparse", "sparse, few columns", "dense", "small"],
+)
+def test_blas_has_one_thread_where_products_have_their_own(X, limited):
+    operator = as_operator(X)
+    for each in (operator, operator.T, operator.centered()[0]):
+        with _options._threads_for(each):
+            assert (array_backend._one_blas_thread.before is not None) == limited
+    assert array_backend._one_blas_thread.before is None
