@@ -203,7 +203,7 @@ def test_the_page_says_what_the_help_says(command):
         options = set(OPTION.findall(shown))
         rows = [line for line in text.splitlines() if line.startswith("| `")]
         named = {name for row in rows for name in OPTION.findall(row.partition(" | ")[0])}
-        assert named <= options, f"{path}: {named - options} are on the page alone"
+        assert named <= options, f"{path}: {named - options} are only on the page"
         listed = [line for line in shown.splitlines() if re.match(r"│ [ *]*--?[a-z]", line)]
         in_help = {name for line in listed for name in OPTION.findall(line[:50])}
         assert in_help - named <= {"--help"}, f"{path}: the page lacks {in_help - named}"

@@ -1,4 +1,4 @@
-"""Small graphs with labels, and dense twins of what is computed on them."""
+"""Small graphs with labels, and dense references of what is computed on them."""
 
 import numpy as np
 

@@ -32,7 +32,7 @@ def files(folder):
 
 
 def sample(cases, count, seed=0):
-    """All cases, or so many of them drawn at random, always the same."""
+    """All cases, or a random sample of them, always the same."""
     cases = list(cases)
     return cases if THOROUGH or len(cases) <= count else random.Random(seed).sample(cases, count)
 

@@ -57,7 +57,7 @@ def classes(rows, seed, count=4):
 
 
 def operators(X, center=True):
-    """The same matrix behind different operators, and its dense twin."""
+    """The same matrix behind different operators, and its dense reference."""
     dense = X - X.mean(axis=0) if center else X
     made = {"dense": as_operator(X), "sparse": as_operator(sparse.csr_array(X))}
     if center:

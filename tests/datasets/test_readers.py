@@ -1,4 +1,4 @@
-"""Readers of files: against twins, and line by line against what is wrong with them."""
+"""Readers of files: against references, and line by line against what is wrong with them."""
 
 import gzip
 import json
@@ -76,8 +76,8 @@ def test_dense_arff_is_what_scipy_reads(tmp_path):
         lines.append(",".join([*(repr(float(v)) for v in row), *map(str, marks)]))
     path = write(tmp_path, "r.arff", "\n".join(lines))
     data = read_arff(path, ["l", "m"])
-    twin = scipy_arff.loadarff(path)[0]
-    np.testing.assert_array_equal(data.X, np.stack([twin[f"a{j}"] for j in range(4)], axis=1))
+    reference = scipy_arff.loadarff(path)[0]
+    np.testing.assert_array_equal(data.X, np.stack([reference[f"a{j}"] for j in range(4)], axis=1))
     np.testing.assert_array_equal(data.Y, labels)
 
 

@@ -152,7 +152,7 @@ def test_tune_takes_auto_among_numbers():
 
 def test_scores_are_those_of_scikit_learns_ridge_by_leave_one_out():
     model = OPLS().fit(X, Y)
-    twin = RidgeCV(model.alpha_curve_.alphas).fit(X, Y)
+    reference = RidgeCV(model.alpha_curve_.alphas).fit(X, Y)
     nearest = np.abs(np.log(model.alpha_curve_.alphas / model.alpha_)).argmin()
-    steps = np.flatnonzero(model.alpha_curve_.alphas == twin.alpha_)[0]
+    steps = np.flatnonzero(model.alpha_curve_.alphas == reference.alpha_)[0]
     assert abs(steps - nearest) <= 1

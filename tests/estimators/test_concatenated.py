@@ -1,4 +1,4 @@
-"""The axes of LSI beside the directions of the labels."""
+"""The axes of LSI and the directions of the labels as one space."""
 
 import numpy as np
 import pytest

@@ -76,43 +76,45 @@ def test_each_multilabel_check_can_fail(check):
         check(Broken())
 
 
-# --- twins in other libraries ---------------------------------------------------------
+# --- references in other libraries ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("center", [False, True])
 def test_lsi_equals_truncated_svd_and_pca(center):
     X, _ = load_digits(return_X_y=True)
-    twin = (
+    reference = (
         (PCA if center else TruncatedSVD)(8, random_state=0, svd_solver="full")
         if center
         else (TruncatedSVD(8, algorithm="arpack", random_state=0))
     )
-    expected = twin.fit_transform(X)
+    expected = reference.fit_transform(X)
     ours = LSI(8, center=center)
     found = ours.fit_transform(X)
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-7 * np.abs(expected).max())
-    np.testing.assert_allclose(ours.eigenvalues_, twin.singular_values_**2)
+    np.testing.assert_allclose(ours.eigenvalues_, reference.singular_values_**2)
     back = ours.inverse_transform(found)
-    np.testing.assert_allclose(back, twin.inverse_transform(expected), atol=1e-7)
+    np.testing.assert_allclose(back, reference.inverse_transform(expected), atol=1e-7)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_lda_has_scikit_learns_space(load):
     X, y = load(return_X_y=True)
-    twin = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    reference = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     ours = LDA(alpha=0.0).fit(X, y)
-    expected = (X - X.mean(axis=0)) @ twin.scalings_[:, :2]
+    expected = (X - X.mean(axis=0)) @ reference.scalings_[:, :2]
     assert angle(ours.transform(X), expected) < 1e-8
     # lambda = S_b / S_t here, S_b / S_w there.
     ratio = ours.eigenvalues_ / (1 - ours.eigenvalues_)
-    np.testing.assert_allclose(ratio / ratio.sum(), twin.explained_variance_ratio_[:2], rtol=1e-8)
+    np.testing.assert_allclose(
+        ratio / ratio.sum(), reference.explained_variance_ratio_[:2], rtol=1e-8
+    )
 
 
 def test_cca_has_the_correlations_of_scikit_learn_and_cca_zoo():
     X, Y = load_linnerud(return_X_y=True)
     ours = CCA(alpha=0.0).fit(X, Y)
-    twin = SklearnCCA(3, max_iter=5000, tol=1e-12).fit(X, Y)
-    a, b = twin.transform(X, Y)
+    reference = SklearnCCA(3, max_iter=5000, tol=1e-12).fit(X, Y)
+    a, b = reference.transform(X, Y)
     expected = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
     np.testing.assert_allclose(ours.correlations_, expected, atol=1e-6)
     from cca_zoo.linear import CCA as ZooCCA
@@ -149,8 +151,8 @@ def test_mlsi_is_principal_covariates_regression():
     X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
     for beta in (0.2, 0.5, 0.8):
         ours = MLSI(4, beta=beta, alpha=0.0, balance=False, center=False, scale=None).fit(X, Y)
-        twin = PCovR(mixing=1 - beta, n_components=4, space="sample", regressor=Ridge(1e-14))
-        assert angle(ours.transform(X), np.asarray(twin.fit(X, Y).transform(X))) < 1e-5
+        reference = PCovR(mixing=1 - beta, n_components=4, space="sample", regressor=Ridge(1e-14))
+        assert angle(ours.transform(X), np.asarray(reference.fit(X, Y).transform(X))) < 1e-5
 
 
 # --- the paper's own matrices ---------------------------------------------------------
@@ -237,15 +239,15 @@ def test_lda_is_cca_and_hsl_on_classes(shape, alpha):
     X = features(shape, 5)
     y = classes(X.shape[0], 5)
     lda = LDA(alpha=alpha).fit(X, y)
-    twins = [
+    references = [
         CCA(alpha=alpha),
         HSL(alpha=alpha, laplacian="zhou"),
         HSL(alpha=alpha, laplacian="star"),
     ]
-    for twin in twins:
-        twin.fit(X, y)
-        np.testing.assert_allclose(twin.eigenvalues_, lda.eigenvalues_, rtol=1e-8)
-        assert angle(twin.transform(X), lda.transform(X)) < 1e-7
+    for reference in references:
+        reference.fit(X, y)
+        np.testing.assert_allclose(reference.eigenvalues_, lda.eigenvalues_, rtol=1e-8)
+        assert angle(reference.transform(X), lda.transform(X)) < 1e-7
 
 
 @pytest.mark.parametrize("form", ["ridge", "inverse", "direct"])

@@ -39,11 +39,11 @@ def test_vstack_and_product_are_what_they_say(seed):
     for X in made.values():
         product = Product(as_operator(other), X)
         both = VStack([X, product])
-        for operator, twin in ((product, other @ dense), (both, np.r_[dense, other @ dense])):
+        for operator, reference in ((product, other @ dense), (both, np.r_[dense, other @ dense])):
             assert dottest(operator) < 1e-12
-            np.testing.assert_allclose(operator.toarray(), twin, atol=1e-10)
-            np.testing.assert_allclose(operator.gram(), twin.T @ twin, atol=1e-9)
-            assert operator.sum_of_squares() == pytest.approx((twin**2).sum())
+            np.testing.assert_allclose(operator.toarray(), reference, atol=1e-10)
+            np.testing.assert_allclose(operator.gram(), reference.T @ reference, atol=1e-9)
+            assert operator.sum_of_squares() == pytest.approx((reference**2).sum())
     with pytest.raises(InvalidInput, match="same number of columns"):
         VStack([as_operator(other), made["dense"]])
     with pytest.raises(InvalidInput, match=r"\(7, 60\) and \(7, 60\) cannot be multiplied"):

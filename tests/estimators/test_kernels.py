@@ -62,10 +62,10 @@ def test_a_linear_kernel_gives_the_primal_answer(estimator, shape):
 def test_lsi_is_kernel_pca(kernel):
     X, new = features("tall", 3), features("tall", 4)
     options = {"metric": kernel, "filter_params": True, "gamma": 0.02, "degree": 3, "coef0": 1}
-    twin = KernelPCA(4, kernel="precomputed").fit(pairwise_kernels(X, **options))
+    reference = KernelPCA(4, kernel="precomputed").fit(pairwise_kernels(X, **options))
     ours = LSI(4, kernel=kernel, gamma=0.02, center=True).fit(X)
-    np.testing.assert_allclose(ours.eigenvalues_, twin.eigenvalues_, rtol=1e-8)
-    expected = twin.transform(pairwise_kernels(new, X, **options))
+    np.testing.assert_allclose(ours.eigenvalues_, reference.eigenvalues_, rtol=1e-8)
+    expected = reference.transform(pairwise_kernels(new, X, **options))
     np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(expected), rtol=1e-5, atol=1e-8)
 
 
@@ -76,8 +76,8 @@ def test_an_indefinite_kernel_counts_by_its_positive_part():
     assert values[0] < -0.1
     positive = (vectors * np.maximum(values, 0)) @ vectors.T
     ours = OPLS(kernel="sigmoid", gamma=0.1, alpha=1.0).fit(X, Y)
-    twin = OPLS(kernel="precomputed", alpha=1.0).fit(positive, Y)
-    np.testing.assert_allclose(ours.eigenvalues_, twin.eigenvalues_, rtol=1e-8)
+    reference = OPLS(kernel="precomputed", alpha=1.0).fit(positive, Y)
+    np.testing.assert_allclose(ours.eigenvalues_, reference.eigenvalues_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 3.0])

@@ -135,10 +135,10 @@ def test_the_first_weights_of_pls_on_two_latent_variables():
     X, Y = standardized(X, Y)
     reached, most = (np.linalg.norm(Y.T @ X @ weights) for weights in (expected, found))
     assert 1 - 1e-4 < reached / most < 1
-    twin = PLSCanonical(1, tol=1e-18, max_iter=5000).fit(X, Y)
-    np.testing.assert_allclose(found, twin.x_weights_[:, 0], atol=1e-7)
+    reference = PLSCanonical(1, tol=1e-18, max_iter=5000).fit(X, Y)
+    np.testing.assert_allclose(found, reference.x_weights_[:, 0], atol=1e-7)
     # The labels' side, by exchanging the two.
-    np.testing.assert_allclose(first_weights(Y, X), twin.y_weights_[:, 0], atol=1e-7)
+    np.testing.assert_allclose(first_weights(Y, X), reference.y_weights_[:, 0], atol=1e-7)
 
 
 def hard_pairs():

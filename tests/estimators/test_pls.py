@@ -48,10 +48,10 @@ def problem(seed, shape="tall"):
 def test_plssvd_equals_that_of_scikit_learn(shape, make, scale):
     for seed in range(3):
         X, Y = problem(seed, shape)
-        twin = SklearnPLSSVD(3, scale=scale).fit(X, Y)
+        reference = SklearnPLSSVD(3, scale=scale).fit(X, Y)
         model = PLSSVD(3, standardize=scale).fit(make(X), Y)
-        same_up_to_sign(model.transform(make(X)), twin.transform(X))
-        sides = twin.transform(X, Y)[1]
+        same_up_to_sign(model.transform(make(X)), reference.transform(X))
+        sides = reference.transform(X, Y)[1]
         same_up_to_sign((Y - model.label_means_) @ model.label_weights_, sides)
 
 
@@ -61,23 +61,23 @@ def test_plssvd_equals_that_of_scikit_learn(shape, make, scale):
 def test_plsda_equals_pls_regression(shape, make, scale):
     for seed in range(3):
         X, Y = problem(seed, shape)
-        twin = PLSRegression(4, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
+        reference = PLSRegression(4, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
         model = PLSDA(4, standardize=scale).fit(make(X), Y)
-        same_up_to_sign(model.transform(make(X)), twin.transform(X), atol=1e-7)
-        np.testing.assert_allclose(model.label_scores(make(X)), twin.predict(X), atol=1e-7)
-        same_up_to_sign(model.weights_, twin.x_weights_, atol=1e-7)
+        same_up_to_sign(model.transform(make(X)), reference.transform(X), atol=1e-7)
+        np.testing.assert_allclose(model.label_scores(make(X)), reference.predict(X), atol=1e-7)
+        same_up_to_sign(model.weights_, reference.x_weights_, atol=1e-7)
 
 
 @pytest.mark.parametrize("scale", [False, True])
 def test_real_targets_and_classes(scale):
     X, Y = load_linnerud(return_X_y=True)
-    twin = PLSRegression(2, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
+    reference = PLSRegression(2, scale=scale, tol=1e-30, max_iter=100_000).fit(X, Y)
     model = PLSDA(2, standardize=scale).fit(X, Y)
-    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), rtol=1e-7)
+    np.testing.assert_allclose(model.label_scores(X), reference.predict(X), rtol=1e-7)
     X, y = load_wine(return_X_y=True)
-    twin = PLSRegression(5, scale=scale, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
+    reference = PLSRegression(5, scale=scale, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
     model = PLSDA(5, standardize=scale).fit(X, y)
-    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), atol=1e-6)
+    np.testing.assert_allclose(model.label_scores(X), reference.predict(X), atol=1e-6)
 
 
 # --- identities -----------------------------------------------------------------------
@@ -96,8 +96,8 @@ def test_scores_of_plsda_are_orthogonal_and_explain_what_they_say():
 def test_plsda_with_all_components_is_least_squares():
     X, Y = problem(2)
     model = PLSDA(X.shape[1]).fit(X, Y)
-    twin = LinearRegression().fit(X, Y)
-    np.testing.assert_allclose(model.label_scores(X), twin.predict(X), atol=1e-6)
+    reference = LinearRegression().fit(X, Y)
+    np.testing.assert_allclose(model.label_scores(X), reference.predict(X), atol=1e-6)
 
 
 def test_the_first_directions_agree():
@@ -109,8 +109,8 @@ def test_label_scores_of_plssvd_are_least_squares_on_the_space():
     X, Y = problem(4)
     model = PLSSVD(2).fit(X, Y)
     Z = model.transform(X)
-    twin = LinearRegression().fit(Z, Y)
-    np.testing.assert_allclose(model.label_scores(X), twin.predict(Z), atol=1e-9)
+    reference = LinearRegression().fit(Z, Y)
+    np.testing.assert_allclose(model.label_scores(X), reference.predict(Z), atol=1e-9)
 
 
 def test_whitened_features_make_plssvd_opls():
@@ -124,9 +124,11 @@ def test_whitened_features_make_plssvd_opls():
 def test_vip_by_its_formula():
     X, y = load_wine(return_X_y=True)
     model = PLSDA(3, standardize=True).fit(X, y)
-    twin = PLSRegression(3, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
-    explained = np.square(twin.x_scores_).sum(axis=0) * np.square(twin.y_loadings_).sum(axis=0)
-    weights = np.square(twin.x_weights_ / np.linalg.norm(twin.x_weights_, axis=0))
+    reference = PLSRegression(3, tol=1e-30, max_iter=100_000).fit(X, np.eye(3)[y])
+    explained = np.square(reference.x_scores_).sum(axis=0) * np.square(reference.y_loadings_).sum(
+        axis=0
+    )
+    weights = np.square(reference.x_weights_ / np.linalg.norm(reference.x_weights_, axis=0))
     expected = np.sqrt(X.shape[1] * weights @ explained / explained.sum())
     np.testing.assert_allclose(model.vip_, expected, rtol=1e-6)
     np.testing.assert_allclose(np.square(model.vip_).mean(), 1.0)
@@ -159,8 +161,8 @@ def test_many_more_labels_than_features():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 5))
     Y = X @ rng.standard_normal((5, 30)) + rng.standard_normal((80, 30))
-    twin = PLSRegression(4, scale=False, tol=1e-30, max_iter=100_000).fit(X, Y)
-    np.testing.assert_allclose(PLSDA(4).fit(X, Y).label_scores(X), twin.predict(X), atol=1e-7)
+    reference = PLSRegression(4, scale=False, tol=1e-30, max_iter=100_000).fit(X, Y)
+    np.testing.assert_allclose(PLSDA(4).fit(X, Y).label_scores(X), reference.predict(X), atol=1e-7)
 
 
 @pytest.mark.parametrize("model", [PLSSVD(2), PLSDA(3), PLSDA(3, standardize=True)], ids=str)

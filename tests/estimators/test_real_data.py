@@ -35,8 +35,8 @@ def energy(X, components):
 def test_cca_has_scikit_learns_correlations(name):
     X, Y = (part.astype(float) for part in load(name))
     ours = CCA(3, alpha=0.0).fit(X, Y)
-    twin = SklearnCCA(3, max_iter=20_000, tol=1e-9).fit(X, Y)
-    a, b = twin.transform(X, Y)
+    reference = SklearnCCA(3, max_iter=20_000, tol=1e-9).fit(X, Y)
+    a, b = reference.transform(X, Y)
     expected = [np.corrcoef(a[:, j], b[:, j])[0, 1] for j in range(3)]
     np.testing.assert_allclose(ours.correlations_, expected, atol=1e-3)
     # Where the two differ, ours is larger: the correlations are maxima.

@@ -72,6 +72,6 @@ def test_streams_with_unlabelled_rows_equal_fit(center, beta):
 
 def test_unlabelled_rows_do_not_shrink_the_scores():
     partly = np.where(ROWS, -1, Y)
-    alone = MLSI(5, alpha=0.5).fit(X[:70], Y[:70]).label_scores(X)
+    single = MLSI(5, alpha=0.5).fit(X[:70], Y[:70]).label_scores(X)
     together = MLSI(5, alpha=0.5).fit(X, partly).label_scores(X)
-    assert np.linalg.norm(together) > 0.9 * np.linalg.norm(alone)
+    assert np.linalg.norm(together) > 0.9 * np.linalg.norm(single)

@@ -98,10 +98,10 @@ def test_a_large_index_uses_an_existing_cache(folder, X):
 def test_adding_and_removing_keep_the_cache_and_saving_drops_it(folder, X):
     with SemanticIndex.load(folder, write=True) as index:
         first = names(index.prepare_search().search(X[7]))[0]
-        index.add(["twin"], [["odd"]], ["twin"], vectors=X[7:8]).remove(first)
+        index.add(["copy"], [["odd"]], ["copy"], vectors=X[7:8]).remove(first)
         hits = names(index.search(X[7], 2))
         assert index.search_by_ == "approximate"
-        assert hits[0] == "twin"
+        assert hits[0] == "copy"
         assert first not in hits
         index.save()
         assert not ann_file(folder).exists()

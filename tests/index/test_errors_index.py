@@ -102,10 +102,10 @@ def test_what_questions_refuse(index, ask, message):
 
 
 def test_a_failed_fit_leaves_the_old_index(index):
-    twin = fresh()
+    reference = fresh()
     with pytest.raises(InvalidLabels):
-        twin.fit(TEXTS)
-    assert twin.search("chess") == index.search("chess")
+        reference.fit(TEXTS)
+    assert reference.search("chess") == index.search("chess")
 
 
 def test_an_index_that_holds_nothing_says_so():

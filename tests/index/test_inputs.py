@@ -57,10 +57,10 @@ def test_an_indicator_is_the_same_as_lists():
     Y = np.array([[-1] * 3 if own is None else [n in own for n in names] for own in labels], float)
     lists = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     for form in (Y, sparse.csr_array(Y)):
-        twin = SemanticIndex(estimator=MLSI(5)).fit(texts, form, ids, label_names=names)
-        assert twin.search("chess", 9) == lists.search("chess", 9)
-        assert twin.tag("chess") == lists.tag("chess")
-        assert twin.item("item4").labels is None
+        reference = SemanticIndex(estimator=MLSI(5)).fit(texts, form, ids, label_names=names)
+        assert reference.search("chess", 9) == lists.search("chess", 9)
+        assert reference.tag("chess") == lists.tag("chess")
+        assert reference.item("item4").labels is None
 
 
 def test_similar_labels_share_items():

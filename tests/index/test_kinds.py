@@ -146,6 +146,6 @@ def test_a_handful_of_items(count):
 
 
 def test_the_same_seed_gives_the_same_index(index):
-    twin = fresh()
-    assert twin.search(["chess", "photo"]) == index.search(["chess", "photo"])
-    assert twin.tag("radio") == index.tag("radio")
+    reference = fresh()
+    assert reference.search(["chess", "photo"]) == index.search(["chess", "photo"])
+    assert reference.tag("radio") == index.tag("radio")

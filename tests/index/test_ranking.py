@@ -43,10 +43,10 @@ def test_the_score_is_the_sum_of_standardised_scores(index, query, balance):
 
 def test_many_queries_are_as_one_by_one(index, monkeypatch):
     queries = ["chess", "paint a picture", '"a photo"', "play* -chess", "unheard", ""]
-    alone = [index.search(query, 7) for query in queries]
+    single = [index.search(query, 7) for query in queries]
     for size in (1 << 22, 100, 1):
         monkeypatch.setattr("labelspan.index.vectors._SCORES_AT_ONCE", size)
-        assert index.search(queries, 7) == alone
+        assert index.search(queries, 7) == single
 
 
 def test_the_own_id_and_title_come_first():

@@ -164,11 +164,11 @@ def test_ties_are_settled_by_order_and_blocks_do_not_matter(monkeypatch):
 def test_an_added_item_lies_where_its_text_says():
     index = fresh()
     text = corpus()[0][5]
-    index.add([text, "unheard", ""], ids=["twin", "odd", "void"])
+    index.add([text, "unheard", ""], ids=["copy", "odd", "void"])
     assert len(index) == 63
-    np.testing.assert_array_equal(index._store.vectors(["twin"]), index._store.vectors(["item5"]))
+    np.testing.assert_array_equal(index._store.vectors(["copy"]), index._store.vectors(["item5"]))
     assert index.search(text, 2)[1].score == pytest.approx(1)
-    assert index.item("twin").labels is None
+    assert index.item("copy").labels is None
     assert "void" not in {hit.id for hit in index.search(["chess", "photo"], 63)[0]}
 
 

@@ -55,8 +55,8 @@ def test_f1_is_that_of_scikit_learn(seed):
     assert found.micro == pytest.approx(sk.f1_score(Y, said, average="micro"))
     everywhere = sk.f1_score(Y, said, average="macro", zero_division=0)
     assert np.nan_to_num(found.per_label).mean() == pytest.approx(everywhere)
-    alone = f1_scores(Y[:, :1], said[:, :1])
-    assert alone.macro == alone.micro == pytest.approx(sk.f1_score(Y[:, 0], said[:, 0]))
+    single = f1_scores(Y[:, :1], said[:, :1])
+    assert single.macro == single.micro == pytest.approx(sk.f1_score(Y[:, 0], said[:, 0]))
 
 
 def test_f1_by_hand():

@@ -198,7 +198,7 @@ def test_equivalence_tells_the_condition_apart(tiny):
     assert methods == set(subsets.METHODS) - {"LDA"}
 
 
-# --- solvers of the experiments alone -----------------------------------------------------
+# --- solvers that only the experiments use ------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -57,12 +57,14 @@ def test_consistency_equals_label_spreading():
     X = features("tall", 0)
     y, labelled = known(classes(60, 0), 0.3, 0)
     W = gaussian_graph(X, 0.05)
-    twin = LabelSpreading(kernel=lambda *_: W.toarray(), alpha=0.9, max_iter=5000, tol=1e-13)
-    expected = twin.fit(X, y).label_distributions_
+    reference = LabelSpreading(kernel=lambda *_: W.toarray(), alpha=0.9, max_iter=5000, tol=1e-13)
+    expected = reference.fit(X, y).label_distributions_
     model = LocalGlobalConsistency(alpha=0.9, affinity="rbf", gamma=0.05, tol=1e-12).fit(X, y)
     shares = model.scores_ / model.scores_.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares, expected, atol=1e-9)
-    np.testing.assert_array_equal(model.transduction_[~labelled], twin.transduction_[~labelled])
+    np.testing.assert_array_equal(
+        model.transduction_[~labelled], reference.transduction_[~labelled]
+    )
 
 
 def test_consistency_falls_to_the_labels_themselves():
@@ -97,10 +99,10 @@ def test_harmonic_function_equals_label_propagation():
     X = features("tall", 0)
     y, _ = known(classes(60, 0), 0.3, 0)
     W = gaussian_graph(X, 0.05)
-    twin = LabelPropagation(kernel=lambda *_: W.toarray(), max_iter=20000, tol=1e-12).fit(X, y)
+    reference = LabelPropagation(kernel=lambda *_: W.toarray(), max_iter=20000, tol=1e-12).fit(X, y)
     model = HarmonicFunction(affinity="rbf", gamma=0.05, tol=1e-12).fit(X, y)
-    np.testing.assert_allclose(model.scores_, twin.label_distributions_, atol=1e-9)
-    np.testing.assert_array_equal(model.transduction_, twin.transduction_)
+    np.testing.assert_allclose(model.scores_, reference.label_distributions_, atol=1e-9)
+    np.testing.assert_array_equal(model.transduction_, reference.transduction_)
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-12])
@@ -274,8 +276,8 @@ def test_transducer_solves_its_own_problem(normalized):
 
 def test_transducer_limits():
     W, y, _, _ = problem(1, count=2)
-    twins = SpectralGraphTransducer().fit(X0, y, graph=W).scores_
-    np.testing.assert_allclose(twins[:, 0], -twins[:, 1], atol=1e-9)
+    references = SpectralGraphTransducer().fit(X0, y, graph=W).scores_
+    np.testing.assert_allclose(references[:, 0], -references[:, 1], atol=1e-9)
     faint = SpectralGraphTransducer(c=1e-9, normalized=False).fit(X0, y, graph=W)
     first = np.linalg.eigh(laplacian(W))[1][:, 1]
     z = faint.scores_[:, 0] - faint.scores_[:, 0].mean()

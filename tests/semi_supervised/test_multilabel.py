@@ -66,8 +66,8 @@ def test_mlgf_limits():
     assert np.ptp(far, axis=1).max() < 1e-5
     y, _ = known(classes(40, 0), 0.4, 0)
     one_each = MLGF(mu=5.0, tol=1e-12).fit(X0, y, graph=W).scores_
-    alone = HarmonicFunction(tol=1e-12).fit(X0, y, graph=W).scores_
-    np.testing.assert_allclose(one_each, alone, atol=1e-10)
+    single = HarmonicFunction(tol=1e-12).fit(X0, y, graph=W).scores_
+    np.testing.assert_allclose(one_each, single, atol=1e-10)
 
 
 def test_mlgf_has_no_units():
@@ -93,8 +93,8 @@ def test_smse_solves_the_sylvester_equation(seed, normalized):
 def test_smse_limits():
     W, Y, labelled, zeroed = problem(0)
     apart = SMSE(nu=0.0, tol=1e-12).fit(X0, Y, graph=W).scores_
-    alone = SMSE(nu=0.0, tol=1e-12).fit(X0, Y[:, [2, 0]], graph=W).scores_
-    np.testing.assert_allclose(apart[:, [2, 0]], alone, atol=1e-9)
+    single = SMSE(nu=0.0, tol=1e-12).fit(X0, Y[:, [2, 0]], graph=W).scores_
+    np.testing.assert_allclose(apart[:, [2, 0]], single, atol=1e-9)
     together = SMSE(nu=0.5, tol=1e-12).fit(X0, Y, graph=W).scores_
     pair = SMSE(nu=0.5, tol=1e-12).fit(X0, Y[:, [2, 0]], graph=W).scores_
     assert np.abs(together[:, [2, 0]] - pair).max() > 1e-3
@@ -181,15 +181,15 @@ def test_mlls_is_at_its_minimum(shape, alpha):
 def test_mlls_is_ridge_regression_at_both_ends(shape):
     X = features(shape, 1)
     Y = indicator(len(X), 1)
-    twin = Ridge(alpha=0.3 * len(X)).fit(X, Y)
+    reference = Ridge(alpha=0.3 * len(X)).fit(X, Y)
     none = MLLS(alpha=0.0, beta=0.3).fit(X, Y)
-    np.testing.assert_allclose(none.coef_, twin.coef_, atol=1e-8)
-    np.testing.assert_allclose(none.intercept_, twin.intercept_, atol=1e-8)
+    np.testing.assert_allclose(none.coef_, reference.coef_, atol=1e-8)
+    np.testing.assert_allclose(none.intercept_, reference.intercept_, atol=1e-8)
     # A subspace for all labels costs nothing, however much the rest is penalised.
     whole = MLLS(n_components=4, alpha=50.0, beta=0.3).fit(X, Y)
-    np.testing.assert_allclose(whole.coef_, twin.coef_, atol=1e-7)
+    np.testing.assert_allclose(whole.coef_, reference.coef_, atol=1e-7)
     part = MLLS(n_components=1, alpha=50.0, beta=0.3).fit(X, Y)
-    assert np.abs(part.coef_ - twin.coef_).max() > 1e-3
+    assert np.abs(part.coef_ - reference.coef_).max() > 1e-3
 
 
 def test_mlls_confines_the_weights_as_alpha_grows():

@@ -135,8 +135,8 @@ def test_rows_that_no_label_reaches_get_the_most_frequent_class(kind):
     with pytest.warns(LabelspanWarning, match=r"no label reaches 10 of the 30 rows.*neighbours"):
         model = kind().fit(X0, y, graph=W)
     np.testing.assert_array_equal(model.transduction_[20:], 0)
-    alone = kind().fit(X0[:20], y[:20], graph=W[:20, :20])
-    np.testing.assert_allclose(model.scores_[:20], alone.scores_, atol=1e-6)
+    single = kind().fit(X0[:20], y[:20], graph=W[:20, :20])
+    np.testing.assert_allclose(model.scores_[:20], single.scores_, atol=1e-6)
 
 
 def test_the_transducer_has_no_opinion_where_no_label_reaches():

@@ -1,4 +1,4 @@
-"""MLSI with the axes of LSI beside the leading directions of the labels."""
+"""MLSI with the axes of LSI and the leading directions of the labels as one space."""
 
 from __future__ import annotations
 

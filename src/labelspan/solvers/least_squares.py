@@ -51,7 +51,7 @@ class LeastSquares:
         The most iterations a target.
     intercept : {"implicit", "bias"}
         A centred sparse X is either centred implicitly, or left as it is with a column of
-        ones beside it, as the paper does. The two agree on the rows of X; where there are
+        ones added to it, as the paper does. The two agree on the rows of X; where there are
         more features than rows, the paper's way finds the smallest weights *and bias*, and
         its weights hold a part that the centred rows do not see.
 

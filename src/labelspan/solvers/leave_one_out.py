@@ -56,7 +56,7 @@ _FEWEST = 25
 _SIDE = 1000
 # The rows that errors are averaged over, where a model of all rows is at hand.
 _SAMPLE = 5_000
-# Held-out rows: a part of all, at most so many; with fewer than the last, two splits.
+# Held-out rows: a part of all, limited in number; with fewer than the last, two splits.
 _PART, _MOST_HELD, _FEW_HELD = 0.15, 5_000, 1_000
 # Labels up to which each counts for itself, and the combinations that stand for more.
 _FEW_LABELS, _WIDTH = 16, 8

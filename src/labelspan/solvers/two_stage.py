@@ -30,7 +30,7 @@ class TwoStage:
 
     With a thin factor H: ``G = (X'X + alpha I)^+ X'H``, the s x s matrix ``H'X G`` and
     its eigenvectors. With features and regressed labels: the regression first, then one
-    truncated SVD of ``[c X, X B Q^1/2]``. No array has two long sides.
+    truncated SVD of ``[c X, X B Q^1/2]``. No array has both n rows and d columns.
 
     Parameters
     ----------
