@@ -296,6 +296,7 @@ def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
     reference[:5] = reference[20:23] = 0.0
     operator = as_operator(sparse.csr_array(reference.astype(dtype)))
     right, left = rng.standard_normal((15, 4)), rng.standard_normal((40, 4))
+    parts_used.clear()
     two = [operator.matmat(right), operator.rmatmat(left)]
     assert [len(parts) for parts, _ in parts_used] == [8, 8]
     for parts, names in parts_used:

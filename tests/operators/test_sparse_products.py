@@ -191,3 +191,44 @@ def test_sums_in_float64_do_not_sort_arranged_columns(always_arranged, monkeypat
     wide = X.toarray().astype(np.float64)[:, order]
     np.testing.assert_allclose(found, wide.T @ block, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(arranged.cogram(), wide @ wide.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["scipy", "numba"])
+def test_sums_and_cross_products_in_parts_are_those_in_float64(
+    backend, monkeypatch, always_arranged
+):
+    if backend == "numba":
+        pytest.importorskip("numba", reason="the extra fast is not installed")
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
+    X = sparse_data(300, 20, dtype="float32")
+    dense = X.toarray().astype(float)
+    block = np.random.default_rng(7).standard_normal((300, 3))
+    found = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            operator = as_operator(X, backend=backend)
+            sums, before = operator.column_means(), operator.cross(block)
+            arranged, order = operator.arranged()
+            assert operator.arranged()[0] is arranged
+            again = as_operator(X, backend=backend)
+            again.arranged()
+            found.append(
+                (sums, before, again.cross(block), arranged.cross(block)[np.argsort(order)])
+            )
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(found[0][0], dense.mean(axis=0), rtol=1e-13)
+    for cross in found[0][1:]:
+        np.testing.assert_allclose(cross, dense.T @ block, rtol=1e-12, atol=1e-12)
+
+
+def test_entries_out_of_order_in_a_later_part_are_put_in_order(monkeypatch):
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    X = sparse_data(300, 20)
+    dense = X.toarray()
+    X.indices[-2:], X.data[-2:] = X.indices[-2:][::-1].copy(), X.data[-2:][::-1].copy()
+    doubled = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    operator = as_operator(doubled)
+    assert operator.csr.has_sorted_indices
+    np.testing.assert_array_equal(operator.toarray(), dense)

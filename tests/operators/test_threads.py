@@ -146,3 +146,63 @@ def test_the_number_of_threads_changes_no_bit_of_a_product(small_parts):
             found.append((gram, threads_module.times(block, gram)))
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypatch):
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
+    rng = np.random.default_rng(2)
+    block, other = rng.standard_normal((2, 301, 6)).astype("float32")
+    column, row = rng.standard_normal((301, 1)).astype("float32"), block[0]
+    same = np.testing.assert_array_equal
+    same(threads_module.scaled(block, 3.0), 3.0 * block)
+    same(threads_module.plus(block, other, -0.5), block - 0.5 * other)
+    same(threads_module.subtract_outer(block, column, row), block - column * row)
+    same(threads_module.scale_rows(column, block), column * block)
+    same(threads_module.concatenate([block, column], axis=1), np.hstack([block, column]))
+    order = rng.permutation(301)
+    same(threads_module.put_rows(order, block)[order], block)
+    lengths = np.array([1.0, 2.0, 0.0, 3.0, 4.0, 5.0])
+    kept = [0, 1, 3, 4, 5]
+    same(threads_module.divide_columns(block, lengths), block[:, kept] / lengths[kept].astype("f4"))
+    same(threads_module.divide_columns(block, lengths + 1), block / (lengths + 1).astype("f4"))
+    block[[7, 90, 200]] = np.array([[9.0], [-9.0], [9.0]])
+    same(threads_module.largest_entries(block), np.full(6, 9.0))
+
+
+def test_contiguous_copies_only_what_is_not(small_parts):
+    block = np.arange(600.0).reshape(100, 6)
+    assert threads_module.contiguous(block, np.float64) is block
+    turned = threads_module.contiguous(block.T, np.float32)
+    assert turned.flags.c_contiguous
+    assert turned.dtype == np.float32
+    np.testing.assert_array_equal(turned, block.T)
+    assert threads_module.contiguous(block[0], np.float32).shape == (6,)
+
+
+def test_random_numbers_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(threads_module, "_MANY_RANDOM", 100)
+    monkeypatch.setattr(threads_module, "_RANDOM_PART", 64)
+    found = []
+    for count in (1, 2):
+        monkeypatch.setattr(threads_module, "n_threads", lambda count=count: count)
+        rng = np.random.default_rng(3)
+        found.append([threads_module.normal_block(5000, 3, rng, np.float32) for _ in range(2)])
+    np.testing.assert_array_equal(*found)
+    first, second = found[0]
+    assert first.dtype == np.float32
+    # Columns, blocks of rows and draws are independent: nothing repeats.
+    assert np.unique(np.concatenate([first, second])).size > 29_900
+    assert abs(first.mean()) < 0.05
+    assert abs(first.std() - 1) < 0.05
+    few = threads_module.normal_block(3, 2, np.random.default_rng(4), np.float32)
+    np.testing.assert_array_equal(few, np.random.default_rng(4).standard_normal((3, 2)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_overflow_is_treated_as_the_caller_asks(count, small_parts, monkeypatch):
+    monkeypatch.setattr(threads_module, "n_threads", lambda: count)
+    large = np.full((200, 4), 1e300)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        threads_module.contiguous(large, np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(threads_module.contiguous(large, np.float32)).all()

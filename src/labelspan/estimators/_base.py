@@ -17,7 +17,14 @@ from .._params import Constraint, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..operators import Operator, as_operator
-from ..operators.array_backend import as_block, host, largest_entries, like, on_host
+from ..operators.array_backend import (
+    as_block,
+    contiguous,
+    host,
+    largest_entries,
+    like,
+    on_host,
+)
 from ..operators.convert import operator_or_none
 from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
 from ..operators.row_data import canonical
@@ -130,7 +137,7 @@ class Features:
     def place(self, values: Array) -> Array:
         """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
         if self.operator is None or self.operator.device is None:
-            return np.ascontiguousarray(on_host(values), dtype=self.dtype)
+            return contiguous(values, self.dtype)
         return cast(Array, self.operator.place(values))
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import inner
+from ..operators.array_backend import inner, scaled
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -147,8 +147,8 @@ def square_rank(square: Array) -> int:
     alive = norms > 0
     if not alive.any():
         return 0
-    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
-    spectrum = np.linalg.eigvalsh((scaled + scaled.T) / 2)
+    unit = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    spectrum = np.linalg.eigvalsh((unit + unit.T) / 2)
     return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())
 
 
@@ -178,7 +178,7 @@ class Stack:
         """Return the factor for given labels; without labels where their weight is zero."""
         if self.scale == 0:
             return Factor(share=self.share)
-        return Factor(self.scale * labels, self.share, self.regression)
+        return Factor(scaled(labels, self.scale), self.share, self.regression)
 
 
 def stack_weights(

@@ -22,7 +22,14 @@ import numpy as np
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import column_sums, host, map_threads, row_parts, tensor_or_none
+from ..operators.array_backend import (
+    column_sums,
+    contiguous,
+    host,
+    map_threads,
+    row_parts,
+    tensor_or_none,
+)
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
@@ -337,7 +344,7 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
     names = np.arange(array.shape[1])
     if array.dtype.kind in "bu" or (array.dtype.kind == "i" and array.min(initial=0) >= 0):
         # Whole numbers that are neither missing nor unknown.
-        numbers = array.astype(np.float64)
+        numbers = contiguous(array, np.float64)
         if targets or array.max(initial=0) > 1:
             return Labels(numbers, None, names, "targets")
         return Labels(numbers, None, names, "indicator")

@@ -33,6 +33,8 @@ __all__ = [
     "column_norms",
     "column_sums",
     "concatenate",
+    "contiguous",
+    "divide_columns",
     "host",
     "inner",
     "is_tensor",
@@ -40,10 +42,16 @@ __all__ = [
     "like",
     "map_threads",
     "n_threads",
+    "normal_block",
     "on_host",
     "own_threads",
+    "plus",
+    "put_rows",
     "row_parts",
+    "scale_rows",
+    "scaled",
     "single_thread",
+    "subtract_outer",
     "subtract_row",
     "sum_of_squares",
     "tensor_dtype",
@@ -57,6 +65,8 @@ __all__ = [
 _PART = 1 << 19
 # Entries of all partial sums of a product together, and the fewest and most parts.
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 23, 16, 256
+# Random numbers from which each block of rows has a stream of its own, and entries of a block.
+_MANY_RANDOM, _RANDOM_PART = 1 << 20, 1 << 18
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -116,6 +126,79 @@ def cast(block: Any, dtype: Any) -> Array:
     return changed
 
 
+def _filled(shape: tuple[int, int], dtype: Any, fill: Callable[[slice, Array], object]) -> Array:
+    """Return an array whose rows are written by ``fill(rows, out[rows])``, on threads."""
+    out = np.empty(shape, dtype=dtype)
+    map_threads(lambda rows: fill(rows, out[rows]), row_parts(shape[0], 2 * shape[1]))
+    return out
+
+
+def contiguous(block: Any, dtype: Any) -> Array:
+    """Return numbers of the host as contiguous rows of a type; as they are where they are so."""
+    block = on_host(block)
+    if block.ndim != 2 or (block.dtype == dtype and block.flags.c_contiguous):
+        return np.ascontiguousarray(block, dtype=dtype)
+    return _filled(block.shape, dtype, lambda rows, out: np.copyto(out, block[rows], "same_kind"))
+
+
+def scaled(block: Any, factor: float) -> Array:
+    """Return ``factor * block``, in blocks of rows on threads."""
+    if not isinstance(block, np.ndarray):
+        product: Array = factor * block
+        return product
+    return _filled(
+        block.shape, block.dtype, lambda rows, out: np.multiply(block[rows], factor, out=out)
+    )
+
+
+def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
+    """Return ``block + factor * other`` for blocks of one type, in blocks of rows on threads."""
+    if is_tensor(block):
+        total: Array = block + factor * other
+        return total
+
+    def add(rows: slice, out: Array) -> None:
+        np.multiply(other[rows], factor, out=out)
+        out += block[rows]
+
+    return _filled(block.shape, block.dtype, add)
+
+
+def divide_columns(block: Any, lengths: Array) -> Array:
+    """Return the columns divided by their lengths, without those of length zero."""
+    alive = np.flatnonzero(lengths > 0)
+    divisors = like(lengths[alive], block)
+    if is_tensor(block):
+        quotient: Array = block[:, alive] / divisors
+        return quotient
+    every = alive.size == lengths.size
+
+    def divide(rows: slice, out: Array) -> None:
+        np.divide(block[rows] if every else block[rows][:, alive], divisors, out=out)
+
+    return _filled((block.shape[0], alive.size), block.dtype, divide)
+
+
+def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) -> Array:
+    """Return standard normal random numbers, the same for any number of threads.
+
+    Many of them are drawn in blocks of rows, each from a stream of its own, in ``dtype``; few of
+    them by ``rng`` itself, in float64.
+    """
+    if rows * width < _MANY_RANDOM:
+        return rng.standard_normal((rows, width))
+    seed = int(rng.integers(1 << 63))
+    out = np.empty((rows, width), dtype=dtype)
+    step = max(1, _RANDOM_PART // width)
+
+    def draw(start: int) -> None:
+        stream = np.random.Generator(np.random.SFC64([seed, start]))
+        stream.standard_normal(out=out[start : start + step], dtype=out.dtype)
+
+    map_threads(draw, range(0, rows, step))
+    return out
+
+
 def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
     """Join numpy arrays or tensors along an axis."""
     if is_tensor(blocks[0]):
@@ -123,7 +206,14 @@ def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
 
         joined: Array = torch.cat(list(blocks), dim=axis)
         return joined
-    return np.concatenate(blocks, axis=axis)
+    if axis == 0:
+        return np.concatenate(blocks, axis=axis)
+    shape = (blocks[0].shape[0], sum(block.shape[1] for block in blocks))
+    return _filled(
+        shape,
+        np.result_type(*blocks),
+        lambda rows, out: np.concatenate([block[rows] for block in blocks], axis=1, out=out),
+    )
 
 
 def inner(left: Any, right: Any, dtype: Any = None) -> Array:
@@ -203,7 +293,14 @@ def largest_entries(block: Any) -> Array:
     """Return the entry of each column that is farthest from zero, on the host."""
     if is_tensor(block):
         return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
-    return host(np.take_along_axis(block, np.abs(block).argmax(axis=0)[None], axis=0)[0])
+
+    def farthest(rows: slice) -> Array:
+        part = block[rows]
+        return np.asarray(np.take_along_axis(part, np.abs(part).argmax(axis=0)[None], axis=0)[0])
+
+    # Of entries that are equally far, the first.
+    each = np.stack(map_threads(farthest, row_parts(block.shape[0], block.shape[1])))
+    return host(np.take_along_axis(each, np.abs(each).argmax(axis=0)[None], axis=0)[0])
 
 
 def column_norms(block: Any) -> Array:
@@ -234,12 +331,45 @@ def subtract_row(block: Any, row: Any) -> Array:
     if is_tensor(block):
         difference: Array = block - row
         return difference
-    out = np.empty(block.shape, dtype=np.result_type(block, row))
+    return _filled(
+        block.shape,
+        np.result_type(block, row),
+        lambda rows, out: np.subtract(block[rows], row, out=out),
+    )
 
-    def subtract(rows: slice) -> None:
-        np.subtract(block[rows], row, out=out[rows])
 
-    map_threads(subtract, row_parts(block.shape[0], 2 * block.shape[1]))
+def subtract_outer(block: Any, column: Any, row: Any) -> Array:
+    """Return ``block - column * row`` for an n x 1 column, in blocks of rows on threads."""
+    if is_tensor(block):
+        difference: Array = block - column * row
+        return difference
+    return _filled(
+        block.shape,
+        np.result_type(block, column, row),
+        lambda rows, out: np.subtract(block[rows], column[rows] * row, out=out),
+    )
+
+
+def scale_rows(column: Any, block: Any) -> Array:
+    """Return ``column * block`` for an n x 1 column, in blocks of rows on threads."""
+    if is_tensor(block):
+        product: Array = column * block
+        return product
+    return _filled(
+        block.shape,
+        np.result_type(column, block),
+        lambda rows, out: np.multiply(column[rows], block[rows], out=out),
+    )
+
+
+def put_rows(order: Array, block: Array) -> Array:
+    """Return an array whose row ``order[i]`` is row i of a block, written on threads."""
+    out = np.empty_like(block)
+
+    def put(rows: slice) -> None:
+        out[order[rows]] = block[rows]
+
+    map_threads(put, row_parts(block.shape[0], 2 * block.shape[1]))
     return out
 
 
@@ -372,8 +502,15 @@ def map_threads(
     threads = n_threads()
     if threads <= 1:
         return [task(item) for item in items]
+    # What numpy does about an overflow is a setting of each thread.
+    state = np.geterr()
+
+    def run(item: _Item) -> _Result:
+        with np.errstate(**state):
+            return task(item)
+
     with single_thread() if blas else nullcontext():
-        return list(_executor(os.getpid(), threads).map(task, items))
+        return list(_executor(os.getpid(), threads).map(run, items))
 
 
 def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
+from .array_backend import scale_rows
 from .operator import Composite, Operator, checked_offset
 
 __all__ = ["HStack", "Product", "Scaled", "Sum", "VStack"]
@@ -59,10 +60,10 @@ class Scaled(Composite):
 
     def _matmat(self, block: Array) -> Array:
         out = self.base.matmat(block if self._columns is None else self._columns * block)
-        return out if self._rows is None else self._rows * out
+        return out if self._rows is None else scale_rows(self._rows, out)
 
     def _rmatmat(self, block: Array) -> Array:
-        out = self.base.rmatmat(block if self._rows is None else self._rows * block)
+        out = self.base.rmatmat(block if self._rows is None else scale_rows(self._rows, block))
         return out if self._columns is None else self._columns * out
 
 

@@ -9,13 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .array_backend import sum_of_squares
+from .array_backend import inner, sum_of_squares, times
 from .operator import Operator, checked_offset
 
 __all__ = ["Dense"]
 
 _BLOCK_BYTES = 1 << 25
 _FIRST_ROWS = 64
+# Entries of a product up to which threads may have a sum of their own.
+_FEW_SUMS = 1 << 17
 # Sums of squares about zero may be this many times those about the means, of 16 digits.
 _DIGITS_TO_LOSE = 1e3
 
@@ -78,7 +80,7 @@ class Dense(Operator):
 
     def _matmat(self, block: Array) -> Array:
         if self._offset is None:
-            return self._array @ block
+            return times(self._array, block)
         if self._mild:
             return np.asarray(self._array @ block - self._offset @ block)
         out = np.empty((self.shape[0], block.shape[1]), dtype=self.dtype)
@@ -88,6 +90,8 @@ class Dense(Operator):
 
     def _rmatmat(self, block: Array) -> Array:
         if self._offset is None:
+            if self.shape[1] * block.shape[1] <= _FEW_SUMS:
+                return inner(self._array, block).astype(self.dtype, copy=False)
             return self._array.T @ block
         if self._mild:
             return self._corrected(block)

@@ -37,10 +37,13 @@ class NumbaProducts:
             _count_columns(part[1].indices, counts)
             return counts
 
-        counts = np.stack(map_threads(count, parts))
-        ends = np.cumsum(counts.sum(axis=0))
+        counts = map_threads(count, parts)
+        total = np.sum(counts, axis=0)
+        ends = np.cumsum(total)
         # The place of the first entry of each part in each column.
-        free = ends - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
+        free = [ends - total]
+        for of_part in counts[:-1]:
+            free.append(free[-1] + of_part)
         indices = np.empty(csr.nnz, dtype=csr.indices.dtype)
         data = np.empty_like(csr.data)
 
@@ -62,11 +65,23 @@ class NumbaProducts:
         _scatter_rows(csr.indptr, csr.indices, csr.data, block, out)
         return out
 
+    def sums(self, csr: Any) -> tuple[Array, Array]:
+        sums, counts = np.zeros(csr.shape[1]), np.zeros(csr.shape[1], dtype=np.int64)
+        _sum_columns(csr.indices, csr.data, sums, counts)
+        return sums, counts
+
 
 @_compiled
 def _count_columns(columns: Any, counts: Any) -> None:
     for column in columns:
         counts[column] += 1
+
+
+@_compiled
+def _sum_columns(columns: Any, values: Any, sums: Any, counts: Any) -> None:
+    for at in range(columns.size):
+        sums[columns[at]] += values[at]
+        counts[columns[at]] += 1
 
 
 @_compiled

@@ -20,8 +20,11 @@ from .array_backend import (
     column_norms,
     column_sums,
     concatenate,
+    contiguous,
     host,
+    normal_block,
     on_host,
+    subtract_outer,
     subtract_row,
     sum_of_squares,
 )
@@ -105,11 +108,11 @@ class Operator(ABC):
 
     def place(self, block: Array) -> Array:
         """Move a block to the device and convert it to the type of the products."""
-        return np.ascontiguousarray(on_host(block), dtype=self.dtype)
+        return contiguous(block, self.dtype)
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers, placed."""
-        return self.place(rng.standard_normal((rows, width)))
+        return self.place(normal_block(rows, width, rng, self.dtype))
 
     def rmatmat(self, block: Array) -> Array:
         """Return ``X.T @ block`` for a block with n rows."""
@@ -334,8 +337,7 @@ class Centered(Composite):
         return subtract_row(self.base.matmat(block), self._row @ block)
 
     def _rmatmat(self, block: Array) -> Array:
-        product: Array = self.base.rmatmat(block) - self._row.T * column_sums(block)
-        return product
+        return subtract_outer(self.base.rmatmat(block), self._row.T, column_sums(block))
 
     def normal(self, block: Array) -> Array:
         if not self.one_pass:
@@ -355,8 +357,9 @@ class Centered(Composite):
         return np.asarray(self.base.gram() - cross - cross.T + square)
 
     def cross(self, block: Array) -> Array:
-        sums = host(block.sum(axis=0))
-        return np.asarray(self.base.cross(block) - np.outer(self.offset, sums))
+        return subtract_outer(
+            self.base.cross(block), self.offset[:, None], host(column_sums(block))
+        )
 
     def cogram(self) -> Array:
         wide = host(self.base.matmat(self._row.T))

@@ -19,7 +19,15 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from .array_backend import add_all, map_threads, n_threads, row_parts, sum_of_squares
+from .array_backend import (
+    add_all,
+    contiguous,
+    map_threads,
+    n_threads,
+    put_rows,
+    row_parts,
+    sum_of_squares,
+)
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 
 __all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products", "rows_of"]
@@ -77,7 +85,7 @@ class Sparse(Operator):
                 (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)),
                 shape=csr.shape,
             )
-        if not csr.has_canonical_format:
+        if not _canonical(csr):
             csr = csr.copy()
             csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
@@ -89,11 +97,13 @@ class Sparse(Operator):
         # Asked for several times in one fit.
         self._sums: Array | None = None
         self._counts: Array | None = None
+        # Made once, because a penalty is often chosen before the problem is solved.
+        self._arranged: tuple[Sparse, Array] | None = None
         self._products = load_sparse_products(_chosen(backend, csr.nnz))
 
     def __getstate__(self) -> dict[str, Any]:
         # The blocks are views of the matrix, and would be written as a second one.
-        return self.__dict__ | {"_blocks": {}}
+        return self.__dict__ | {"_blocks": {}, "_arranged": None}
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Put columns with many entries first.
@@ -101,6 +111,8 @@ class Sparse(Operator):
         Their rows of a block then stay in the cache: on text, where few words make up most of
         the entries, products take two thirds of the time.
         """
+        if self._arranged is not None:
+            return self._arranged
         csr = self._csr
         counts = self._column_counts()
         if csr.nnz < _WORTH_ARRANGING or (np.diff(counts) <= 0).all():
@@ -119,20 +131,22 @@ class Sparse(Operator):
         other = self._with(renamed)
         other._counts = counts[order]
         other._sums = None if self._sums is None else self._sums[order]
-        return other, order
+        self._arranged = other, order
+        return self._arranged
 
     def _with(self, csr: Any) -> Sparse:
         """Return an operator over another matrix, multiplied the same way."""
         other = copy(self)
         other._csr, other._transposed, other.shape = csr, None, csr.shape
-        other._sums = other._counts = None
+        other._sums = other._counts = other._arranged = None
+        other._blocks = {}
         return other
 
     def _matmat(self, block: Array) -> Array:
         return self._gathered(self._csr, block)
 
     def _gathered(self, csr: Any, block: Array) -> Array:
-        out = np.empty((csr.shape[0], block.shape[1]), dtype=self.dtype)
+        out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
@@ -148,27 +162,39 @@ class Sparse(Operator):
         return out
 
     def _rmatmat(self, block: Array) -> Array:
-        if self._products.stores_transpose and self._csr.nnz >= _WORTH_ARRANGING:
-            if self._transposed is None:
-                # No more parts than make their counts of columns small next to the entries.
-                most = max(1, min(n_threads(), self._csr.nnz // (4 * self.shape[1])))
-                parts = _row_blocks(self._csr, _how_many(self._csr, 1, most))
-                self._transposed = self._products.transpose(self._csr, parts)
-            return self._gathered(self._transposed, block)
+        if self._has_transpose:
+            return self._gathered(self._transpose(), block)
         # The number of sums does not depend on the number of threads, so the result is the
         # same to the last bit.
-        each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * self.shape[1])
-        sums_wanted = 1 << max(0, min(each, _MOST_PARTIAL_SUMS).bit_length() - 1)
-        parts = _row_blocks(self._csr, _how_many(self._csr, block.shape[1], sums_wanted))
+        count = _how_many(self._csr, block.shape[1], self._partial_sums())
+        parts = _row_blocks(self._csr, count)
         sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
         return add_all(sums)
+
+    @property
+    def _has_transpose(self) -> bool:
+        return self._products.stores_transpose and self._csr.nnz >= _WORTH_ARRANGING
+
+    def _transpose(self) -> Any:
+        if self._transposed is None:
+            # No more parts than make their counts of columns small next to the entries.
+            most = max(1, min(n_threads(), self._csr.nnz // (4 * self.shape[1])))
+            parts = _row_blocks(self._csr, _how_many(self._csr, 1, most))
+            self._transposed = self._products.transpose(self._csr, parts)
+        return self._transposed
 
     def gram(self) -> Array:
         wide = self._csr.astype(np.float64)
         return np.asarray((wide.T @ wide).toarray())
 
     def cross(self, block: Array) -> Array:
-        return self._in_float64().rmatmat(block)
+        if not self._has_transpose:
+            return self._in_float64().rmatmat(block)
+        if self._transposed is None and self._arranged is not None:
+            # Its transpose is there already, or will be used again.
+            arranged, order = self._arranged
+            return put_rows(order, arranged.cross(block))
+        return self._gathered(self._transpose(), contiguous(block, np.float64))
 
     def _in_float64(self) -> Sparse:
         if self.dtype == np.float64:
@@ -190,19 +216,26 @@ class Sparse(Operator):
         return out
 
     def column_means(self) -> Array:
-        if self._sums is None:
-            self._sums = np.bincount(
-                self._csr.indices,
-                weights=self._csr.data.astype(np.float64),
-                minlength=self.shape[1],
-            )
-        return np.asarray(self._sums / self.shape[0])
+        return np.asarray(self._column_sums()[0] / self.shape[0])
 
     def _column_counts(self) -> Array:
         """Return the number of entries in each column."""
-        if self._counts is None:
-            self._counts = np.bincount(self._csr.indices, minlength=self.shape[1])
-        return self._counts
+        return self._column_sums()[1]
+
+    def _column_sums(self) -> tuple[Array, Array]:
+        """Return the sum and the number of entries of each column."""
+        if self._sums is None or self._counts is None:
+            # As many parts for any number of threads, so that the sums are the same.
+            parts = _row_blocks(self._csr, _how_many(self._csr, 1, self._partial_sums()))
+            found = map_threads(lambda part: self._products.sums(part[1]), parts)
+            self._sums = np.sum([sums for sums, _ in found], axis=0)
+            self._counts = np.sum([counts for _, counts in found], axis=0)
+        return self._sums, self._counts
+
+    def _partial_sums(self) -> int:
+        """Return into how many sums of a number per column the rows are split, at most."""
+        each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * max(1, self.shape[1]))
+        return 1 << max(0, int(min(each, _MOST_PARTIAL_SUMS)).bit_length() - 1)
 
     def sum_of_squares(self) -> float:
         return sum_of_squares(self._csr.data)
@@ -317,6 +350,14 @@ class Sparse(Operator):
         return np.asarray(self._csr.toarray())
 
 
+def _canonical(csr: Any) -> bool:
+    """Return whether no row has an entry twice, and entries are sorted; looked up on threads."""
+    blocks = _row_blocks(csr, _how_many(csr, 1, _MOST_PARTIAL_SUMS))
+    if len(blocks) > 1 and all(map_threads(lambda part: part[1].has_canonical_format, blocks)):
+        csr.has_canonical_format = True
+    return bool(csr.has_canonical_format)
+
+
 def _how_many(csr: Any, width: int, most: int) -> int:
     """Return the number of blocks of rows that are worth a thread in a product of some width."""
     worth = max(1, int(csr.nnz) * width // _WORTH_A_THREAD)
@@ -378,6 +419,10 @@ class SparseProducts(Protocol):
         """Return ``csr.T @ block``."""
         ...
 
+    def sums(self, csr: Any) -> tuple[Array, Array]:
+        """Return the sum of each column in float64, and the number of its entries."""
+        ...
+
 
 class _Scipy:
     stores_transpose = False
@@ -392,6 +437,13 @@ class _Scipy:
         arrays = (csr.data, csr.indices, csr.indptr)
         product: Array = _compressed(sparse.csc_array, csr.shape[::-1], arrays) @ block
         return product
+
+    def sums(self, csr: Any) -> tuple[Array, Array]:
+        weights = csr.data.astype(np.float64)
+        return (
+            np.bincount(csr.indices, weights=weights, minlength=csr.shape[1]),
+            np.bincount(csr.indices, minlength=csr.shape[1]),
+        )
 
 
 def _chosen(backend: str, nonzeros: int) -> str:

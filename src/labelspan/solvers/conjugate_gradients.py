@@ -14,6 +14,7 @@ from ..operators.array_backend import (
     column_norms,
     inner,
     like,
+    plus,
     single_thread,
     times,
     width_of,
@@ -80,7 +81,7 @@ def block_cg(  # noqa: PLR0917
     inverse_trace, unsure = 0.0, False
     while (worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
-        image = apply(direction) + alpha * direction
+        image = plus(apply(direction), direction, alpha)
         square = inner(direction, image)
         with single_thread():  # the same bits for any number of threads
             inverse = np.linalg.pinv(
@@ -90,15 +91,14 @@ def block_cg(  # noqa: PLR0917
         inverse_trace += float((probe * (inverse @ probe)).sum()) / _PROBES
         gains.append(float(((coefficients * step).sum(axis=0) * np.square(lengths)).sum()))
         add_product(solution, direction, step)
-        residual_basis, factor = orthonormalize(residual_basis - times(image, inverse))
+        residual_basis, factor = orthonormalize(plus(residual_basis, times(image, inverse), -1.0))
         coefficients = factor @ coefficients
         probe = factor @ probe + rng.standard_normal((factor.shape[0], _PROBES))
         size = float(np.linalg.norm(coefficients * lengths))
         worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
         # What the recursion says below rounding is not a residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
-        direction = times(direction, factor.T)
-        direction += residual_basis
+        direction = plus(times(direction, factor.T), residual_basis)
         if share and gains_to_come(gains, rounding(width_of(right))) <= share:
             break
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))

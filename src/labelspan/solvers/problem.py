@@ -12,6 +12,7 @@ from .._typing import Array
 from ..errors import Mismatch
 from ..labels import Factor
 from ..operators import Operator
+from ..operators.array_backend import put_rows
 from .penalties import L2, Penalty
 
 __all__ = [
@@ -178,9 +179,7 @@ def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> So
     if order is None:
         return solve(problem)
     found = solve(replace(problem, X=X))
-    weights = np.empty_like(found.weights)
-    weights[order] = found.weights
-    return replace(found, weights=weights)
+    return replace(found, weights=put_rows(order, found.weights))
 
 
 def refuse_unless_fit(solver: Solver, problem: Problem) -> None:

@@ -11,7 +11,16 @@ from .._typing import Array
 from ..errors import LabelspanWarning, warn_caller
 from ..labels import Factor
 from ..operators import Operator, as_operator
-from ..operators.array_backend import column_norms, concatenate, host, inner, like, times
+from ..operators.array_backend import (
+    column_norms,
+    concatenate,
+    divide_columns,
+    host,
+    inner,
+    like,
+    plus,
+    times,
+)
 from .accuracy import rounding
 from .direct import by_basis, certified
 from .krylov import (
@@ -533,7 +542,7 @@ def _missed(  # noqa: PLR0917
     mixing = rng.standard_normal((labels.shape[1], PROBE))
     slopes = space.combine(best.slopes @ mixing)
     fitted = X.matmat(slopes)
-    left = labels @ like(mixing, labels) - fitted
+    left = plus(times(labels, mixing), fitted, -1.0)
     gap = X.rmatmat(left) - alpha * slopes
     step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
     image = X.matmat(step)
@@ -578,16 +587,11 @@ def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> 
         # Directions without energy get no length.
         wanted = like(axes[:, :few] * (energy[:few] > 0), labels)
     else:
-        wanted = labels @ like(axes[:, :few], labels)
+        wanted = times(labels, axes[:, :few])
     extra = max(4, count // 10, count // 3 - few)
     extra += -(few + extra) % SMOOTH_WIDTH
-    lengths = column_norms(wanted)
-    alive = np.flatnonzero(lengths > 0)
     random = X.random_block(labels.shape[0], extra, rng)
-    parts = [
-        wanted[:, alive] / like(lengths[alive], wanted),
-        random / like(column_norms(random), random),
-    ]
+    parts = [divide_columns(block, column_norms(block)) for block in (wanted, random)]
     return concatenate(parts, axis=1), extra
 
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import column_norms, host, inner, like, sum_of_squares
+from ..operators.array_backend import (
+    column_norms,
+    host,
+    inner,
+    like,
+    plus,
+    sum_of_squares,
+    times,
+)
 from .accuracy import Check, accuracy_wanted, check_regression, column_lengths, rounding
 from .conjugate_gradients import block_cg, gains_to_come
 from .problem import DIRECT_LIMIT
@@ -197,8 +205,8 @@ def _to_share(
     to_come = gains_to_come(run.gains, rounding(X.dtype))
     width = agreement.shape[0]
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
-    mixed = slopes @ like(mixing, slopes)
-    again = inner(slopes, apply(mixed) + alpha * mixed)
+    mixed = times(slopes, mixing)
+    again = inner(slopes, plus(apply(mixed), mixed, alpha))
     expected = agreement @ mixing
     off = float(np.linalg.norm(again - expected) / (np.linalg.norm(expected) or 1.0))
     if not off <= _TURNED:

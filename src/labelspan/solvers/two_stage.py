@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import HStack, Scaled, as_operator
-from ..operators.array_backend import inner, like, sum_of_squares
+from ..operators.array_backend import inner, like, sum_of_squares, times
 from .accuracy import accuracy_wanted, check_directions, column_lengths, sentence, unsure
 from .krylov import truncated_svd
 from .penalties import L1
@@ -103,7 +103,7 @@ class TwoStage:
     def _thin(self, problem: Problem, fit: Regressed) -> Solution:
         slopes = fit.slopes
         values, axes = thin_spectrum(fit.agreement, problem.n_components)
-        weights = slopes @ like(axes / np.sqrt(values), slopes)
+        weights = times(slopes, axes / np.sqrt(values))
         return self._solution(weights, values, fit, fit.residual, fit.converged)
 
     def _stack(self, problem: Problem, fit: Regressed) -> Solution:
