@@ -54,6 +54,30 @@ def start(stack: ExitStack, workers: int) -> Client:
     return stack.enter_context(Client(stack.enter_context(cluster)))
 
 
+def made_up(rows: int, columns: int = 20_000, words: int = 80, labels: int = 100) -> DataSet:
+    """Rows like texts: words by Zipf's law, three in ten by the first label, one or two labels."""
+    rng = np.random.default_rng(0)
+    topics = rng.integers(0, labels, rows)
+    often = 1 / np.arange(1, columns + 1)
+    any_word = np.searchsorted(np.cumsum(often / often.sum()), rng.random((rows, words)))
+    own = np.stack([rng.permutation(columns)[:300] for _ in range(labels)])
+    place = (300 * rng.random((rows, words)) ** 2).astype(int)
+    chosen = np.where(rng.random((rows, words)) < 0.3, own[topics[:, None], place], any_word)
+    chosen = rng.permutation(columns)[np.minimum(chosen, columns - 1)]
+    starts = np.arange(0, rows * words + 1, words)
+    ones = np.ones(rows * words)
+    X = sparse.csr_array((ones, chosen.ravel(), starts), shape=(rows, columns))
+    X.sum_duplicates()
+    counts = np.bincount(X.indices, minlength=columns)
+    X.data = np.sqrt(X.data) * (np.log((1 + rows) / (1 + counts)) + 1)[X.indices]
+    X = sparse.diags_array(1 / np.sqrt(X.multiply(X).sum(axis=1))) @ X
+    Y = np.zeros((rows, labels))
+    Y[np.arange(rows), topics] = 1
+    second = np.flatnonzero(rng.random(rows) < 0.5)
+    Y[second, rng.integers(0, labels, second.size)] = 1
+    return DataSet(f"{rows:,} made-up texts", sparse.csr_array(X), Y)
+
+
 def overhead(
     data: DataSet, model: Any, clients: dict[int, Client], blocks: int, repeats: int
 ) -> list[Row]:
@@ -193,7 +217,7 @@ def empty_passes(clients: dict[int, Client], repeats: int) -> list[Row]:
 def main(args: argparse.Namespace) -> None:
     """Two tables of overhead, one of scaling, of traffic, and of empty passes."""
     report = Report("cluster", args)
-    data = load("rcv1", args.data)
+    data = made_up(args.texts) if args.texts else load("rcv1", args.data)
     count = args.components
     if args.quick:
         some = np.random.default_rng(args.seed).permutation(data.X.shape[0])[:2000]
@@ -203,7 +227,10 @@ def main(args: argparse.Namespace) -> None:
         f"MLSI, K={count}": lambda X, Y: MLSI(count, random_state=args.seed, alpha=1.0).fit(X, Y),
         "CCA": lambda X, Y: CCA(alpha=1.0).fit(X, Y),
     }
-    size = f"rcv1 {data.X.shape[0]} x {data.X.shape[1]}, float32"
+    name = "made-up texts" if args.texts else "rcv1"
+    size = f"{name} {data.X.shape[0]} x {data.X.shape[1]}, float32"
+    if args.texts:
+        models.pop("CCA")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         clients = {workers: start(stack, workers) for workers in WORKERS}
@@ -211,6 +238,9 @@ def main(args: argparse.Namespace) -> None:
             print(f"{name} ...", file=sys.stderr)
             rows = overhead(data, model, clients, args.blocks, args.repeats)
             report.add(f"overhead, {name}, {size}", rows, peer=LOCAL)
+        if args.texts:
+            report.write()
+            return
         rows = weak_scaling(data, next(iter(models.values())), clients, folder, args.repeats)
         report.add(f"weak scaling, {size} a worker, {WIDTH} columns", rows)
         print("traffic and empty passes ...", file=sys.stderr)
@@ -221,6 +251,7 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=5)
+    parser.add_argument("--texts", type=int, help="only the overhead of MLSI on this many rows")
     parser.add_argument("--components", type=int, default=100, help="K of MLSI")
     parser.add_argument("--blocks", type=int, default=1, help="blocks a worker")
     main(parser.parse_args())

@@ -23,7 +23,12 @@ from labelspan.errors import (
     MissingData,
 )
 from labelspan.operators import dottest
-from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
+from labelspan.operators.cluster import (
+    cluster_operator,
+    row_blocks,
+    row_blocks_of,
+    worker_blocks,
+)
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
@@ -189,7 +194,7 @@ def test_parts_of_every_kind(client, tmp_path):
     )
     np.testing.assert_allclose(dense_of(operator), X, atol=1e-12)
     np.testing.assert_allclose(operator.column_means(), X.mean(axis=0), atol=1e-12)
-    assert passes == ["load", "matmat", "cross"]
+    assert passes == ["load", "matmat", "column_sums"]
 
 
 def test_parquet(client, tmp_path):
@@ -249,6 +254,54 @@ def test_refusals(client, tmp_path):
 
 
 # --- what travels -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_a_worker_arranges_the_columns_of_a_block_once(monkeypatch, offset):
+    monkeypatch.setattr("labelspan.operators.sparse._WORTH_ARRANGING", 0)
+    rng = np.random.default_rng(0)
+    X = scattered((40, 9), 0.4, rng).toarray()
+    # Without zeros and far from them, and another block in its place.
+    X[:, 3] = 1e6 + rng.standard_normal(40)
+    row = rng.standard_normal(9) + 1e6 * (np.arange(9) == 3) if offset else np.zeros(9)
+    wide, tall = rng.standard_normal((9, 2)), rng.standard_normal((40, 2))
+    shared = row if offset else None
+    for rows in (X, X[::-1]):
+        block, dense = sparse.csr_matrix(rows), rows - row
+        for _ in range(2):
+            answers = {
+                "matmat": cluster_operator._call("matmat", block, (shared, wide), None),
+                "rmatmat": cluster_operator._call("rmatmat", block, (shared, None), (None, tall)),
+                "normal": cluster_operator._call("normal", block, (shared, wide), None),
+            }
+            expected = {
+                "matmat": dense @ wide,
+                "rmatmat": dense.T @ tall,
+                "normal": dense.T @ (dense @ wide),
+            }
+            for name, answer in answers.items():
+                np.testing.assert_allclose(answer, expected[name], rtol=1e-9, atol=1e-7)
+        ready = cluster_operator._ready(block)
+        assert ready.order is not None
+        assert cluster_operator._ready(block) is ready
+        key = id(block)
+        del block, ready
+        assert key not in cluster_operator._READY
+
+
+def test_sums_are_taken_once(client):
+    X = features("tall", 2) + 3.0
+    X[:, 1] = 0.1
+    passes = []
+    operator = row_blocks_of(client, X, 2, on_pass=passes.append)
+    passes.clear()
+    centred, means = operator.centered()
+    operator.sum_of_squares()
+    about = X - X.mean(axis=0)
+    np.testing.assert_allclose(means, X.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(centred.column_squares(), np.square(about).sum(axis=0), atol=1e-12)
+    assert centred.column_squares()[1] == 0
+    assert passes == ["column_sums", "column_sums"]
 
 
 def received(dask_worker):

@@ -6,7 +6,8 @@ from scipy import linalg, sparse
 
 from labelspan import LSI, MLSI, OPLS
 from labelspan.operators import RowFiles, RowWriter, as_operator
-from labelspan.solvers.krylov import truncated_svd
+from labelspan.solvers.krylov import KrylovSpace, NormalSpace, truncated_svd
+from labelspan.solvers.label_probes import LabelProbes
 from labelspan.solvers.shaped_rows import ShapedRows
 
 ROWS, COLUMNS, LABELS = 1300, 1050, 5
@@ -86,12 +87,44 @@ def test_mlsi_from_files(tmp_path, data, passes, balance):
     # Only the labels are as long as the rows.
     assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-4)
-    assert overlap(found, expected) > 1 - 1e-4
+    # Without balance, two eigenvalues are close, and in memory it is no nearer.
+    in_memory = MLSI(6, **options).fit(X, Y)
+    assert overlap(found, expected) > min(overlap(in_memory, expected) - 1e-3, 1 - 1e-4)
     np.testing.assert_allclose(
         found.label_loadings_.T @ found.label_loadings_,
         expected.label_loadings_.T @ expected.label_loadings_,
-        rtol=1e-2,
+        rtol=2e-2,
+        atol=2e-5,
     )
+
+
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+def test_one_pass_for_each_block(tmp_path, data, passes, shape):
+    X, Y = (data[0], data[1]) if shape == "tall" else (data[0][:700], data[1][:700])
+    options = {"alpha": 5.0, "solver": "randomized"}
+    found = MLSI(6, **options).fit(written(tmp_path, X), Y)
+    expected = MLSI(6, **options).fit(X, Y)
+    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-2)
+    # The labels, a start, a block of each step; then narrow ones, for what may be missing and for
+    # the inspection.
+    assert [name for name, _ in passes].count("_rmatmat") == 1
+    assert found.n_iter_ < len(passes) <= found.n_iter_ + 8
+
+
+def test_probes_follow_a_space_whose_blocks_change(data):
+    X = as_operator(data[0])
+    rng = np.random.default_rng(0)
+    mixed = rng.standard_normal((ROWS, 3))
+    for kind, cross in ((KrylovSpace, None), (NormalSpace, X.rmatmat(mixed))):
+        space = kind(X, X.rmatmat(rng.standard_normal((ROWS, 8))))
+        probes = LabelProbes(mixed, 1e6, cross)
+        probes.outside(space, 1.0, 1e-12)
+        space.add(rng.standard_normal((COLUMNS, 2)))
+        probes.outside(space, 1.0, 1e-12)
+        space.drop()
+        space.add(rng.standard_normal((COLUMNS, 6)))
+        afresh = LabelProbes(mixed, 1e6, cross).outside(space, 1.0, 1e-12)
+        assert probes.outside(space, 1.0, 1e-12) == afresh
 
 
 def test_opls_from_files(tmp_path, data, passes):

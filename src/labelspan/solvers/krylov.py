@@ -206,6 +206,10 @@ class NormalSpace(KrylovSpace):
     def combine_image(self, coefficients: Array) -> Array:
         raise NotImplementedError
 
+    def combine_normal(self, coefficients: Array) -> Array:
+        """``X'X P @ coefficients``."""
+        return _combine(self.image, coefficients)
+
 
 def _combine(parts: list[Array], coefficients: Array) -> Array:
     start = parts[0].shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,13 +25,20 @@ def random_signs(labels: int, count: int, seed: int) -> Array:
     return np.random.default_rng([seed, 1]).choice([-1.0, 1.0], size=(labels, count))
 
 
-def regress_mixtures(X: Operator, mixed: Array, alpha: float, tol: float) -> LabelProbes | None:
-    """Regress mixtures of the labels on all features; None where that does not converge."""
+def regress_mixtures(
+    X: Operator, mixed: Array, alpha: float, tol: float, cross: Array | None = None
+) -> LabelProbes | None:
+    """Regress mixtures of the labels on all features; None where that does not converge.
+
+    A space that keeps ``X'X P`` in place of ``X P`` needs ``cross``, the products of X' with them.
+    """
     fit = regress(X, X.place(mixed), alpha, tol=_REGRESSED * tol, share=_SHARE * tol)
     if not fit.converged:
         return None
-    image = X.matmat(X.place(fit.slopes))
-    return LabelProbes(mixed, float(np.square(column_norms(image)).sum()))
+    slopes = X.place(fit.slopes)
+    if cross is not None:
+        return LabelProbes(mixed, float(np.trace(inner(slopes, X.normal(slopes)))), cross)
+    return LabelProbes(mixed, float(np.square(column_norms(X.matmat(slopes))).sum()))
 
 
 @dataclass
@@ -47,22 +54,26 @@ class LabelProbes:
         ``L S``, S being random signs.
     square : float
         Squared norm of their fitted values.
+    cross : array of shape (d, m) or None, default=None
+        ``X'L S``, for a space without images of its directions.
     """
 
     mixed: Array
     square: float
-    _seen: Array | None = None
+    cross: Array | None = None
+    _known: list[tuple[Array, Array]] = field(default_factory=list)
 
     def outside(self, space: KrylovSpace, alpha: float, tolerance: float) -> float:
         """Estimate the squared norm of the fitted labels that a space lacks."""
-        known = self._seen
-        done = 0 if known is None else known.shape[0]
-        parts, start = [] if known is None else [known], 0
-        for image in space.image:
-            if start >= done:
-                parts.append(inner(image, self.mixed))
-            start += image.shape[1]
-        self._seen = np.concatenate(parts)
-        slopes = psd_solve(space.gram, self._seen, alpha, tolerance)
+        parts = space.image if self.cross is None else space.basis
+        target = self.mixed if self.cross is None else self.cross
+        # Blocks of the space may have been dropped and others added since.
+        known = self._known
+        self._known = [
+            known[n] if n < len(known) and known[n][0] is part else (part, inner(part, target))
+            for n, part in enumerate(parts)
+        ]
+        seen = np.concatenate([product for _, product in self._known])
+        slopes = psd_solve(space.gram, seen, alpha, tolerance)
         inside = float((slopes * (space.gram @ slopes)).sum())
         return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))

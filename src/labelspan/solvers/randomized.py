@@ -14,11 +14,9 @@ from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     column_norms,
     concatenate,
-    divide_columns,
     host,
     inner,
     like,
-    plus,
     times,
 )
 from .accuracy import rounding
@@ -31,26 +29,26 @@ from .krylov import (
     SMOOTH_WIDTH,
     Inspection,
     KrylovSpace,
+    NormalSpace,
     finest_tolerance,
     inspect,
     rest_of,
     truncated_svd,
 )
 from .label_probes import LabelProbes, random_signs, regress_mixtures
+from .label_views import ByImages, ByPasses, LabelViews
+from .orthonormal import remove
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
 from .regression import regress
 from .shaped_rows import ShapedRows
 from .singular_basis import singular_basis, small_enough
-from .small_dense import Ritz, few_leading, ritz
+from .small_dense import Ritz, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
 _FEATURES_TOL = 6e-3
 _LABELS_TOL = 1e-2
-# The start block holds this share of the labels' energy, and all of them where they are few.
-_LABEL_ENERGY = 0.96
-_FEW_LABELS = 32
 # The part of what a step along its residual must bring that a regression has to gain.
 _GAINED = 0.1
 # Residual of the regression where rows are read in passes, relative to the tolerance.
@@ -191,17 +189,25 @@ class Randomized:
     ) -> Solution:
         X, factor, count = problem.X, problem.factor, problem.n_components
         tol = self._tolerance(problem, _LABELS_TOL)
-        if X.one_pass and X.shape[0] >= X.shape[1]:
-            return self._in_passes(problem, labels, tol, rng)
         grown, size = None, 0
         while True:
             grown = grow(
-                X, labels, factor, count, tol=tol, max_iter=self.max_iter, rng=rng, since=grown
+                X,
+                labels,
+                factor,
+                count,
+                tol=tol,
+                max_iter=self.max_iter,
+                rng=rng,
+                since=grown,
+                in_passes=X.one_pass,
             )
             space, best = grown.space, grown.best
             weights = space.combine(best.inside)
-            seen = _inspected(grown, weights, labels, factor, rng)
+            seen = _inspected(X, grown, weights, factor, rng)
             lost = grown.unfitted > tol or best.cut or seen.off > tol
+            if lost and X.one_pass and X.shape[0] >= X.shape[1]:
+                return self._in_passes(problem, labels, tol, rng)
             if lost and small_enough(X):
                 # Directions too short for powers of X'X: the data is factorised instead.
                 found = by_basis(singular_basis(X, labels), factor, problem.metric_alpha, count)
@@ -235,9 +241,10 @@ class Randomized:
     def _in_passes(
         self, problem: Problem, labels: Array, tol: float, rng: np.random.Generator
     ) -> Solution:
-        """Regress the labels first, then find the directions, a pass over the rows for each block.
+        """Regress the labels first, then find the directions, where one space loses digits.
 
-        The directions are those of ``X (share I + B B')^1/2``, B being the slopes.
+        The directions are those of ``X (share I + B B')^1/2``, B being the slopes. Three times the
+        passes of one space for both.
         """
         X, factor = problem.X, problem.factor
         assert factor.regression is not None
@@ -316,11 +323,12 @@ class Grown:
     best: Ritz
     rest: float
     squares: Array
-    unfitted: float = 0.0
-    step: _Step | None = None
-    hidden: float = 0.0
-    probes: LabelProbes | None = None
-    unsized: float = 0.0
+    unfitted: float
+    step: _Step | None
+    hidden: float
+    probes: LabelProbes | None
+    unsized: float
+    views: LabelViews
 
 
 def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
@@ -334,20 +342,23 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
     rng: np.random.Generator,
     probe: bool = True,
     since: Grown | None = None,
+    in_passes: bool = False,
 ) -> Grown:
     """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
 
     With ``probe``, directions that the powers of X'X may have missed are tried before the
     estimate is believed; that costs four to six products with 2 to 4 columns. A space that was
-    found to lack directions, ``since``, goes on from another random block.
+    found to lack directions, ``since``, goes on from another random block. ``in_passes`` reads
+    the rows once for each block, and keeps nothing that is as long as they are.
     """
     labels = X.place(labels)
     assert factor.regression is not None
-    space, seen, squares = (
-        _opened(X, labels, factor, count, rng)
-        if since is None
-        else _widened(since, labels, count, rng)
-    )
+    if since is None:
+        views: LabelViews = (ByPasses if in_passes else ByImages)(X, labels)
+        space, seen, squares = _opened(views, factor, count, rng)
+    else:
+        views = since.views
+        space, seen, squares = _widened(since, count, rng)
     noise = rounding(X.dtype)
     probes = None if since is None else since.probes
     fits: list[float] = []
@@ -391,21 +402,22 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                 # Regressed labels that the space has not met have a part of the norm.
                 unsized = rest_of(np.diff(fits).tolist(), fits[-1], noise, wide=True)
                 if unsized > tol:
-                    mixed = times(labels, random_signs(labels.shape[1], _MIXTURES, 0))
-                    probes = regress_mixtures(X, mixed, alpha, tol)
+                    signs = random_signs(labels.shape[1], _MIXTURES, 0)
+                    mixed = times(labels, signs)
+                    probes = regress_mixtures(X, mixed, alpha, tol, views.crossed(signs))
                     best = solved()
                     unsized = 0.0 if probes is not None else unsized
             if not probe:
                 break
             probing, held = True, rest if np.isfinite(rest) else 0.0
-            missed, step = _missed(space, labels, best, factor.regression.alpha, squares, rng)
+            missed, step = _missed(space, views, best, factor.regression.alpha, squares, rng)
             fitted, complete = _fitted(seen, best.slopes), space.exhausted
             if not space.add(missed):
                 rest = max(held, 16 * noise)
                 # A residual that rounding keeps out of the space, or one that is rounding.
                 unfitted, tried = step.lost(0.0, best), True
                 break
-            seen = _see(space, labels, seen)
+            seen = np.concatenate([seen, views.seen(space)])
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at: labels outside the first block.
                 newest = solved()
@@ -421,7 +433,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                     break
                 best, gains, probing = newest, [], False
         if space.expand():
-            seen = _see(space, labels, seen)
+            seen = np.concatenate([seen, views.seen(space)])
     newest_step = step if tried else None
     return Grown(
         space,
@@ -434,70 +446,95 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
         hidden,
         probes,
         unsized,
+        views,
     )
 
 
 def _inspected(
-    grown: Grown, weights: Array, labels: Array, factor: Factor, rng: np.random.Generator
+    X: Operator, grown: Grown, weights: Array, factor: Factor, rng: np.random.Generator
 ) -> Inspection:
     """Check directions and regression by fresh products with X.
 
-    The directions V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes of
-    the labels; what one step along the residual of their regression adds to these directions is
-    missing too.
+    What one step along the residual of the labels' regression adds to the directions is missing
+    too.
     """
     space, best = grown.space, grown.best
-    X, slopes = space.X, best.level * best.slopes
     if not best.values.size:
         return Inspection(0.0, 0.0, 0.0)
+    if isinstance(space, NormalSpace):
+        seen = _inspected_in_passes(space, best, factor.share, rng)
+    else:
+        seen = _inspected_by_images(space, best, weights, factor.share, rng)
+    step = grown.step
+    if step is None:
+        assert factor.regression is not None
+        alpha = factor.regression.alpha
+        step = _missed(space, grown.views, best, alpha, grown.squares, rng)[1]
+    return replace(seen, inside=max(seen.inside, best.level**2 * step.gain / best.worth))
+
+
+def _inspected_by_images(
+    space: KrylovSpace, best: Ritz, weights: Array, share: float, rng: np.random.Generator
+) -> Inspection:
+    """Check that V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes."""
+    X, slopes = space.X, best.level * best.slopes
 
     def apply(block: Array) -> Array:
         back = X.rmatmat(block)
         inside = np.concatenate([inner(part, back) for part in space.basis])
         fitted = space.combine(slopes @ (slopes.T @ inside))
-        return X.matmat(factor.share * back + fitted)
+        return X.matmat(share * back + fitted)
 
     def project(block: Array) -> Array:
-        return block - space.combine_image(best.inside @ _along(space, best, block))
+        along = np.concatenate([inner(part, block) for part in space.image])
+        return block - space.combine_image(best.inside @ (best.inside.T @ along))
 
-    seen = inspect(
+    return inspect(
         apply,
         lambda coefficients: X.matmat(times(weights, coefficients)),
         project,
         best.values,
         X.random_block(X.shape[0], OUTSIDE, rng),
     )
-    step = grown.step
-    if step is None:
-        assert factor.regression is not None
-        placed = X.place(labels)
-        step = _missed(space, placed, best, factor.regression.alpha, grown.squares, rng)[1]
-    return replace(seen, inside=max(seen.inside, best.level**2 * step.gain / best.worth))
+
+
+def _inspected_in_passes(
+    space: NormalSpace, best: Ritz, share: float, rng: np.random.Generator
+) -> Inspection:
+    """Check the same on the side of the columns.
+
+    With R the root of ``share I + B B'``, ``R X'X W`` are eigenvectors of ``R X'X R``.
+    """
+    X = space.X
+    shaped = ShapedRows(X, share, space.combine(best.level * best.slopes))
+    lengths = np.sqrt(best.values)
+    right = shaped.shape_block(space.combine_normal(best.inside / lengths))
+    return inspect(
+        shaped.normal,
+        lambda coefficients: times(right, coefficients),
+        lambda block: remove(block, [right]),
+        best.values,
+        X.random_block(X.shape[1], OUTSIDE, rng),
+    )
 
 
 def _opened(
-    X: Operator, labels: Array, factor: Factor, count: int, rng: np.random.Generator
+    views: LabelViews, factor: Factor, count: int, rng: np.random.Generator
 ) -> tuple[KrylovSpace, Array, Array]:
     """Return a space of one block, ``seen``, and the squared lengths of the columns."""
     assert factor.regression is not None
-    block, n_random = _start(X, labels, count, rng)
-    first = X.rmatmat(block)
-    # Estimated from the random part.
-    squares = X.shape[0] * np.square(host(first[:, -n_random:])).mean(axis=1)
-    space = KrylovSpace(X, first)
-    seen = _see(space, labels, np.zeros((0, labels.shape[1])))
-    return space, seen, squares + factor.regression.alpha
+    space, squares = views.opened(count, rng)
+    return space, views.seen(space), squares + factor.regression.alpha
 
 
 def _widened(
-    since: Grown, labels: Array, count: int, rng: np.random.Generator
+    since: Grown, count: int, rng: np.random.Generator
 ) -> tuple[KrylovSpace, Array, Array]:
     """Add a random block to a space that was found to lack directions."""
     space, seen = since.space, since.seen
-    X = space.X
     width = max(space.basis[0].shape[1], -(-count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
-    if space.add(X.rmatmat(X.random_block(X.shape[0], width, rng))):
-        seen = _see(space, labels, seen)
+    if space.add(since.views.random_rows(width, rng)):
+        seen = np.concatenate([seen, since.views.seen(space)])
     return space, seen, since.squares
 
 
@@ -525,7 +562,7 @@ def _fitted(seen: Array, slopes: Array) -> float:
 
 def _missed(  # noqa: PLR0917
     space: KrylovSpace,
-    labels: Array,
+    views: LabelViews,
     best: Ritz,
     alpha: float,
     squares: Array,
@@ -539,19 +576,18 @@ def _missed(  # noqa: PLR0917
     copies of an eigenvalue.
     """
     X = space.X
-    mixing = rng.standard_normal((labels.shape[1], PROBE))
+    mixing = rng.standard_normal((best.slopes.shape[1], PROBE))
     slopes = space.combine(best.slopes @ mixing)
-    fitted = X.matmat(slopes)
-    left = plus(times(labels, mixing), fitted, -1.0)
-    gap = X.rmatmat(left) - alpha * slopes
+    left, fitted = views.residual(space, slopes, mixing)
+    gap = left - alpha * slopes
     step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
-    image = X.matmat(step)
+    lengths, image = views.mapped(space, step)
     descent = np.square((host(gap) * host(step)).sum(axis=0))
-    cost = np.square(column_norms(image)) + alpha * np.square(column_norms(step))
+    cost = lengths + alpha * np.square(column_norms(step))
     energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
     sure = float((energy / np.square(mixing).sum(axis=0)).max())
     length = np.divide(np.sqrt(descent), cost, out=np.zeros_like(cost), where=cost > 0)
-    before, change = _along(space, best, fitted), _along(space, best, image) * length
+    before, change = best.inside.T @ fitted, best.inside.T @ image * length
     gain = float((2 * before * change + np.square(change)).sum()) / PROBE
     block = step
     if space.basis[0].shape[1] < MANY_COPIES:
@@ -560,40 +596,3 @@ def _missed(  # noqa: PLR0917
     alive = np.flatnonzero(lengths > 0)
     tried = _Step(float(energy.mean()), sure, max(gain, 0.0))
     return block[:, alive] / like(lengths[alive], block), tried
-
-
-def _along(space: KrylovSpace, best: Ritz, block: Array) -> Array:
-    """Return ``V'block`` for the directions ``V = X W`` found in a space."""
-    parts = [inner(part, block) for part in space.image]
-    return np.asarray(best.inside.T @ np.concatenate(parts))
-
-
-def _start(X: Operator, labels: Array, count: int, rng: np.random.Generator) -> tuple[Array, int]:
-    """Return the leading directions of the labels, a few random ones, and the number of these.
-
-    A rotation of the labels changes nothing in the objective, so the directions that hold
-    most of their energy may stand for all of them, and the regression inside the space finds
-    the rest. Fewer would stall short of the objective; all of them would cost more than as
-    many deeper blocks.
-    """
-    most = min(*labels.shape, max(count, 2 * _FEW_LABELS))
-    flipped = labels.shape[0] < labels.shape[1]
-    side = labels.T if flipped else labels
-    square = inner(side, side)
-    energy, axes = few_leading(square, most)
-    share = np.cumsum(energy) / max(float(np.trace(square)), np.finfo(float).tiny)
-    few = min(most, max(int(np.searchsorted(share, _LABEL_ENERGY)) + 1, _FEW_LABELS))
-    if flipped:
-        # Directions without energy get no length.
-        wanted = like(axes[:, :few] * (energy[:few] > 0), labels)
-    else:
-        wanted = times(labels, axes[:, :few])
-    extra = max(4, count // 10, count // 3 - few)
-    extra += -(few + extra) % SMOOTH_WIDTH
-    random = X.random_block(labels.shape[0], extra, rng)
-    parts = [divide_columns(block, column_norms(block)) for block in (wanted, random)]
-    return concatenate(parts, axis=1), extra
-
-
-def _see(space: KrylovSpace, labels: Array, seen: Array) -> Array:
-    return np.concatenate([seen, inner(space.image[-1], labels)])

@@ -196,10 +196,7 @@ def _to_share(
     """
     cross = X.rmatmat(X.place(targets))
 
-    def apply(block: Array) -> Array:
-        image: Array = X.rmatmat(X.matmat(block))
-        return image
-
+    apply = X.normal
     run = block_cg(apply, cross, alpha, default_tolerance(X.dtype), max_iter, share=share)
     slopes, agreement = run.solution, inner(cross, run.solution)
     to_come = gains_to_come(run.gains, rounding(X.dtype))

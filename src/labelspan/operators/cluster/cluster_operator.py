@@ -9,6 +9,7 @@ sent.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -20,6 +21,7 @@ from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter, Mismatch
 from ..array_backend import host
 from ..convert import as_operator
+from ..dense import Dense
 from ..operator import Operator, checked_offset
 from .partitions import prepare_block
 from .worker_blocks import WorkerBlocks
@@ -30,8 +32,10 @@ __all__ = ["RowBlocks", "row_blocks", "row_blocks_of"]
 class RowBlocks(Operator):
     """An operator over blocks of rows held by workers; made by :func:`row_blocks`.
 
-    Centring and row selection are applied by the workers, block by block, without a lasting
-    copy of the data.
+    Centring and row selection are applied by the workers, block by block. Beside a sparse block, a
+    worker keeps its column numbers in the order of their counts, which makes products faster (4
+    bytes per nonzero), and one more copy of the entries where columns without zeros have large
+    means; nothing else of the size of the data.
 
     Parameters
     ----------
@@ -64,6 +68,8 @@ class RowBlocks(Operator):
         rows = int(starts[-1]) if index is None else index.size
         super().__init__((rows, held.shapes[0][1]), np.result_type(*held.dtypes))
         self._held, self._offset, self._index = held, offset, index
+        # Sums of the columns and of their squares, once they were asked for.
+        self._summed: tuple[Array, Array] | None = None
         # Internally, rows are in the order of the blocks; ``_order`` maps it to the caller's.
         self._order: Array | None = None
         if index is None:
@@ -113,9 +119,6 @@ class RowBlocks(Operator):
         wide = self._block(block, self.shape[1], "normal")
         return np.asarray(self._run("normal", wide=wide, total=True), dtype=self.dtype)
 
-    def column_squares(self) -> Array:
-        return np.asarray(self._run("column_squares", total=True))
-
     def gram(self) -> Array:
         return np.asarray(self._run("gram", total=True))
 
@@ -128,25 +131,42 @@ class RowBlocks(Operator):
             )
         return np.asarray(self._run("cross", tall=block, total=True))
 
+    def _sums(self) -> tuple[Array, Array]:
+        """Return the sums of the columns and of their squares, from one pass that is kept."""
+        if self._summed is None:
+            sums, squares = self._run("column_sums", total=True)
+            self._summed = sums, squares
+        return self._summed
+
     def column_means(self) -> Array:
-        return np.asarray(self.cross(np.ones((self.shape[0], 1)))[:, 0] / self.shape[0])
+        return np.asarray(self._sums()[0] / self.shape[0])
+
+    def column_squares(self) -> Array:
+        return np.array(self._sums()[1])
 
     def sum_of_squares(self) -> float:
-        return float(self._run("sum_of_squares", total=True))
+        return float(self._sums()[1].sum())
 
     # --- other operators --------------------------------------------------------------
 
-    def shifted(self, offset: Array) -> Operator:
+    def shifted(self, offset: Array) -> RowBlocks:
         offset = checked_offset(offset, self.shape[1])
         both = offset if self._offset is None else offset + self._offset
         return RowBlocks(self._held, both, self._index)
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
-        # About the mean, sums round to the size of the deviations: one more pass with a block
-        # of one column makes the mean of a constant column exact.
-        means = means + self.shifted(means).column_means()
-        return self.shifted(means), means
+        # About the mean, sums round to the size of the deviations: one more pass makes the mean
+        # of a constant column exact.
+        about = self.shifted(means)
+        sums, squares = about._sums()
+        means = means + sums / self.shape[0]
+        found = self.shifted(means)
+        left = squares - np.square(sums) / self.shape[0]
+        # What is left of a constant column is rounding.
+        nothing = self.shape[0] * np.square(8 * np.finfo(np.float64).eps * means)
+        found._summed = np.zeros_like(sums), np.where(left > nothing, left, 0.0)
+        return found, means
 
     def rows(self, index: Array) -> Operator:
         index = np.asarray(index)
@@ -293,13 +313,64 @@ def row_blocks_of(
     return row_blocks(client, parts, on_pass=on_pass)
 
 
+class _Ready:
+    """A block of a worker as an operator, and with its columns in the order of their counts."""
+
+    def __init__(self, block: Any, gone: Callable[[Any], Any]) -> None:
+        self.block = weakref.ref(block, gone)
+        self.plain = as_operator(block)
+        self.arranged, self.order = self.plain.arranged()
+        self._centred: tuple[Array, Operator] | None = None
+
+    def centred(self, offset: Array) -> Operator:
+        """Return the arranged operator minus an offset; the newest is kept."""
+        if self._centred is None or not np.array_equal(self._centred[0], offset):
+            order = slice(None) if self.order is None else self.order
+            self._centred = offset, self.arranged.shifted(offset[order])
+        return self._centred[1]
+
+
+# What a worker keeps beside its blocks; the blocks themselves are in the care of Dask.
+_READY: dict[int, _Ready] = {}
+_ARRANGED = {"matmat", "rmatmat", "normal"}
+
+
+def _ready(block: Any) -> _Ready:
+    """Return the operators of a block, which are made once for as long as it lives."""
+    found = _READY.get(id(block))
+    if found is None or found.block() is not block:
+        key = id(block)
+        found = _READY[key] = _Ready(block, lambda _: _READY.pop(key, None))
+    return found
+
+
+def _column_sums(operator: Operator) -> Array:
+    if isinstance(operator, Dense):
+        # Of rows from which the offset was subtracted, which keeps the digits.
+        return np.asarray(operator.cross(np.ones((operator.shape[0], 1)))[:, 0])
+    return operator.shape[0] * operator.column_means()
+
+
 def _call(method: str, block: Any, shared: Any, own: Any) -> Any:
     """Call a method of a block's operator, on the worker that holds the block."""
     offset, wide = (None, None) if shared is None else shared
     rows, tall = (None, None) if own is None else own
-    operator = as_operator(block)
+    ready = _ready(block)
+    arranged = rows is None and method in _ARRANGED
+    order = ready.order if arranged else None
+    operator = ready.arranged if arranged else ready.plain
     if rows is not None:
         operator = operator.rows(rows)
     if offset is not None:
-        operator = operator.shifted(offset)
-    return getattr(operator, method)(*(given for given in (wide, tall) if given is not None))
+        operator = ready.centred(offset) if arranged else operator.shifted(offset)
+    if method == "column_sums":
+        return np.stack([_column_sums(operator), operator.column_squares()])
+    if wide is not None and order is not None:
+        wide = wide[order]
+    found = getattr(operator, method)(*(given for given in (wide, tall) if given is not None))
+    if order is None or method == "matmat":
+        return found
+    # Back in the order of the columns of X.
+    out = np.empty_like(found)
+    out[order] = found
+    return out
