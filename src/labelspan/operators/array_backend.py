@@ -14,8 +14,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -502,15 +503,49 @@ def map_threads(
     threads = n_threads()
     if threads <= 1:
         return [task(item) for item in items]
+    with single_thread() if blas else nullcontext():
+        return _shared(task, items, _executor(os.getpid(), threads), min(threads, len(items)))
+
+
+def _shared(
+    task: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    executor: ThreadPoolExecutor,
+    workers: int,
+) -> list[_Result]:
+    """Let workers take one item after the other; a future for each costs more than a short task.
+
+    The first error ends the others after their present item.
+    """
+    found: dict[int, _Result] = {}
+    waiting = deque(range(len(items)))
     # What numpy does about an overflow is a setting of each thread.
     state = np.geterr()
 
-    def run(item: _Item) -> _Result:
+    def work() -> None:
         with np.errstate(**state):
-            return task(item)
+            while True:
+                try:
+                    number = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    found[number] = task(items[number])
+                except BaseException:
+                    waiting.clear()
+                    raise
 
-    with single_thread() if blas else nullcontext():
-        return list(_executor(os.getpid(), threads).map(run, items))
+    futures = [executor.submit(work) for _ in range(workers)]
+    try:
+        wait(futures)
+    except BaseException:
+        # Ctrl-C: nothing may still be writing into a block when the caller goes on.
+        waiting.clear()
+        wait(futures)
+        raise
+    for future in futures:
+        future.result()
+    return [found[number] for number in range(len(items))]
 
 
 def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:
