@@ -263,9 +263,23 @@ def test_fit_a_stream(name, here):
         assert index.ids == [item["id"] for item in rows()]
 
 
+def test_fit_a_stream_of_standard_input_and_of_a_folder(here):
+    result = run("fit", "-", "--stream", "--dimensions", 5, "--json", input=as_lines(rows()))
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["items"], answer["labels"]) == (48, 4)
+    assert [path.name for path in here.iterdir()] == ["index.labelspan"]
+    for number, item in enumerate(rows()):
+        folder = here / "texts" / item["tags"][0]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.txt").write_text(item["body"])
+    result = run("fit", "texts", "--stream", "--dimensions", 3, "--force", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["items"] == 48
+
+
 def test_streams_that_cannot_be_fitted(here):
     formats(here)
-    assert "needs a file" in one_sentence(run("fit", "-", "--stream", input=as_lines(rows())))
     assert "cannot learn from a stream" in one_sentence(
         run("fit", "a.jsonl", "--stream", "--method", "cca")
     )

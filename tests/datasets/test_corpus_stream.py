@@ -82,8 +82,8 @@ def test_what_cannot_be_streamed(tmp_path):
     formats(tmp_path)
     with pytest.raises(InvalidInput, match="cannot be read as a stream"):
         CorpusStream(tmp_path / "a.json")
-    with pytest.raises(InvalidInput, match="is a folder"):
-        CorpusStream(tmp_path)
+    with pytest.raises(InvalidInput, match="is a folder, and cannot be read as csv"):
+        CorpusStream(tmp_path, format="csv")
     items = rows()
     items[40]["id"] = ""
     (tmp_path / "b.jsonl").write_text(as_lines(items))
@@ -120,3 +120,46 @@ def test_a_changed_file_has_another_fingerprint(tmp_path):
 )
 def test_real_files(name):
     same(FOLDER / name, head=1 << 17)
+
+
+@pytest.mark.parametrize("head", [300, 1 << 20])
+def test_parquet(tmp_path, head):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.Table.from_pylist(rows()), tmp_path / "a.parquet")
+    same(tmp_path / "a.parquet", head=head)
+    assert len(list(CorpusStream(tmp_path / "a.parquet", head=head).items(40))) == 8
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-30])
+    with pytest.raises(InvalidFile, match="damaged or not a parquet file"):
+        CorpusStream(tmp_path / "b.parquet")
+    (tmp_path / "c.parquet").write_text("text")
+    with pytest.raises(InvalidFile, match="damaged or not a parquet file"):
+        CorpusStream(tmp_path / "c.parquet")
+
+
+@pytest.mark.parametrize("head", [30, 1 << 20])
+@pytest.mark.parametrize("labels", ["folders", "files"])
+def test_folders(tmp_path, head, labels):
+    for number in range(12):
+        folder = tmp_path / ("chess" if number % 2 else "go") if labels == "folders" else tmp_path
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number}.txt").write_text(f"text {number} about a game")
+        if labels == "files":
+            (folder / f"{number}.tsv").write_text("<u:g>\tgame\n")
+    same(tmp_path, head=head)
+    stream = CorpusStream(tmp_path, head=head)
+    assert [item.id for item in stream.items(10)] == [item.id for item in stream][10:]
+    before = stream.fingerprint
+    (tmp_path / "more.txt").write_text("one more")
+    assert CorpusStream(tmp_path).fingerprint != before
+
+
+def test_a_copy_is_known_by_its_content(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(as_lines(rows()))
+    copies = [CorpusStream(tmp_path / name, name="standard input") for name in ("a", "b")]
+    assert copies[0].fingerprint == copies[1].fingerprint
+    assert copies[0].name == "standard input"
+    (tmp_path / "b").write_text(as_lines(rows(40)))
+    assert copies[0].fingerprint != copies[1].fingerprint

@@ -124,9 +124,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Read a file in blocks and keep features on the disk, for a corpus larger than "
+            help="Read the corpus in blocks and keep features on the disk, for one larger than "
             "memory; an interrupted fit goes on where it was. By default for files that are too "
-            "large. Only for jsonl, csv, tsv, uris and lines, and lsi, mlsi and opls.",
+            "large. Not for json and archives; only for lsi, mlsi and opls.",
             show_default=False,
         ),
     ] = None,
@@ -184,7 +184,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 "delimiter": delimiter,
                 "vocabulary": None if vocabulary is None else str(vocabulary),
             }
-            opened = open_stream(corpus, **reading)
+            opened = stack.enter_context(open_stream(corpus, out, **reading))
             fitted = fit_streamed(
                 opened,
                 out,

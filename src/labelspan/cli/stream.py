@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .corpus_argument import BUNDLED
+from .failures import standard_input
 from .progress import progress_bar
 
 if TYPE_CHECKING:
@@ -33,17 +38,33 @@ def is_too_large(corpus: str) -> bool:
     return size >= _SMALL and available is not None and _PER_BYTE * size > available
 
 
-def open_stream(corpus: str, **options: Any) -> CorpusStream:
-    """Open a corpus, and print on stderr how it is read, with a sample."""
+@contextmanager
+def open_stream(corpus: str, out: Path, **options: Any) -> Iterator[CorpusStream]:
+    """Open a corpus, and print on stderr how it is read, with a sample.
+
+    Standard input is copied to a file next to the index, which is removed at the end.
+    """
     from ..datasets.corpus_stream import CorpusStream  # noqa: PLC0415
     from ..errors import Mismatch  # noqa: PLC0415
 
-    if corpus == "-" or (corpus == BUNDLED and not Path(corpus).exists()):
-        raise Mismatch("--stream needs a file, because it may go on after an interruption.")
-    found = CorpusStream(corpus, **options)
-    for line in (*found.head.notes, *found.head.sample()):
-        typer.echo(f"  {line}", err=True)
-    return found
+    if corpus == BUNDLED and not Path(corpus).exists():
+        raise Mismatch("--stream needs a file or a folder; the bundled corpus fits in memory.")
+    with _copied(out) if corpus == "-" else nullcontext(corpus) as path:
+        named = "standard input" if corpus == "-" else None
+        found = CorpusStream(path, name=named, **options)
+        for line in (*found.head.notes, *found.head.sample()):
+            typer.echo(f"  {line}", err=True)
+        yield found
+
+
+@contextmanager
+def _copied(out: Path) -> Iterator[Path]:
+    """Copy standard input to a file, which can be read again."""
+    folder = out.parent if out.parent.is_dir() else None
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".labelspan-input-") as file:
+        shutil.copyfileobj(standard_input(), file, 1 << 20)
+        file.flush()
+        yield Path(file.name)
 
 
 def fit_streamed(

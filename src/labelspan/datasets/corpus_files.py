@@ -18,7 +18,7 @@ from typing import BinaryIO
 from .._files import read_bytes
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 
-__all__ = ["Member", "Opened", "check_encoding", "decode", "open_corpus"]
+__all__ = ["Member", "Opened", "check_encoding", "decode", "folder_members", "open_corpus"]
 
 _PACKED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,
@@ -72,7 +72,7 @@ def open_corpus(source: str | os.PathLike[str] | BinaryIO) -> Opened:
         return _unpacked(name, "", source.read())
     path = Path(source)
     if path.is_dir():
-        return Opened(str(path), "", members=tuple(_folder(path)))
+        return Opened(str(path), "", members=tuple(folder_members(path)))
     inner = path.with_suffix("") if path.suffix.lower() in _PACKED_SUFFIXES else path
     return _unpacked(str(path), inner.suffix.lower(), read_bytes(path))
 
@@ -120,7 +120,8 @@ def _member(path: PurePosixPath, content: bytes) -> Member:
     return Member(PurePosixPath(*(part for part in path.parts if part != "/")), lambda: content)
 
 
-def _folder(path: Path) -> list[Member]:
+def folder_members(path: Path) -> list[Member]:
+    """Return the files of a folder and of the folders in it, by name."""
     found = []
     for file in sorted(path.rglob("*")):
         relative = PurePosixPath(file.relative_to(path).as_posix())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
 from .corpus_files import Member, decode
 from .corpus_labels import name_of, unique_names
 from .corpus_names import LABELS, PARTS
 
-__all__ = ["folder_items"]
+__all__ = ["FolderText", "folder_items", "folder_texts"]
 
 # Suffixes of texts; files without a suffix are texts, too.
 _TEXTS = {"", ".txt", ".text", ".md", ".rst"}
@@ -22,10 +22,42 @@ _TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".gz", ".xl
 _LABEL_FOLDERS = frozenset((*LABELS, "keys", "annotations"))
 
 
+class FolderText(NamedTuple):
+    """A text of a folder: how it is read, its name, labels and part of the collection."""
+
+    member: Member
+    name: str
+    labels: list[str] | None
+    folder: str | None
+
+    def item(self, name: str, encoding: str | None) -> dict[str, Any]:
+        """Read the text, and return the item."""
+        path = self.member.path
+        found = {
+            "path": self.name,
+            "text": decode(self.member.read(), f"{name}/{path}", encoding)[0],
+            "labels": self.labels,
+        }
+        return found if self.folder is None else {**found, "folder": self.folder}
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return f"file {self.member.path.as_posix()!r}"
+
+
 def folder_items(
     name: str, members: Sequence[Member], encoding: str | None
 ) -> tuple[list[dict[str, Any]], list[str], str, list[str]]:
     """Return items, their places, where labels came from, and notes."""
+    found, how, notes = folder_texts(name, members, encoding)
+    return [text.item(name, encoding) for text in found], [text.place for text in found], how, notes
+
+
+def folder_texts(
+    name: str, members: Sequence[Member], encoding: str | None
+) -> tuple[list[FolderText], str, list[str]]:
+    """Return texts that are not read yet, where labels came from, and notes."""
     texts = [member for member in members if _is_text(member.path)]
     if not texts:
         _refuse(name, members)
@@ -39,27 +71,20 @@ def folder_items(
         lists = {member.path: _folders(member.path) for member in texts}
     # Names are short where they are enough.
     short = bool(label_files) and len({member.path.stem for member in texts}) == len(texts)
-    items: list[dict[str, Any]] = []
+    found = []
     for member in texts:
         path = member.path
-        items.append(
-            {
-                "path": path.stem if short else path.as_posix(),
-                "text": decode(member.read(), f"{name}/{path}", encoding)[0],
-                "labels": lists.get(path),
-                "folder": "/".join(path.parts[:-1] if label_files else _parts(path)),
-            }
-        )
-    if len({item["folder"] for item in items}) == 1:
-        for item in items:
-            del item["folder"]
+        folder = "/".join(path.parts[:-1] if label_files else _parts(path))
+        shown = path.stem if short else path.as_posix()
+        found.append(FolderText(member, shown, lists.get(path), folder))
+    if len({text.folder for text in found}) == 1:
+        found = [text._replace(folder=None) for text in found]
     counts = {
         "text(s) have no file of labels": len(texts) - len(label_files) if label_files else 0,
         "file(s) with other suffixes left out": len(members) - len(texts) - len(used),
     }
     notes = [f"{count:,} {what}" for what, count in counts.items() if count]
-    places = [f"file {member.path.as_posix()!r}" for member in texts]
-    return items, places, "files" if label_files else "folders", notes
+    return found, "files" if label_files else "folders", notes
 
 
 def _parts(path: PurePosixPath) -> list[str]:

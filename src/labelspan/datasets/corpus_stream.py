@@ -1,10 +1,11 @@
-"""A corpus in one file that is read item by item, so that it may be larger than memory."""
+"""A corpus that is read item by item, so that it may be larger than memory."""
 
 from __future__ import annotations
 
 import bz2
 import csv
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -17,10 +18,12 @@ from .._files import check_there
 from ..errors import InvalidFile, InvalidInput
 from .corpora import CorpusReading, TaggedTexts, check_options, describe_reading, join_text
 from .corpus_fields import Asked, Fields, choose_fields, plain
-from .corpus_files import Opened, decode
+from .corpus_files import Opened, decode, folder_members
+from .corpus_folder import FolderText, folder_texts
 from .corpus_labels import clean, label_parser, read_vocabulary
 from .corpus_rows import CorpusRows, TableLayout, flat, parse_rows, split_uris, table_layout
 from .readers.jsonl import parse_objects
+from .readers.parquet import parquet_rows
 
 __all__ = ["CorpusStream", "StreamedItem", "unpacked_bytes"]
 
@@ -55,19 +58,23 @@ class StreamedItem(NamedTuple):
 
 
 class CorpusStream:
-    r"""Items of a file of JSON lines, csv, tsv, URIs or plain lines, one after the other.
+    r"""Items of a file of JSON lines, csv, tsv, URIs, plain lines or parquet, or of a folder.
 
     Everything that :func:`read_corpus` guesses is guessed from the first 8 MiB; memory does not
-    grow with the file. That ids are different is not checked.
+    grow with the file. Of a folder of texts, the names and labels of all files are in memory. That
+    ids are different is not checked.
 
     Parameters
     ----------
     source : path
-        A file, also packed by gzip, bzip2 or xz.
+        A file, also packed by gzip, bzip2 or xz; a parquet file; or a folder with a text per file.
     format, text, labels, ids, separator, labelled, empty, encoding, header, delimiter, vocabulary
         As for :func:`read_corpus`; ``ids=""`` numbers the items.
     head : int, default=8388608
         Bytes from which formats and fields are guessed.
+    name : str or None, default=None
+        Name in messages of what the file is a copy of; the file is then the same one wherever it
+        is, by its content. None is the path.
 
     Attributes
     ----------
@@ -110,24 +117,27 @@ class CorpusStream:
         delimiter: str | None = None,
         vocabulary: str | os.PathLike[str] | None = None,
         head: int = _HEAD,
+        name: str | None = None,
     ) -> None:
         self._path = Path(source)
         check_there(self._path)
         delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
         check_options(format, empty, encoding, delimiter)
-        if self._path.is_dir():
-            raise InvalidInput(
-                f"{self._path} is a folder, which cannot be read as a stream; join its texts to a "
-                "file of JSON lines."
-            )
-        self.name = str(self._path)
+        self.name, self._copy = str(self._path) if name is None else name, name is not None
         self._empty, self._labelled = empty, labelled
         self._names = {} if vocabulary is None else read_vocabulary(vocabulary, encoding)
-        content, whole = self._beginning(head)
-        rows = self._parsed(content, whole, format, encoding, header, delimiter)
+        content = b""
+        if self._path.is_dir():
+            rows, whole = self._folder_head(format, encoding, head)
+        elif self._is_parquet(format):
+            rows, whole = self._parquet_head(head)
+        else:
+            content, whole = self._beginning(head)
+            rows = self._parsed(content, whole, format, encoding, header, delimiter)
         if not rows.items:
             raise InvalidInput(f"{rows.name} holds no items.")
         self._kind, self._encoding = rows.kind, rows.encoding or "utf-8"
+        self._given_encoding = encoding
         wanted = (text,) if isinstance(text, str) else tuple(text or ())
         asked = Asked(wanted, labels, ids, labelled=labelled)
         self._fields: Fields = choose_fields(rows, asked)
@@ -157,6 +167,14 @@ class CorpusStream:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What tells whether a file is still the same one."""
+        if self._path.is_dir():
+            return {"path": str(self._path.resolve()), "files": self._files_seen()}
+        if self._copy:
+            with self._path.open("rb") as file:
+                return {
+                    "name": self.name,
+                    "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+                }
         found = self._path.stat()
         return {
             "path": str(self._path.resolve()),
@@ -169,6 +187,10 @@ class CorpusStream:
 
     def items(self, skip: int = 0) -> Iterator[StreamedItem]:
         """Yield all items after some that are skipped."""
+        if self._kind in ("parquet", "folder"):
+            for count, (found, row) in enumerate(self._placed(skip), skip):
+                yield self._item(count, row, self._at(found))
+            return
         try:
             with self._open() as raw:
                 codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
@@ -186,6 +208,62 @@ class CorpusStream:
             raise InvalidFile(f"{self.name} is not {self._encoding} ({error.reason}).") from error
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
+
+    def _at(self, place: str) -> Callable[[int], str]:
+        return lambda _: f"{self.name}, {place}"
+
+    def _placed(self, skip: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield items of a table or a folder with their places."""
+        if self._kind == "folder":
+            for text in self._texts(self._given_encoding)[0][skip:]:
+                yield text.place, text.item(self.name, self._given_encoding)
+            return
+        for number, row in enumerate(parquet_rows(self._path), 1):
+            if number > skip:
+                yield f"row {number}", flat(row)
+
+    def _texts(self, encoding: str | None) -> tuple[list[FolderText], str, list[str]]:
+        return folder_texts(self.name, folder_members(self._path), encoding)
+
+    def _files_seen(self) -> str:
+        """Return a checksum of names, sizes and times of all files."""
+        digest = hashlib.sha256()
+        for member in folder_members(self._path):
+            found = (self._path / member.path).stat()
+            digest.update(repr((str(member.path), found.st_size, found.st_mtime_ns)).encode())
+        return digest.hexdigest()
+
+    def _folder_head(
+        self, format: str | None, encoding: str | None, size: int
+    ) -> tuple[CorpusRows, bool]:
+        if format not in (None, "folder"):
+            raise InvalidInput(f"{self.name} is a folder, and cannot be read as {format}.")
+        texts, how, notes = self._texts(encoding)
+        items: list[dict[str, Any]] = []
+        for text in texts:
+            items.append(text.item(self.name, encoding))
+            size -= len(items[-1]["text"])
+            if size < 0:
+                break
+        places = [text.place for text in texts[: len(items)]]
+        rows = CorpusRows(self.name, "folder", items, places, labels_in=how, notes=notes)
+        return rows, len(items) == len(texts)
+
+    def _is_parquet(self, format: str | None) -> bool:
+        with self._path.open("rb") as file:
+            return format == "parquet" or (format is None and file.read(4) == b"PAR1")
+
+    def _parquet_head(self, size: int) -> tuple[CorpusRows, bool]:
+        items: list[dict[str, Any]] = []
+        whole = True
+        for row in parquet_rows(self._path):
+            if size < 0:
+                whole = False
+                break
+            items.append(flat(row))
+            size -= len(str(row))
+        places = [f"row {number}" for number in range(1, len(items) + 1)]
+        return CorpusRows(self.name, "parquet", items, places), whole
 
     @property
     def _newline(self) -> str | None:
@@ -235,10 +313,12 @@ class CorpusStream:
             inner = inner.with_suffix("")
         opened = Opened(self.name, inner.suffix.lower(), content)
         known = format or inner.suffix.lower().lstrip(".")
-        if known in ("parquet", "pq", "json", "folder") or content.startswith(b"PAR1"):
+        if known in ("parquet", "pq"):
+            raise InvalidFile(f"{self.name} is damaged or not a parquet file; get it again.")
+        if known in ("json", "folder"):
             raise InvalidInput(
-                f"{self.name} cannot be read as a stream; JSON lines, csv, tsv and plain lines "
-                "can: convert it to one of these."
+                f"{self.name} cannot be read as a stream; JSON lines, csv, tsv, parquet, plain "
+                "lines and folders of texts can: convert it to one of these."
             )
         rows = parse_rows(opened, format, encoding, header, delimiter)
         if rows.kind not in _KINDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from ...errors import InvalidFile, InvalidInput
 from ..dataset import DataSet
 from .csv_table import Roles, assemble
 
-__all__ = ["open_table", "read_parquet"]
+__all__ = ["open_table", "parquet_rows", "read_parquet"]
+
+_BATCH = 1000
 
 
 def read_parquet(
@@ -79,6 +81,26 @@ def read_parquet(
 
 def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> Any:
     """Return a pyarrow table from a parquet file, or from its content if that is given."""
+    arrow, parquet = _arrow()
+    content = read_bytes(Path(path)) if content is None else content
+    try:
+        return parquet.read_table(arrow.BufferReader(content))
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def parquet_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a parquet file, a thousand in memory at a time."""
+    arrow, parquet = _arrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH):
+                yield from batch.to_pylist()
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _arrow() -> tuple[Any, Any]:
     try:
         import pyarrow as arrow  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415
@@ -86,13 +108,13 @@ def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> An
         raise InvalidInput(
             "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
         ) from error
-    content = read_bytes(Path(path)) if content is None else content
-    try:
-        return parquet.read_table(arrow.BufferReader(content))
-    except (arrow.ArrowException, OSError) as error:
-        raise InvalidFile(
-            f"{os.fspath(path)} is damaged or not a parquet file ({error}); get it again."
-        ) from error
+    return arrow, parquet
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> InvalidFile:
+    return InvalidFile(
+        f"{os.fspath(path)} is damaged or not a parquet file ({error}); get it again."
+    )
 
 
 def _numbers(path: Any, name: str, column: Any) -> Any:
