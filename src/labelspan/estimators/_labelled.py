@@ -282,7 +282,9 @@ class LabelledEmbedding(BaseEmbedding):
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
         solution = rank_of_fit(self, solution, ready.rows, ready.factor, rank=rank, alpha=alpha)
-        images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))  # W'X'Y
+        images = solution.images if self._plain_factor else None  # W'X'Y
+        if images is None:
+            images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))
         roots = self._roots(solution)
         weights = solution.weights * like(roots, solution.weights)
         signs = self._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,8 +103,11 @@ class TwoStage:
     def _thin(self, problem: Problem, fit: Regressed) -> Solution:
         slopes = fit.slopes
         values, axes = thin_spectrum(fit.agreement, problem.n_components)
-        weights = times(slopes, axes / np.sqrt(values))
-        return self._solution(weights, values, fit, fit.residual, fit.converged)
+        mixing = axes / np.sqrt(values)
+        weights = times(slopes, mixing)
+        found = self._solution(weights, values, fit, fit.residual, fit.converged)
+        # W'X'L without a product: the agreement is L'X G, and W = G mixing.
+        return replace(found, images=mixing.T @ fit.agreement.T)
 
     def _stack(self, problem: Problem, fit: Regressed) -> Solution:
         X, factor = problem.X, problem.factor
