@@ -278,6 +278,21 @@ def test_fit_a_stream_of_standard_input_and_of_a_folder(here):
     assert json.loads(result.stdout)["items"] == 48
 
 
+def test_approximate_search_after_a_stream(here, monkeypatch):
+    pytest.importorskip("usearch", reason="usearch is not installed")
+    formats(here)
+    monkeypatch.setattr(SemanticIndex, "large", True)
+    given = ("fit", "a.jsonl", "--stream", "--dimensions", 3, "--method", "lsi", "--force")
+    assert run(*given).exit_code == 0
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.search_cache().vectors == 48
+    monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 10_000)
+    said = run(*given).stderr
+    assert "approximate search is not prepared, because it needs 0.0 GB of memory" in said
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.search_cache().vectors == 0
+
+
 def test_streams_that_cannot_be_fitted(here):
     formats(here)
     assert "cannot learn from a stream" in one_sentence(

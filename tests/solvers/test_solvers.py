@@ -33,7 +33,7 @@ from labelspan.solvers import (
     TwoStage,
     choose_solver,
     eigen_residual,
-    randomized,
+    label_views,
     refuse_unless_fit,
     regression,
     small_dense,
@@ -385,21 +385,27 @@ def test_labels_are_decomposed_in_the_smaller_of_their_sizes(monkeypatch):
     """Of 200 labels in 90 rows the product of the rows has the same leading directions."""
     rng = np.random.default_rng(0)
     sides = []
-    decompose = randomized.few_leading
+    decompose = label_views.few_leading
 
     def watched(matrix, count):
         sides.append(len(matrix))
         return decompose(matrix, count)
 
-    monkeypatch.setattr(randomized, "few_leading", watched)
+    monkeypatch.setattr(label_views, "few_leading", watched)
     for rows, columns in ((90, 200), (200, 90)):
         X = as_operator(rng.standard_normal((rows, 40)))
         labels = rng.standard_normal((rows, 3)) @ rng.standard_normal((3, columns))
         labels += 0.01 * rng.standard_normal(labels.shape)
-        block, _ = randomized._start(X, labels, 5, np.random.default_rng(0))
         leading = np.linalg.svd(labels, full_matrices=False)[0][:, :3]
-        np.testing.assert_allclose(np.abs(np.diag(block[:, :3].T @ leading)), 1, rtol=1e-9)
-    assert sides == [90, 90]
+        monkeypatch.setattr(label_views, "_FEW_LABELS", 3)
+        for views in (label_views.ByImages(X, labels), label_views.ByPasses(X, labels)):
+            space, squares = views.opened(5, np.random.default_rng(0))
+            assert space.size < 15
+            inside = X.rmatmat(leading)
+            left = inside - space.basis[0] @ (space.basis[0].T @ inside)
+            assert np.linalg.norm(left) < 1e-9 * np.linalg.norm(inside)
+            np.testing.assert_allclose(squares.mean(), X.column_squares().mean(), rtol=0.5)
+    assert sides == [90, 90, 90, 90]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])

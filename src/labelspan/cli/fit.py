@@ -36,7 +36,7 @@ from .corpus_argument import (
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, check_index, open_index
 from .progress import StepReport, progress_bar
-from .stream import fit_streamed, is_too_large, open_stream
+from .stream import fit_streamed, is_too_large, open_stream, prepare_search
 
 if TYPE_CHECKING:
     from ..datasets.corpora import TaggedTexts
@@ -240,7 +240,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             )
             index.save(out)
         if index.large:
-            _prepare_search(out)
+            prepare_search(out)
         answer = {
             **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
             "language": index.language_,
@@ -410,16 +410,6 @@ def _with_passes(report: StepReport) -> tuple[Callable[[int, int], None], Callab
         report(done, total, f"pass {passes} over the workers' rows ({name})")
 
     return steps, on_pass
-
-
-def _prepare_search(out: Path) -> None:
-    """Prepare approximate search in a large index, if usearch is installed."""
-    from ..index import SemanticIndex  # noqa: PLC0415
-    from ..index.ann import installed  # noqa: PLC0415
-
-    if installed():
-        with SemanticIndex.load(out, verify=False) as saved, progress_bar("linking") as report:
-            saved.prepare_search(progress=report)
 
 
 def _check_out(out: Path, *, force: bool) -> None:
