@@ -156,6 +156,10 @@ def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypat
     same = np.testing.assert_array_equal
     same(threads_module.scaled(block, 3.0), 3.0 * block)
     same(threads_module.plus(block, other, -0.5), block - 0.5 * other)
+    wide = threads_module.plus(block, other.astype(float))
+    assert wide.dtype == float
+    same(wide, block + other.astype(float))
+    same(threads_module.scaled(np.arange(4)[:, None], 0.5), 0.5 * np.arange(4)[:, None])
     same(threads_module.subtract_outer(block, column, row), block - column * row)
     same(threads_module.scale_rows(column, block), column * block)
     same(threads_module.concatenate([block, column], axis=1), np.hstack([block, column]))

@@ -148,12 +148,14 @@ def scaled(block: Any, factor: float) -> Array:
         product: Array = factor * block
         return product
     return _filled(
-        block.shape, block.dtype, lambda rows, out: np.multiply(block[rows], factor, out=out)
+        block.shape,
+        np.result_type(block, factor),
+        lambda rows, out: np.multiply(block[rows], factor, out=out),
     )
 
 
 def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
-    """Return ``block + factor * other`` for blocks of one type, in blocks of rows on threads."""
+    """Return ``block + factor * other``, in blocks of rows on threads."""
     if is_tensor(block):
         total: Array = block + factor * other
         return total
@@ -162,7 +164,7 @@ def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
         np.multiply(other[rows], factor, out=out)
         out += block[rows]
 
-    return _filled(block.shape, block.dtype, add)
+    return _filled(block.shape, np.result_type(block, other), add)
 
 
 def divide_columns(block: Any, lengths: Array) -> Array:
