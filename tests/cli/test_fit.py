@@ -247,13 +247,17 @@ def test_the_number_of_dimensions_may_be_chosen(here):
 # --- streams ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv"])
-def test_fit_a_stream(name, here):
+@pytest.mark.parametrize(
+    ("name", "method", "found"),
+    [("a.jsonl.gz", "mlsi", 5), ("a.csv", "mlsi", 5), ("a.csv", "cca", 3)],
+)
+def test_fit_a_stream(name, method, found, here):
     formats(here)
-    result = run("fit", name, "--stream", "--dimensions", 5, "--tag-sample", 30, "--json")
+    options = ("--dimensions", found, "--method", method, "--tag-sample", 30, "--json")
+    result = run("fit", name, "--stream", *options)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
-    assert (answer["items"], answer["labels"], answer["dimensions"]) == (48, 4, 5)
+    assert (answer["items"], answer["labels"], answer["dimensions"]) == (48, 4, found)
     assert answer["stream"]["tag_sample"] == 30
     assert "tags are learned from 30 of 48 labelled items" in result.stderr
     assert "labels from 'tags' (guessed)" in result.stderr
@@ -296,7 +300,7 @@ def test_approximate_search_after_a_stream(here, monkeypatch):
 def test_streams_that_cannot_be_fitted(here):
     formats(here)
     assert "cannot learn from a stream" in one_sentence(
-        run("fit", "a.jsonl", "--stream", "--method", "cca")
+        run("fit", "a.jsonl", "--stream", "--method", "hsl")
     )
     assert "omit --scheduler" in one_sentence(
         run("fit", "a.jsonl", "--stream", "--scheduler", "tcp://nowhere:1")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from labelspan import CCA, LSI, MLSI, OPLS, SemanticIndex
+from labelspan import HSL, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.datasets.corpus_stream import CorpusStream
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
 from labelspan.index.analysis import Analyzer
@@ -352,8 +352,8 @@ def test_a_torn_list_of_blocks_is_continued(tmp_path):
 
 
 def test_what_cannot_be_fitted(tmp_path):
-    with pytest.raises(Mismatch, match="CCA cannot learn from a stream"):
-        fitted(tmp_path / "a", items(), CCA(3))
+    with pytest.raises(Mismatch, match="HSL cannot learn from a stream"):
+        fitted(tmp_path / "a", items(), HSL(3))
     same = items(50)
     same[30].id = same[3].id
     with pytest.raises(InvalidFile, match="two items have the same id"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from labelspan import CCA, MLSI, OPLS
+from labelspan import CCA, HSL, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
 from labelspan.operators import RowFiles, RowWriter, as_operator
 from labelspan.operators.paired_rows import PairedRows
@@ -71,8 +71,14 @@ def overlap(one, other):
 
 @pytest.mark.parametrize(
     "model",
-    [MLSI(6, alpha=5.0), MLSI(6, alpha=5.0, center=False), OPLS(6, alpha=5.0)],
-    ids=["MLSI", "not centred", "OPLS"],
+    [
+        MLSI(6, alpha=5.0),
+        MLSI(6, alpha=5.0, center=False),
+        OPLS(6, alpha=5.0),
+        CCA(6, alpha=5.0),
+        CCA(6, alpha=5.0, center=False),
+    ],
+    ids=["MLSI", "not centred", "OPLS", "CCA", "CCA not centred"],
 )
 def test_fits_are_those_in_memory(files, data, model):
     X, Y = data
@@ -82,6 +88,10 @@ def test_fits_are_those_in_memory(files, data, model):
     ).fit(*files)
     np.testing.assert_allclose(found.eigenvalues_, whole.eigenvalues_, rtol=1e-4)
     assert overlap(found, whole) > 1 - 1e-4
+    if isinstance(model, CCA):
+        signs = np.sign((found.components_ * whole.components_).sum(axis=1))
+        close = 1e-2 * np.abs(whole.label_weights_).max()
+        np.testing.assert_allclose(found.label_weights_ * signs, whole.label_weights_, atol=close)
     rows = X.toarray()[:50]
     np.testing.assert_allclose(found.label_scores(rows), whole.label_scores(rows), atol=5e-3)
 
@@ -135,7 +145,7 @@ def test_automatic_alpha_in_a_fit(files):
 def test_what_cannot_be_fitted(tmp_path, data, files):
     X, Y = data
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
-        CCA(alpha=1.0).fit(*files)
+        HSL(alpha=1.0).fit(*files)
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
         MLSI(4, form="direct", alpha=1.0).fit(*files)
     with pytest.raises(Mismatch, match="need X in files too"):

@@ -84,8 +84,10 @@ class LabelledEmbedding(BaseEmbedding):
     }
     _needs_labels: ClassVar[bool] = True
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
-    # Whether H is Y itself, so that labels may stay in files.
+    # Whether H is Y itself.
     _plain_factor: ClassVar[bool] = False
+    # Whether labels may stay in files.
+    _label_files: ClassVar[bool] = False
     # Parameters that the sums of a stream depend on.
     _summed_with: ClassVar[tuple[str, ...]] = ()
 
@@ -311,7 +313,7 @@ class LabelledEmbedding(BaseEmbedding):
     def _prepare(self, X: Any, y: Any, *, keep_sparse: bool = False) -> Prepared:
         """Read X and y, keep the labelled rows, centre them and make H."""
         features = self._read_features(X)
-        keep_sparse = keep_sparse and (self._plain_factor or not isinstance(y, Operator))
+        keep_sparse = keep_sparse and (self._label_files or not isinstance(y, Operator))
         labels = self._read_labels(y, features.operator.shape[0], keep_sparse=keep_sparse)
         rows, labels = labelled_rows(features.operator, labels)
         if labels.kind == "classes" and labels.names.size < 2:

@@ -10,6 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..labels import Labels
 from ..labels.factor import stack_weights
+from ..labels.label_factor import whitening
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import like
 from ..operators.label_columns import canonical_csr, label_square, seen_by
@@ -54,7 +55,7 @@ def _solved(
     model: Any, X: Operator, factor: Operator | PairedRows, count: int, solver: ManyLabels
 ) -> Solution:
     in_files = isinstance(factor, PairedRows)
-    labels = factor.labels.shape[1] if isinstance(factor, PairedRows) else factor.shape[1]
+    labels = factor.width if isinstance(factor, PairedRows) else factor.shape[1]
     refuse_large_space(model, X, labels, count, solver.max_iter, in_files=in_files)
     return accept(model, solver.solve(X, factor, count), count)
 
@@ -93,12 +94,18 @@ def fit_factor(model: Any, ready: Any) -> None:
     count = most if asked else min(most, dimensions_for(k, rows.shape[0]))
     alpha, curve = _penalty(model, rows, ready.labels, ready.features.operator)
     both = paired(rows, factor)
+    # CCA's labels are whitened, and its label side needs Y'Y, whose size it has checked.
+    square = values.gram() if type(model).__name__ == "CCA" else None
+    if both is not None and square is not None:
+        both = PairedRows(rows, values, mix=whitening(square))
     solution = _solved(model, rows, factor if both is None else both, count, _solver(model, alpha))
     if both is None:
         images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
     else:
         assert solution.images is not None
         images = solution.images
+        if both.mix is not None and square is not None:
+            images = images @ (both.mix.T @ square)  # from W'X'Y T
     roots = model._roots(solution)
     weights = solution.weights * like(roots, solution.weights)
     signs = model._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
@@ -107,8 +114,7 @@ def fit_factor(model: Any, ready: Any) -> None:
         ready.labels.names,
         (signs / roots)[:, None] * images,
         label_means,
-        # CCA's label side needs Y'Y, whose size it has checked.
-        values.gram() if type(model).__name__ == "CCA" else None,
+        square,
     )
     model.alpha_, model.alpha_curve_ = alpha, curve
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from .._typing import Array
-from ..labels import Labels, cca_factor
+from ..labels import Labels, cca_factor, opls_factor
 from ..labels.label_factor import whitening
+from ..operators import Operator
 from ..operators.array_backend import on_host
 from ..operators.memory import refuse_too_large
 from ..solvers import Solver
@@ -170,6 +171,8 @@ class CCA(LabelledEmbedding):
             random_state=random_state,
         )
 
+    _label_files: ClassVar[bool] = True
+
     def _make_factor(self, labels: Labels) -> Any:
         if labels.many:
             k = labels.values.shape[1]
@@ -179,6 +182,9 @@ class CCA(LabelledEmbedding):
                 f"whitening {k} labels",
                 "use OPLS, which does not whiten them, or keep fewer labels",
             )
+        if isinstance(labels.values, Operator):
+            # Whitened where its products with X are taken.
+            return opls_factor(labels, center=self.center)  # Y
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _stream_map(self, sums: Array, square: Array) -> Array:

@@ -119,6 +119,7 @@ class OPLS(LabelledEmbedding):
     """
 
     _plain_factor: ClassVar[bool] = True
+    _label_files: ClassVar[bool] = True
 
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y

@@ -28,6 +28,8 @@ class PairedRows:
         :class:`RowFiles`, or these after ``shifted``, written in blocks of the same sizes.
     scale : float, default=1.0
         What the labels are multiplied by.
+    mix : array of shape (k, r) or None, default=None
+        Combinations of the labels that take their place: ``L mix``.
 
     Examples
     --------
@@ -47,8 +49,10 @@ class PairedRows:
     (array([46., 61.]), array([1., 5., 9.]))
     """
 
-    def __init__(self, X: Operator, labels: Operator, scale: float = 1.0) -> None:
-        self.X, self.labels, self.scale = X, labels, scale
+    def __init__(
+        self, X: Operator, labels: Operator, scale: float = 1.0, mix: Array | None = None
+    ) -> None:
+        self.X, self.labels, self.scale, self.mix = X, labels, scale, mix
         self._X, self._x_offset = _unwrapped(X)
         self._L, self._l_offset = _unwrapped(labels)
         if self._X.block_rows != self._L.block_rows:
@@ -79,11 +83,17 @@ class PairedRows:
         normal += self.X.shape[0] * np.outer(self._x_offset, along)
         seen -= np.outer(self._l_sums, along) + np.outer(self._l_offset, sums)
         seen += self.X.shape[0] * np.outer(self._l_offset, along)
+        seen = seen if self.mix is None else self.mix.T @ seen
         return self.X.place(normal), self.X.place(self.scale * seen)
+
+    @property
+    def width(self) -> int:
+        """Number of labels, or of their combinations."""
+        return self.labels.shape[1] if self.mix is None else self.mix.shape[1]
 
     def back(self, block: Array) -> Array:
         """Return ``X'(L block)`` for a block with a row per label."""
-        block = self.labels.place(block)
+        block = self.labels.place(block if self.mix is None else self.mix @ block)
         out = np.zeros((self.X.shape[1], block.shape[1]))
         for _, rows, labels in self._blocks():
             out += rows.rmatmat(rows.place(labels.matmat(block)))

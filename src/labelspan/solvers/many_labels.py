@@ -312,7 +312,12 @@ class _InPasses:
     def opened(self, count: int, seed: int) -> KrylovSpace:
         rng = np.random.default_rng(seed)
         X, labels = self._rows.X, self._rows.labels
-        axes = _leading_axes(labels, count, rng)
+        if self._rows.mix is None:
+            axes = _leading_axes(labels, count, rng)
+        else:
+            # Combinations are those of CCA, which all have the same energy.
+            few = min(max(count, _FEW_LABELS), self._rows.width)
+            axes, _ = orthonormalize(X.random_block(self._rows.width, few, rng))
         random = X.normal(X.random_block(X.shape[1], _extra(count), rng))
         start = concatenate([_unit(self._rows.back(axes)), _unit(random)], axis=1)
         self.space = _LabelledSpace(self._rows, start)
@@ -336,7 +341,7 @@ class _InPasses:
 
     def _along(self, inside: Array) -> Array:
         """Return ``L'X W``."""
-        start, out = 0, np.zeros((self._rows.labels.shape[1], inside.shape[1]))
+        start, out = 0, np.zeros((self._rows.width, inside.shape[1]))
         for part in self.space.labelled:
             stop = start + part.shape[1]
             out += times(part, inside[start:stop])
