@@ -167,8 +167,11 @@ def mlsi(model, X, y, tolerance=1e-6):
     if model.form == "ridge":
         gram = Xc.T @ Xc
         B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
-        size = (np.linalg.norm(Xc @ B) or 1.0) if model.balance == "fitted" else y_
-        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * Xc @ B])
+        fitted = Xc @ (B * roots_of_deviations(labels, model))
+        size = y_ if model.balance in {"labels", True, False} else np.linalg.norm(fitted) or 1.0
+        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
+        if model.balance == "equalized" and model.beta > 0:
+            Y = Xc @ B
     else:
         t = 1 / a + model.alpha
         B = pinv(Xc.T @ Xc / x**2) @ (Xc.T / x) @ (Y / y_)
@@ -181,6 +184,17 @@ def mlsi(model, X, y, tolerance=1e-6):
     solves(V, Z @ Z.T, np.eye(len(X)), model.eigenvalues_, tolerance)
     found = model.label_loadings_ * np.sqrt(model.eigenvalues_)[:, None]
     np.testing.assert_allclose(found, V.T @ Y, atol=tolerance * y_)
+
+
+def roots_of_deviations(labels, model):
+    """Return what each label is multiplied by, from the entries that are known."""
+    Y = labels.values
+    if model.balance != "equalized":
+        return np.ones(Y.shape[1])
+    known = np.ones(Y.shape, dtype=bool) if labels.unknown is None else ~labels.unknown
+    columns = [column[own] for column, own in zip(Y.T, known.T, strict=True)]
+    squares = [np.mean((c - c.mean() * model.center) ** 2) if c.size else 0.0 for c in columns]
+    return np.array([square**-0.25 if square > 1e-30 else 1.0 for square in squares])
 
 
 def completed(X, labels, model):
@@ -340,6 +354,7 @@ LINEAR = {
     "MLSI": _mlsi(),
     "MLSI-alpha0": _mlsi(alpha=0.0),
     "MLSI-raw": _mlsi(center=False, beta=0.8),
+    "MLSI-fitted": _mlsi(balance="fitted"),
     "MLSI-paper": _mlsi(balance="labels", center=False),
     "MLSI-beta0": _mlsi(beta=0.0),
     "MLSI-beta1": _mlsi(beta=1.0),

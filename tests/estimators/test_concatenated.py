@@ -19,15 +19,20 @@ def unit(block):
     return block / np.linalg.norm(block)
 
 
+def weighted(Y, center=True):
+    """Divide each label by the root of its standard deviation."""
+    return Y * np.mean((Y - Y.mean(axis=0) * center) ** 2, axis=0) ** -0.25
+
+
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("count", [4, 9, 12])
 def test_it_is_both_blocks(data, count, center):
     X, Y = data
-    weight = 0.6 / 1.3  # 2 beta against 1 - beta
+    weight = 1.2 / 1.9  # 4 beta against 1 - beta
     by_labels = min(5, int(np.ceil(weight * count)))
     options = {"alpha": 3.0, "center": center}
     model = MLSI(count, form="concatenated", beta=0.3, **options).fit(X, Y)
-    left = unit(OPLS(by_labels, **options).fit(X, Y).transform(X))
+    left = unit(OPLS(by_labels, **options).fit(X, weighted(Y, center)).transform(X))
     right = unit(LSI(count - by_labels, center=center).fit(X).transform(X))
     found = model.transform(X)
     assert found.shape == (80, count)
@@ -48,9 +53,14 @@ def test_no_weight_for_labels_is_lsi_and_only_labels_is_opls(data):
     expected = unit(LSI(4, center=True).fit(X).transform(X))
     np.testing.assert_allclose(found, expected, atol=1e-10)
     model = MLSI(4, form="concatenated", beta=1.0, alpha=2.0).fit(X, Y)
-    opls = OPLS(4, alpha=2.0).fit(X, Y)
+    opls = OPLS(4, alpha=2.0).fit(X, weighted(Y))
     np.testing.assert_allclose(model.transform(X), unit(opls.transform(X)), atol=1e-10)
-    np.testing.assert_allclose(model.label_scores(X), opls.label_scores(X), atol=1e-10)
+    back = Y.std(axis=0) ** 0.5
+    np.testing.assert_allclose(model.label_scores(X), opls.label_scores(X) * back, atol=1e-10)
+    plain = MLSI(4, form="concatenated", beta=1.0, alpha=2.0, balance="fitted").fit(X, Y)
+    opls = OPLS(4, alpha=2.0).fit(X, Y)
+    np.testing.assert_allclose(plain.transform(X), unit(opls.transform(X)), atol=1e-10)
+    np.testing.assert_allclose(plain.label_scores(X), opls.label_scores(X), atol=1e-10)
     with pytest.raises(InvalidParameter, match="only the 5 directions of the labels count"):
         MLSI(6, form="concatenated", beta=1.0).fit(X, Y)
 
@@ -68,9 +78,9 @@ def test_known_labels_place_rows_in_the_label_block(data):
     X, Y = data
     model = MLSI(12, form="concatenated", alpha=3.0, beta=0.5).fit(X, Y)
     added = model.transform(X, labels=Y) - model.transform(X)
-    opls = OPLS(alpha=3.0).fit(X, Y)
-    level = np.sqrt(2 / 3) / np.linalg.norm(opls.transform(X))
-    expected = level * (Y - Y.mean(axis=0))
+    opls = OPLS(alpha=3.0).fit(X, weighted(Y))
+    level = np.sqrt(4 / 5) / np.linalg.norm(opls.transform(X))
+    expected = level * (weighted(Y) - weighted(Y).mean(axis=0))
     np.testing.assert_allclose(added @ added.T, expected @ expected.T, atol=1e-12)
 
 
@@ -81,13 +91,13 @@ def test_rows_without_labels_shape_the_features_block(data):
     model = MLSI(12, form="concatenated", alpha=3.0).fit(X, partly)
     few = MLSI(12, form="concatenated", alpha=3.0).fit(X[:50], Y[:50])
     assert not np.allclose(model.eigenvalues_, few.eigenvalues_)
-    # 50 of 80 rows are known: the labels weigh less, by the root of that.
+    # 50 of 80 rows are known: with a given alpha, the labels weigh as much less.
     added = model.transform(X, labels=Y) - model.transform(X)
-    by_labels = OPLS(alpha=3.0).fit(X[:50], Y[:50])
+    by_labels = OPLS(alpha=3.0).fit(X[:50], weighted(Y[:50]))
     square = np.square(X @ by_labels.components_.T - (X @ by_labels.components_.T).mean(0)).sum()
-    ratio = 2 * np.sqrt(50 / 80)
+    ratio = 4 * 50 / 80
     weight = ratio / (1 + ratio)
-    rows = Y - model.label_means_
+    rows = (Y - model.label_means_) * Y[:50].std(axis=0) ** -0.5
     np.testing.assert_allclose(added @ added.T, weight / square * rows @ rows.T, atol=1e-10)
     assert model.label_scores(X).shape == Y.shape
 

@@ -165,7 +165,8 @@ def test_the_krylov_space_is_as_good_as_it_says():
 def test_fitted_labels_outside_the_space_are_counted(sparse_labels, tol):
     """Most of these labels are noise that no small space fits, but they have their share of |XB|.
 
-    The space grew by 10 blocks, until it held all rows.
+    The space grew by 10 blocks, until it held all rows; such labels are rare, and count more than
+    others.
     """
     rng = np.random.default_rng(0)
     X, Y = problem(rows=500, columns=1000)
@@ -175,7 +176,7 @@ def test_fitted_labels_outside_the_space_are_counted(sparse_labels, tol):
     exact = MLSI(24, alpha=0.5, solver="gram").fit(X, Y).eigenvalues_
     found = MLSI(24, alpha=0.5, tol=tol).fit(X, sparse.csr_array(Y))
     assert abs(found.eigenvalues_.sum() / exact.sum() - 1) < tol
-    assert found.n_iter_ <= (6 if tol == 1e-2 else 9)
+    assert found.n_iter_ <= (8 if tol == 1e-2 else 9)
 
 
 def test_a_space_that_is_complete_has_converged():

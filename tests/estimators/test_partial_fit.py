@@ -212,7 +212,7 @@ except (OSError, MemoryError):
     pass
 else:
     raise SystemExit("the whole array fits below the limit")
-model, step = MLSI(4, alpha=1.0, center=False), 80_000
+model, step = MLSI(4, alpha=1.0, balance="labels", center=False), 80_000
 for start in range(0, rows, step):
     size = min(step, rows - start)
     offset = start * columns * 4
@@ -248,7 +248,7 @@ def test_a_stream_larger_than_memory(tmp_path):
     assert done.stdout.split() == ["gram", str(rows)]
     # The rest of the file is zeros, which add nothing to products about zero.
     found = np.load(f"{path}.out.npy")
-    model = MLSI(4, alpha=1.0, center=False)
+    model = MLSI(4, alpha=1.0, balance="labels", center=False)
     expected = model.fit(known, (known[:, :3] > 0).astype(float)).components_
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 

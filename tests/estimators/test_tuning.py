@@ -134,7 +134,9 @@ def test_unknown_labels_are_learned_from_and_scored_as_separate_fits_would(
         # Not a row whose labels are all known.
         Y[np.arange(60), rng.integers(Y.shape[1], size=60)] = np.nan
     labelled = np.flatnonzero(~np.isnan(Y).all(axis=1))
-    grid = {"alpha": [0.1, 30.0]} | ({"beta": [0.0, 0.6]} if isinstance(model, MLSI) else {})
+    grid = {"alpha": [0.1, 30.0, "auto"]} | (
+        {"beta": [0.0, 0.6]} if isinstance(model, MLSI) else {}
+    )
     result = tune(model, X, Y, cv=3, scoring=scoring, refit=False, **grid)
     assert len({candidate.mean for candidate in result.candidates}) > 1
     for candidate in result.candidates:

@@ -20,7 +20,7 @@ __all__ = ["fit_concatenated"]
 
 # How much more than the features the labels weigh at beta = 0.5. On five data sets, labels of the
 # fit gain most of what they can, and new labels are still found better than by LSI.
-_LABELS = 2.0
+_LABELS = 4.0
 # A part of the dimensions that is this much more than a whole number is that number.
 _ROUNDING = 1e-6
 
@@ -32,12 +32,13 @@ def fit_concatenated(
     values: Array,
     alpha: float,
     *,
-    known: float = 1.0,
+    weights: Array | None = None,
+    trust: float = 1.0,
 ) -> tuple[Array, Array]:
     """Fit both blocks, publish them as one space, and return its loadings and label directions.
 
     The label block is that of OPLS, ``X B U``; the other the leading axes of X. Each is divided by
-    its norm and weighted by 2 beta or 1 - beta. A label is predicted from the label block, and what
+    its norm and weighted by 4 beta or 1 - beta. A label is predicted from the label block, and what
     that leaves of it from the axes of X.
 
     Parameters
@@ -49,9 +50,11 @@ def fit_concatenated(
     values : array of shape (n, k)
         The labels, centred where X is and without unknown entries.
     alpha : float
-    known : float, default=1.0
-        Share of the entries of the labels that are known. Down to a quarter of them, the weight of
-        the labels falls with its root.
+    weights : array of shape (k,) or None, default=None
+        What each label is multiplied by in the label block.
+    trust : float, default=1.0
+        What the weight of the labels is multiplied by, where a part of them is unknown; they
+        weigh at least as ``beta`` says.
 
     Returns
     -------
@@ -63,25 +66,28 @@ def fit_concatenated(
     k = values.shape[1]
     rank = block_rank(values)
     total = model._components(X.shape, rank)
-    beta = shifted_weight(model.beta, max(1.0, _LABELS * float(np.sqrt(known))))
+    beta = shifted_weight(model.beta, max(1.0, _LABELS * trust))
     # As large a part of the dimensions as of the weight: few labels leave most to the features.
     most = min(rank, int(np.ceil(beta * total - _ROUNDING)))
     blocks, lengths, loadings, directions = [], [], [], []
     solution = None
     left = values
     if most:
-        solution = solve(model, Problem(X, Factor(labels=values), most, L2(alpha)), fewest=0)
+        each = np.ones(k) if weights is None else weights
+        informed = values if weights is None else values * like(weights, values)
+        solution = solve(model, Problem(X, Factor(labels=informed), most, L2(alpha)), fewest=0)
         roots = np.sqrt(solution.eigenvalues)
-        axes = inner(solution.weights, X.cross(values)).T / roots  # U
-        weights = solution.weights * like(roots, solution.weights)
-        image = X.matmat(X.place(weights))  # X B U
+        axes = inner(solution.weights, X.cross(informed)).T / roots  # U
+        ways = solution.weights * like(roots, solution.weights)
+        image = X.matmat(X.place(ways))  # X B U
         norms = np.square(column_norms(image))
         level = np.sqrt(beta / norms.sum())
-        blocks.append(level * weights)
+        blocks.append(level * ways)
         lengths.append(level**2 * norms)
-        loadings.append(axes.T / level)
-        directions.append(level * axes)
-        left = values - image @ like(axes.T, image)
+        back = axes.T / each
+        loadings.append(back / level)
+        directions.append(level * each[:, None] * axes)
+        left = values - image @ like(back, image)
     count = total - (0 if solution is None else solution.eigenvalues.size)
     if beta < 1 and count:
         found = solve(model, Problem(X, Factor(share=1.0), count), fewest=0)
@@ -97,11 +103,11 @@ def fit_concatenated(
     values_of = np.concatenate(lengths)
     order = np.argsort(-values_of, kind="stable")
     scale = np.ones(order.size) if model.scale else 1 / np.sqrt(values_of[order])
-    weights = concatenate(blocks, axis=1)[:, order]
-    weights = weights * like(scale, weights)
-    signs = model._publish(features, weights, means, values_of[order], solution)
-    together = np.concatenate(loadings)[order] * (signs / scale)[:, None]
-    return together, np.concatenate(directions, axis=1)[:, order] * (signs * scale)
+    together = concatenate(blocks, axis=1)[:, order]
+    together = together * like(scale, together)
+    signs = model._publish(features, together, means, values_of[order], solution)
+    back = np.concatenate(loadings)[order] * (signs / scale)[:, None]
+    return back, np.concatenate(directions, axis=1)[:, order] * (signs * scale)
 
 
 def _both(labels: Any, features: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels
-from ..labels.factor import stack_weights
+from ..labels.factor import equalizing_weights, stack_weights
 from ..labels.label_factor import whitening
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import like
@@ -125,25 +125,35 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
     values, label_means = label_operator(labels, X.dtype, center=model.center)  # Y
     count = model._components(X.shape, values.shape[1])
     alpha, curve = _penalty(model, X, labels, features.operator)
+    weights_of_labels = np.ones(values.shape[1])
+    square = label_square(values)
+    if model._equalizes:
+        squares = values.column_squares()
+        weights_of_labels = equalizing_weights(squares / values.shape[0])
+        square = float(squares @ np.square(weights_of_labels))
     stack = stack_weights(
         x_square=squared_norm(model, X),
-        y_square=label_square(values),
+        y_square=square,
         beta=model.beta,
         alpha=alpha,
         form="ridge",
         balance=model.balance,
     )
-    scaled: Operator | PairedRows | None = paired(X, values, stack.scale)
+    scale = stack.scale * weights_of_labels
+    scaled: Operator | PairedRows | None = paired(X, values, scale)
     if scaled is None:
-        scaled = Scaled(values, rows=np.full(values.shape[0], stack.scale))
+        scaled = Scaled(values, columns=scale)
     assert stack.regression is not None
     solver = _solver(model, alpha, stack.share, stack.regression.norm)
     solution = _solved(model, X, scaled, count, solver)
     roots = model._roots(solution)  # sqrt(lambda)
     weights = solution.weights * like(roots, solution.weights)  # W
     signs = model._publish(features, weights, means, solution.eigenvalues, solution)
-    assert solution.images is not None
-    loadings = (signs / roots / stack.scale)[:, None] * solution.images
+    images = model._fitted_images(solution, scale)
+    if images is None:
+        assert solution.images is not None
+        images = solution.images / scale
+    loadings = (signs / roots)[:, None] * images
     model._publish_labels(features, labels.names, loadings, label_means)
-    model._publish_directions(features, solution, signs, stack.scale)
+    model._publish_directions(features, solution, signs, scale)
     model.alpha_, model.alpha_curve_ = alpha, curve

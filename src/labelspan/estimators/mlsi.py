@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -11,13 +12,21 @@ from .._params import Boolean, Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..labels import Labels
-from ..labels.factor import Balance, Form, Stack, block_rank, square_rank, stack_weights
+from ..labels.factor import (
+    Balance,
+    Form,
+    block_rank,
+    equalizing_weights,
+    shifted_weight,
+    square_rank,
+    stack_weights,
+)
 from ..labels.reading import indicator_in_place
 from ..operators import Operator
-from ..operators.array_backend import inner, like, on_host, sum_of_squares
+from ..operators.array_backend import column_norms, inner, like, on_host, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
 from ..solvers import AlphaCurve, Problem, Solution, Solver, Statistics, solve_statistics
-from ..solvers.known_entries import complete_labels
+from ..solvers.known_entries import Completed, complete_labels, trust_in_labels
 from ..solvers.penalties import L2
 from ..solvers.small_dense import psd_solve
 from ._base import Features, all_or_nothing, invert, learned, refuse_overflow, squared_norm
@@ -48,8 +57,8 @@ class MLSI(LabelledEmbedding):
 
     Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over V with orthonormal columns
     and ``V = X W``: one small space that explains the features and the labels. X and Y
-    are centred and balanced first: X is divided by its norm, the labels by that of the part that
-    the features explain.
+    are centred and balanced first: X is divided by its norm, each label by the root of its
+    standard deviation, and all labels by the norm of the part that the features explain.
 
     The labels enter through their regression on X, so that the space exists for rows
     without labels and the fit costs about one truncated SVD. Four forms:
@@ -63,10 +72,9 @@ class MLSI(LabelledEmbedding):
       with ``alpha`` in the units of X.
     - ``"concatenated"``: not one compromise but two blocks of axes: those of :class:`LSI`, and the
       leading directions of :class:`OPLS`. Each block is divided by its norm and weighted by ``1 -
-      beta`` or ``2 beta``, and the labels have at most as large a part of the dimensions; where a
-      quarter of the labels or less is known, ``beta`` instead of ``2 beta``. For labels that are
-      still to come: it keeps more of the features than "ridge", and less of the labels that it has
-      seen.
+      beta`` or ``4 beta``, and the labels have at most as large a part of the dimensions; where few
+      labels are known, down to ``beta``. For labels that are still to come: it keeps more of the
+      features than "ridge", and less of the labels that it has seen.
 
     Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
     directions of the labels, at most k. With more rows than features it is principal covariates
@@ -90,12 +98,20 @@ class MLSI(LabelledEmbedding):
         choice, because the gamma of the paper is not a ridge penalty.
     form : {"ridge", "inverse", "direct", "concatenated"}, default="ridge"
         How the labels enter; "concatenated" needs ``solver="auto"`` and a linear label kernel.
-    balance : {"fitted", "labels"} or bool, default="fitted"
-        What the two sides are divided by, so that ``beta`` weighs equals: X by its norm, and the
-        labels by the norm of the fitted labels X B ("fitted", only for ``form="ridge"``), or by
-        that of Y ("labels", as in the paper; True means the same). A strong penalty shrinks the
-        fitted labels, which would lose their weight if divided by the norm of Y. False divides by
-        nothing. Not used by ``form="concatenated"``.
+    balance : {"equalized", "fitted", "labels"} or bool, default="equalized"
+        What the two sides are divided by, so that ``beta`` weighs equals.
+
+        - "fitted": X by its norm, and the labels by the norm of the fitted labels X B. A strong
+          penalty shrinks these, and they would lose their weight if divided by the norm of Y.
+        - "equalized": the same, and before that each label by the root of its standard deviation,
+          so that rare labels count more. The label scores go by the fitted labels: with all
+          components they are the prediction of ridge regression. Where labels are unknown and
+          ``alpha="auto"``, they weigh less, the less of them the regression can predict.
+        - "labels": X and Y by their norms, as in the paper; True means the same.
+        - False: nothing.
+
+        In the forms "inverse" and "direct" and with a label kernel, the first two are "labels";
+        ``form="concatenated"`` only distinguishes "equalized" from the others.
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer;
         None gives ``w_j'x``. The paper is printed both ways.
@@ -203,7 +219,7 @@ class MLSI(LabelledEmbedding):
         "beta": Real(0.0, 1.0),
         "alpha": ALPHA,
         "form": OneOf(("ridge", "inverse", "direct", "concatenated")),
-        "balance": Either((OneOf(("fitted", "labels")), Boolean())),
+        "balance": Either((OneOf(("equalized", "fitted", "labels")), Boolean())),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
         "label_kernel_params": OPTIONS,
         "scale": SCALE,
@@ -216,7 +232,7 @@ class MLSI(LabelledEmbedding):
         beta: float = 0.5,
         alpha: float | str = "auto",
         form: str = "ridge",
-        balance: str | bool = "fitted",
+        balance: str | bool = "equalized",
         scale: str | None = "eigenvalue",
         center: bool = True,
         kernel: str | Callable[..., float] = "linear",
@@ -303,20 +319,30 @@ class MLSI(LabelledEmbedding):
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         alpha, curve = self._penalty(operator, informed, labels)
-        known = 1.0
+        weights_of_labels = self._label_weights(values, labels)
+        trust = 1.0
         if self._completes and labels.unknown is not None:
-            values, label_means = self._complete(operator, labels, alpha)
-            informed, known = values, 1.0 - float(labels.unknown.mean())
+            completed, label_means = self._complete(operator, labels, alpha)
+            informed = values = completed.values
+            trust = self._trust(curve, completed.explained, 1.0 - float(labels.unknown.mean()))
         if self.form == "concatenated":
-            found = fit_concatenated(self, features, (operator, means), values, alpha, known=known)
+            found = fit_concatenated(
+                self,
+                features,
+                (operator, means),
+                values,
+                alpha,
+                weights=weights_of_labels,
+                trust=trust,
+            )
             self._publish_labels(features, labels.names, found[0], label_means)
             self.label_directions_ = features.place(found[1])
             self.alpha_, self.alpha_curve_ = alpha, curve
             return self
         stack = stack_weights(
             x_square=squared_norm(self, operator),
-            y_square=sum_of_squares(informed),
-            beta=self.beta,
+            y_square=_weighted_square(np.square(column_norms(informed)), weights_of_labels),
+            beta=shifted_weight(self.beta, trust),
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
@@ -324,19 +350,53 @@ class MLSI(LabelledEmbedding):
         rank = block_rank(informed) if self.beta == 1 else informed.shape[1]
         count = self._components(operator.shape, rank)
         penalty = L2(alpha if self.form == "direct" else 0.0)
-        solution = solve(self, Problem(operator, stack.factor(informed), count, penalty))
+        factor = stack.factor(informed, weights_of_labels)
+        solution = solve(self, Problem(operator, factor, count, penalty))
         roots = self._roots(solution)  # sqrt(lambda)
-        images = self._label_images(operator, values, stack, solution)  # V'Y
+        scale = _times(stack.scale, weights_of_labels)
+        images = self._fitted_images(solution, scale)  # V'X B
+        if images is None:
+            images = self._label_images(operator, values, scale, solution)  # V'Y
         weights = solution.weights * like(roots, solution.weights)  # W
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * images
         self._publish_labels(features, labels.names, loadings, label_means)
-        self._publish_directions(features, solution, signs, stack.scale)
+        self._publish_directions(features, solution, signs, scale)
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self
 
+    @property
+    def _equalizes(self) -> bool:
+        """Whether the labels are weighted, by how rare they are and by how many are known."""
+        linear = self.label_kernel == "linear" and self.form in ("ridge", "concatenated")
+        return self.balance == "equalized" and linear and self.beta > 0
+
+    def _label_weights(self, values: Array, labels: Labels) -> Array | None:
+        """Return what each label is multiplied by, from its known entries; None for ones."""
+        if not self._equalizes:
+            return None
+        known = labels.values.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
+        return equalizing_weights(np.square(column_norms(values)) / np.maximum(known, 1))
+
+    def _trust(self, curve: AlphaCurve | None, explained: float, known: float) -> float:
+        """Return the factor of the weight of labels of which a part is known."""
+        if self.form == "concatenated" and curve is None:
+            return known
+        return trust_in_labels(curve, explained, known) if self._equalizes else 1.0
+
+    def _fitted_images(self, solution: Solution, scale: float | Array) -> Array | None:
+        """Return ``V'X B``, the labels that are seen from the space where they are fitted.
+
+        With all components the label scores are then the prediction of ridge regression. None
+        where the scores go by the labels themselves.
+        """
+        if not self._equalizes or solution.label_axes is None:
+            return None
+        along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
+        return along * on_host(solution.label_axes).T / (solution.level**2 * scale)
+
     def _publish_directions(
-        self, features: Features, solution: Solution, signs: Array, scale: float
+        self, features: Features, solution: Solution, signs: Array, scale: float | Array
     ) -> None:
         """Set what known labels add to a place; ``scale`` is what Y was multiplied by."""
         self.label_directions_ = None
@@ -347,7 +407,7 @@ class MLSI(LabelledEmbedding):
         elif solution.label_axes is None:
             return
         else:
-            axes = scale * on_host(solution.label_axes) * signs
+            axes = np.reshape(scale, (-1, 1)) * on_host(solution.label_axes) * signs
         lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
         self.label_directions_ = features.place(axes if self.scale else axes / lengths)
 
@@ -392,7 +452,7 @@ class MLSI(LabelledEmbedding):
             and self.beta > 0
         )
 
-    def _complete(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
+    def _complete(self, X: Operator, labels: Labels, alpha: float) -> tuple[Completed, Array]:
         """Return Y with fitted values where it is unknown, centred where X is; and its means."""
         assert labels.unknown is not None
         found = complete_labels(X, labels.values, labels.unknown, alpha, intercept=self.center)
@@ -402,7 +462,7 @@ class MLSI(LabelledEmbedding):
                 NotConverged,
             )
         means = found.values.mean(axis=0) * self.center
-        return found.values - means, means
+        return replace(found, values=found.values - means), means
 
     @property
     def _no_penalty(self) -> bool:
@@ -463,10 +523,12 @@ class MLSI(LabelledEmbedding):
         wanted = dimensions_for(rank, rows) if self.n_components == "auto" else 100
         return self._count(most, reason, default=wanted)
 
-    def _label_images(self, X: Operator, values: Array, stack: Stack, solution: Solution) -> Array:
+    def _label_images(
+        self, X: Operator, values: Array, scale: float | Array, solution: Solution
+    ) -> Array:
         """Return ``V'Y``; from the solver where it has it, else by one more product."""
-        if solution.images is not None and stack.scale and self.label_kernel == "linear":
-            return np.asarray(solution.images / stack.scale)
+        if solution.images is not None and np.all(scale) and self.label_kernel == "linear":
+            return np.asarray(solution.images / scale)
         # At unit length, because products of large targets may overflow the dtype of X.
         length = np.sqrt(sum_of_squares(values)) or 1.0
         return np.asarray(length * inner(solution.weights, X.rmatmat(values / length)))
@@ -525,21 +587,29 @@ class MLSI(LabelledEmbedding):
         alpha, curve = 0.0, None
         if not self._no_penalty:
             alpha, curve = self._stream_penalty(*known.about(center=self.center), known.n)
+        weights_of_labels, trust = None, 1.0
+        if self._equalizes:
+            own = known.about(center=self.center)[2]
+            weights_of_labels = equalizing_weights(np.diag(own) / known.n)
         if stream.unlabelled and self._completes:
-            cross, square, label_means = self._complete_statistics(statistics, known, alpha)
+            cross, square, label_means, explained = self._complete_statistics(
+                statistics, known, alpha
+            )
+            trust = self._trust(curve, explained, known.n / statistics.n)
         stack = stack_weights(
             x_square=float(np.trace(gram)),
-            y_square=float(np.trace(square)),
-            beta=self.beta,
+            y_square=_weighted_square(np.diag(square), weights_of_labels),
+            beta=shifted_weight(self.beta, trust),
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
         )
         rank = square_rank(square) if self.beta == 1 else square.shape[0]
         count = self._components((statistics.n, gram.shape[0]), rank)
+        scale = _times(stack.scale, weights_of_labels)
         solution = solve_statistics(
             gram,
-            stack.scale * cross if stack.scale else None,
+            scale * cross if stack.scale else None,
             stack.factor(np.zeros((0, square.shape[0]))),
             alpha=alpha if self.form == "direct" else 0.0,
             count=count,
@@ -551,16 +621,19 @@ class MLSI(LabelledEmbedding):
         means = statistics.x_mean * self.center
         weights = solution.weights * roots
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
-        loadings = (signs / roots)[:, None] * (solution.weights.T @ cross)
+        images = self._fitted_images(solution, scale)
+        if images is None:
+            images = solution.weights.T @ cross
+        loadings = (signs / roots)[:, None] * images
         self._publish_labels(features, stream.names, loadings, label_means)
-        self._publish_directions(features, solution, signs, stack.scale)
+        self._publish_directions(features, solution, signs, scale)
         self.alpha_, self.alpha_curve_ = alpha, curve
 
     def _complete_statistics(
         self, every: Statistics, known: Statistics, alpha: float
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array, Array, float]:
         """Return ``X'L``, ``L'L`` and the means of L, the labels with fitted values for rows
-        without labels.
+        without labels; and the part of the known labels that is fitted.
 
         Because ``X'(L - X B) = alpha B`` over all rows, B of the labelled rows gives ``X'L``.
         """
@@ -568,10 +641,22 @@ class MLSI(LabelledEmbedding):
         inner, cross, square = known.about(center=self.center)
         tolerance = 4 * max(known.n, gram.shape[0]) * np.finfo(np.float64).eps
         slopes = psd_solve(inner, cross, alpha, float(tolerance))  # B
+        whole = float(np.trace(square))
+        explained = float((slopes * (inner @ slopes)).sum()) / whole if whole > 0 else 1.0
         means = (known.b_mean + (every.x_mean - known.x_mean) @ slopes) * self.center
         # L = X B + E with X'E = alpha B, and E is zero in rows without labels.
         return (
             gram @ slopes + alpha * slopes,
             square + slopes.T @ (gram - inner) @ slopes,
             means,
+            explained,
         )
+
+
+def _times(scale: float, weights: Array | None) -> float | Array:
+    return scale if weights is None else scale * weights
+
+
+def _weighted_square(squares: Array, weights: Array | None) -> float:
+    """Return the squared norm of the labels from that of each, once they are weighted."""
+    return float((squares if weights is None else squares * np.square(weights)).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any, Literal, cast
@@ -15,9 +15,10 @@ from sklearn.model_selection import KFold
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
-from ..labels.factor import Balance, Form, stack_weights
+from ..labels.factor import Balance, Form, shifted_weight, stack_weights
 from ..metrics import average_precision, r_squared, retrieval_at_k
 from ..operators import Operator
+from ..solvers import AlphaCurve
 from ..solvers.shared_basis import SharedBasis, shared_basis
 from ._labelled import LabelledEmbedding, has_label_factor
 from ._options import choose_penalty
@@ -200,6 +201,7 @@ class _FoldLabels:
     values: Array
     means: Array
     basis: SharedBasis
+    explained: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ class _Solved:
     values: Array
     inside: Array
     learned: _FoldLabels
+    alpha: float
 
 
 class _Fold:
@@ -235,6 +238,7 @@ class _Fold:
         self._completed: dict[float, _FoldLabels] = {}
         self._found: dict[tuple[float | str, float], _Solved] = {}
         self._chosen: float | None = None
+        self._curve: AlphaCurve | None = None
         self._items: Array | None = None
 
     def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
@@ -245,9 +249,10 @@ class _Fold:
             factor = estimator._make_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
         alpha = min(self._number(params["alpha"]) for params in grid)
-        values, means = self._values, self._means
+        values, means, explained = self._values, self._means, 1.0
         if self._completes(1.0):
-            values, means = estimator._complete(self._rows, self._labels, alpha)
+            completed, means = estimator._complete(self._rows, self._labels, alpha)
+            values, explained = completed.values, completed.explained
         self._basis: SharedBasis = shared_basis(
             self._rows,
             values,
@@ -256,7 +261,7 @@ class _Fold:
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
-        self._completed[alpha] = _FoldLabels(values, means, self._basis)
+        self._completed[alpha] = _FoldLabels(values, means, self._basis, explained)
         self._coordinates = self._basis.coordinates(self._unseen)
 
     def _completes(self, beta: float) -> bool:
@@ -273,9 +278,10 @@ class _Fold:
                 return _FoldLabels(self._values, self._means, basis)
             return _FoldLabels(self._values, self._means, self._basis)
         if alpha not in self._completed:
-            values, means = self._estimator._complete(self._rows, self._labels, alpha)
-            basis = self._basis.with_labels(self._rows, values)
-            self._completed[alpha] = _FoldLabels(values, means, basis)
+            completed, means = self._estimator._complete(self._rows, self._labels, alpha)
+            basis = self._basis.with_labels(self._rows, completed.values)
+            found = _FoldLabels(completed.values, means, basis, completed.explained)
+            self._completed[alpha] = found
         return self._completed[alpha]
 
     def _number(self, alpha: float | str) -> float:
@@ -286,15 +292,22 @@ class _Fold:
             index = np.flatnonzero(self._labels.labelled)
             rows, values = self._rows.rows(index), self._values[index]
             self._estimator.set_params(alpha="auto")
-            inverse = getattr(self._estimator, "form", None) == "inverse"
-            self._chosen = 0.0 if inverse else choose_penalty(self._estimator, rows, values)[0]
+            if getattr(self._estimator, "form", None) == "inverse":
+                self._chosen = 0.0
+            else:
+                self._chosen, self._curve = choose_penalty(self._estimator, rows, values)
         return self._chosen
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
         found = self._solved(params)
         inside, learned = found.inside, found.learned
-        scores = (self._coordinates @ inside) @ learned.basis.images(inside) + learned.means
+        estimator = self._estimator
+        if isinstance(estimator, MLSI) and estimator.set_params(beta=params["beta"])._equalizes:
+            images = learned.basis.fitted_images(inside, found.alpha)
+        else:
+            images = learned.basis.images(inside)
+        scores = (self._coordinates @ inside) @ images + learned.means
         if self._hidden is not None and scoring is _precision:
             # Behind all others, an entry does not count in the precision of a label.
             lowest = scores.min(axis=0) - 1
@@ -324,30 +337,40 @@ class _Fold:
         """Return the eigenvalues and directions of a candidate, in the basis."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
-            self._found[key] = self._solve(self._number(key[0]), key[1])
+            self._found[key] = self._solve(self._number(key[0]), key[1], key[0] == "auto")
         found, count = self._found[key], params["n_components"]
-        return _Solved(found.values[:count], found.inside[:, :count], found.learned)
+        return replace(found, values=found.values[:count], inside=found.inside[:, :count])
 
     def directions(self, params: Mapping[str, Any]) -> int:
         """Return the number of directions of a candidate that was scored."""
         return len(self._solved(params).values)
 
-    def _solve(self, alpha: float, beta: float) -> _Solved:
+    def _solve(self, alpha: float, beta: float, chosen: bool) -> _Solved:
         estimator = self._estimator
         learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
-            return _Solved(*learned.basis.thin(alpha, self._most), learned)
+            return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha)
+        estimator.set_params(beta=beta)
+        weights = estimator._label_weights(self._values, self._labels)
+        trust = 1.0
+        if self._completes(beta):
+            assert self._labels.unknown is not None
+            known = 1.0 - float(self._labels.unknown.mean())
+            trust = estimator._trust(self._curve if chosen else None, learned.explained, known)
+        weighted = learned.values if weights is None else learned.values * weights
         stack = stack_weights(
             x_square=self._rows.sum_of_squares(),
-            y_square=float(np.square(learned.values).sum()),
-            beta=beta,
+            y_square=float(np.square(weighted).sum()),
+            beta=shifted_weight(beta, trust),
             alpha=alpha,
             form=cast(Form, estimator.form),
             balance=cast(Balance, estimator.balance),
         )
         metric = alpha if estimator.form == "direct" else 0.0
         factor = stack.factor(np.zeros((0, learned.values.shape[1])))
-        return _Solved(*learned.basis.stack(factor, stack.scale, metric, self._most), learned)
+        scale = stack.scale if weights is None else stack.scale * weights
+        found = learned.basis.stack(factor, scale, metric, self._most)
+        return _Solved(*found, learned, alpha)
 
 
 def _grid(

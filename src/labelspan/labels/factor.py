@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import inner, scaled
+from ..operators.array_backend import inner, like, scaled
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -19,6 +19,7 @@ __all__ = [
     "Regression",
     "Stack",
     "block_rank",
+    "equalizing_weights",
     "shifted_weight",
     "square_rank",
     "stack_weights",
@@ -29,7 +30,7 @@ RANK_TOLERANCE = 1e-10
 
 Form = Literal["ridge", "inverse", "direct"]
 # What the sides of MLSI are divided by.
-Balance = Literal["fitted", "labels"] | bool
+Balance = Literal["equalized", "fitted", "labels"] | bool
 
 
 @dataclass(frozen=True)
@@ -174,11 +175,16 @@ class Stack:
     scale: float
     regression: Regression | None
 
-    def factor(self, labels: Array) -> Factor:
-        """Return the factor for given labels; without labels where their weight is zero."""
+    def factor(self, labels: Array, weights: Array | None = None) -> Factor:
+        """Return the factor for given labels; without labels where their weight is zero.
+
+        ``weights`` has a number per label, which multiplies it.
+        """
         if self.scale == 0:
             return Factor(share=self.share)
-        return Factor(scaled(labels, self.scale), self.share, self.regression)
+        if weights is None:
+            return Factor(scaled(labels, self.scale), self.share, self.regression)
+        return Factor(labels * like(self.scale * weights, labels), self.share, self.regression)
 
 
 def stack_weights(
@@ -194,7 +200,8 @@ def stack_weights(
 
     ``x_square`` and ``y_square`` are squared Frobenius norms. With ``balance="labels"``, X and Y
     are divided by their norms so that both parts of C have trace one; with "fitted", and the form
-    "ridge", the fitted labels are divided by their own norm instead of that of Y. The division is
+    "ridge", the fitted labels are divided by their own norm instead of that of Y; "equalized" is
+    the same here, for labels that :func:`equalizing_weights` has weighted. The division is
     done in the weights, and X itself is not changed.
 
     ``"ridge"``
@@ -214,7 +221,7 @@ def stack_weights(
         Weight of the labels, from 0 to 1.
     alpha : float
     form : {"ridge", "inverse", "direct"}
-    balance : {"labels", "fitted"} or bool, default="labels"
+    balance : {"labels", "fitted", "equalized"} or bool, default="labels"
         True is "labels", False divides by nothing.
 
     Returns
@@ -240,9 +247,37 @@ def stack_weights(
 
         return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
     regression = Regression(alpha) if form == "ridge" else None
-    if balance == "fitted" and form == "ridge":
+    if balance in ("fitted", "equalized") and form == "ridge":
         regression = Regression(alpha, norm=float(np.sqrt(beta)))
     return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
+
+
+def equalizing_weights(squares: Array) -> Array:
+    """Return what labels are multiplied by so that rare ones count more: one over the root of s.
+
+    s is the standard deviation of a label. As they are, labels count by how much they vary, and
+    frequent ones take the space; divided by s, each counts alike, and those of few rows bring
+    noise. On five data sets the root of s is ahead of both, in neighbours and in label scores.
+
+    Parameters
+    ----------
+    squares : array of shape (k,)
+        Mean square of each label, centred where it is used so.
+
+    Returns
+    -------
+    array of shape (k,)
+        1 for a label without variation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels.factor import equalizing_weights
+    >>> equalizing_weights(np.array([1.0, 16.0, 0.0])).tolist()
+    [1.0, 0.5, 1.0]
+    """
+    varied = squares > 0
+    return np.where(varied, np.where(varied, squares, 1.0) ** -0.25, 1.0)
 
 
 def shifted_weight(beta: float, factor: float) -> float:

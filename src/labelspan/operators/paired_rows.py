@@ -13,6 +13,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import Mismatch
+from .array_backend import host
 from .operator import Centered, Operator
 from .row_files import RowFiles
 
@@ -26,7 +27,7 @@ class PairedRows:
     ----------
     X, labels : Operator
         :class:`RowFiles`, or these after ``shifted``, written in blocks of the same sizes.
-    scale : float, default=1.0
+    scale : float or array of shape (k,), default=1.0
         What the labels are multiplied by.
     mix : array of shape (k, r) or None, default=None
         Combinations of the labels that take their place: ``L mix``.
@@ -50,9 +51,14 @@ class PairedRows:
     """
 
     def __init__(
-        self, X: Operator, labels: Operator, scale: float = 1.0, mix: Array | None = None
+        self,
+        X: Operator,
+        labels: Operator,
+        scale: float | Array = 1.0,
+        mix: Array | None = None,
     ) -> None:
-        self.X, self.labels, self.scale, self.mix = X, labels, scale, mix
+        self.X, self.labels, self.mix = X, labels, mix
+        self._scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), labels.shape[1:])
         self._X, self._x_offset = _unwrapped(X)
         self._L, self._l_offset = _unwrapped(labels)
         if self._X.block_rows != self._L.block_rows:
@@ -83,8 +89,8 @@ class PairedRows:
         normal += self.X.shape[0] * np.outer(self._x_offset, along)
         seen -= np.outer(self._l_sums, along) + np.outer(self._l_offset, sums)
         seen += self.X.shape[0] * np.outer(self._l_offset, along)
-        seen = seen if self.mix is None else self.mix.T @ seen
-        return self.X.place(normal), self.X.place(self.scale * seen)
+        seen = self._scale[:, None] * seen
+        return self.X.place(normal), self.X.place(seen if self.mix is None else self.mix.T @ seen)
 
     @property
     def width(self) -> int:
@@ -93,14 +99,15 @@ class PairedRows:
 
     def back(self, block: Array) -> Array:
         """Return ``X'(L block)`` for a block with a row per label."""
-        block = self.labels.place(block if self.mix is None else self.mix @ block)
+        own = host(block) if self.mix is None else self.mix @ host(block)
+        block = self.labels.place(self._scale[:, None] * own)
         out = np.zeros((self.X.shape[1], block.shape[1]))
         for _, rows, labels in self._blocks():
             out += rows.rmatmat(rows.place(labels.matmat(block)))
         along, sums = self._l_offset @ block, self._l_sums @ block
         out -= np.outer(self._x_sums, along) + np.outer(self._x_offset, sums)
         out += self.X.shape[0] * np.outer(self._x_offset, along)
-        return self.X.place(self.scale * out)
+        return self.X.place(out)
 
     def take(self, index: Array) -> tuple[Array | Any, Array | Any]:
         """Return some rows of X and of L, given by rising numbers, not centred."""
@@ -113,7 +120,7 @@ class PairedRows:
         return _stacked(features), _stacked(targets)
 
 
-def paired(X: Operator, labels: Any, scale: float = 1.0) -> PairedRows | None:
+def paired(X: Operator, labels: Any, scale: float | Array = 1.0) -> PairedRows | None:
     """Pair features and labels that are both in files; None where the labels are not.
 
     Labels in files need features in files.

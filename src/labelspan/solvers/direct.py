@@ -56,6 +56,7 @@ class Found:
     rank: int | None = None
     lost: float = 0.0
     label_axes: Array | None = None
+    level: float = 1.0
 
 
 def regression_alpha(factor: Factor, metric_alpha: float) -> float:
@@ -69,7 +70,7 @@ def by_basis(
     """Solve in the singular basis of X; ``known`` tells whether it was made with labels."""
     coordinates = basis.coordinates if known else None
     values, inside = spectral(basis.values, coordinates, factor, alpha, count)
-    label_axes = None
+    label_axes, level = None, 1.0
     if coordinates is not None and factor.regression is not None:
         level, fitted = fitted_coordinates(basis.values, coordinates, factor.regression)
         image = np.sqrt(basis.values)[:, None] * inside  # U'X W
@@ -86,6 +87,7 @@ def by_basis(
         basis.rank,
         basis.lost,
         label_axes,
+        level,
     )
 
 
@@ -109,7 +111,7 @@ def by_products(
     if metric is None:
         return None
     slopes = metric.solve(cross)
-    label_axes = None
+    label_axes, level = None, 1.0
     if factor.thin:
         values, axes = thin_spectrum(cross.T @ slopes, count)
         weights = slopes @ (axes / np.sqrt(values))
@@ -144,6 +146,7 @@ def by_products(
         how,
         gram.shape[0],
         label_axes=label_axes,
+        level=level,
     )
 
 
@@ -181,6 +184,7 @@ def certified(problem: Problem, found: Found, name: str, *, last: bool = False) 
         residual=check.residual,
         error=check.error,
         label_axes=found.label_axes,
+        level=found.level,
         statistics=statistics,
     )
 

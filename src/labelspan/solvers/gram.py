@@ -153,5 +153,6 @@ def solve_statistics(
         residual=residual,
         error=error,
         label_axes=found.label_axes,
+        level=found.level,
         statistics=statistics,
     )

@@ -143,6 +143,7 @@ class ManyLabels:
             residual=float(rest),
             images=images,
             label_axes=label_axes,
+            level=best.level,
         )
         return replace(found, status=_status(found))
 

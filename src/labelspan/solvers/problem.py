@@ -110,6 +110,9 @@ class Solution:
     label_axes : array of shape (s, m) or None
         What one row of L adds to its place ``sqrt(lambda) W'x`` where the labels are regressed:
         with ``Z = [c X, c' X B] = V diag(s) R'``, the rows of ``c' R`` that belong to the labels.
+    level : float
+        c' of ``label_axes``: what the regressed labels are multiplied by in the objective, beside
+        what L was multiplied by.
     metric : array of shape (m, m) or None
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
@@ -143,6 +146,7 @@ class Solution:
     error: float | None = None
     images: Array | None = None
     label_axes: Array | None = None
+    level: float = 1.0
     metric: Array | None = None
     statistics: Mapping[str, float | str] = field(default_factory=dict)
 

@@ -236,6 +236,7 @@ class Randomized:
             seen=seen,
             images=images,
             label_axes=best.label_axes,
+            level=best.level,
         )
 
     def _in_passes(
@@ -250,12 +251,22 @@ class Randomized:
         assert factor.regression is not None
         fit = regress(X, labels, factor.regression.alpha, tol=_IN_PASSES * tol)
         slopes = X.place(fit.slopes)
-        level = factor.regression.rescale(float(inner(slopes, X.normal(slopes)).trace()))
+        normal = X.normal(slopes)
+        level = factor.regression.rescale(float(inner(slopes, normal).trace()))
         shaped = ShapedRows(X, factor.share, level * slopes)
         svd = truncated_svd(shaped, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng)
         weights = shaped.shape_block(svd.right / like(np.sqrt(svd.values), svd.right))
         rest = svd.rest if fit.converged else max(svd.rest, fit.error or fit.residual)
-        return self._solution(weights, svd.values, svd.n_iter, rest, tol=tol, seen=svd.seen)
+        return self._solution(
+            weights,
+            svd.values,
+            svd.n_iter,
+            rest,
+            tol=tol,
+            seen=svd.seen,
+            label_axes=level**2 * inner(normal, weights) / np.sqrt(svd.values),
+            level=level,
+        )
 
     def _solution(
         self,
@@ -269,6 +280,7 @@ class Randomized:
         reported: float | None = None,
         images: Array | None = None,
         label_axes: Array | None = None,
+        level: float = 1.0,
     ) -> Solution:
         converged = rest <= tol
         rest = rest if reported is None else reported
@@ -299,6 +311,7 @@ class Randomized:
             residual=float(rest),
             images=images,
             label_axes=label_axes,
+            level=level,
             statistics={"shown": float(seen.missing)},
         )
 

@@ -51,7 +51,9 @@ class SharedBasis:
             seen = self.mixing.T @ seen
         return replace(self, labels=seen / np.sqrt(self.values)[:, None])
 
-    def stack(self, factor: Factor, scale: float, alpha: float, count: int) -> tuple[Array, Array]:
+    def stack(
+        self, factor: Factor, scale: float | Array, alpha: float, count: int
+    ) -> tuple[Array, Array]:
         """Return the eigenvalues and the weights in the basis for one factor."""
         return spectral(self.values, scale * self.labels, factor, alpha, count)
 
@@ -66,6 +68,11 @@ class SharedBasis:
     def images(self, inside: Array) -> Array:
         """``W'X'Y`` for weights in the basis."""
         return np.asarray(inside.T @ (np.sqrt(self.values)[:, None] * self.labels))
+
+    def fitted_images(self, inside: Array, alpha: float) -> Array:
+        """``W'X'X B`` for weights in the basis and the ridge regression of the labels."""
+        shrunk = np.sqrt(self.values) * (self.values / (self.values + alpha))
+        return np.asarray(inside.T @ (shrunk[:, None] * self.labels))
 
 
 def shared_basis(

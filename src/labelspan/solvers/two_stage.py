@@ -144,6 +144,7 @@ class TwoStage:
             max(fit.residual, equation),
             fit.converged and svd.converged and right,
             label_axes=level * both.split(svd.right)[1],
+            level=level,
         )
 
     def _solution(
@@ -155,6 +156,7 @@ class TwoStage:
         converged: bool,
         *,
         label_axes: Array | None = None,
+        level: float = 1.0,
     ) -> Solution:
         status = sentence(f"Regressed by {fit.method}", residual)
         if fit.to_come is not None:
@@ -181,5 +183,6 @@ class TwoStage:
             residual=residual,
             error=fit.error,
             label_axes=label_axes,
+            level=level,
             statistics={"method": fit.method},
         )

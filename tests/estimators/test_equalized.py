@@ -1,0 +1,143 @@
+"""Labels that are weighted by how rare they are, and by how much of them is known."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelspan import MLSI
+from labelspan.labels import reading
+from labelspan.labels.factor import shifted_weight
+from labelspan.operators import as_operator
+from labelspan.solvers.known_entries import complete_labels, trust_in_labels
+from labelspan.solvers.leave_one_out import AlphaCurve
+
+N, D, K = 90, 14, 4
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)) * np.linspace(3.0, 0.5, D) + 1
+    noise = 2 * rng.standard_normal((N, K))
+    Y = ((X @ rng.standard_normal((D, K)) + noise) > np.array([1.0, 3.0, 5.0, 8.0])) * 1.0
+    return X, Y
+
+
+def ridge(X, Y, alpha, rows=slice(None)):
+    """Predict all rows by the ridge regression of some."""
+    means, centre = X[rows].mean(axis=0), Y[rows].mean(axis=0)
+    A = X[rows] - means
+    slopes = np.linalg.solve(A.T @ A + alpha * np.eye(D), A.T @ (Y[rows] - centre))
+    return centre + (X - means) @ slopes
+
+
+SOLVERS = [
+    {"solver": "gram"},
+    {"solver": "eigen"},
+    {"solver": "two-stage"},
+    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
+]
+
+
+@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+def test_it_is_the_fit_to_divided_labels(data, options):
+    X, Y = data
+    roots = Y.std(axis=0) ** 0.5
+    model = MLSI(5, alpha=3.0, **options).fit(X, Y)
+    other = MLSI(5, alpha=3.0, balance="fitted", **options).fit(X, Y / roots)
+    np.testing.assert_allclose(model.eigenvalues_, other.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(model.transform(X), other.transform(X), atol=1e-6)
+    found, expected = model.transform(X, labels=Y), other.transform(X, labels=Y / roots)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+@pytest.mark.parametrize("scale", ["eigenvalue", None])
+def test_scores_are_the_ridge_regression_seen_from_the_space(data, options, scale):
+    X, Y = data
+    fitted = ridge(X, Y, 3.0)
+    model = MLSI(5, alpha=3.0, scale=scale, **options).fit(X, Y)
+    V = np.linalg.qr(model.transform(X))[0]
+    expected = Y.mean(axis=0) + V @ (V.T @ fitted)
+    np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-6)
+    whole = MLSI(D, alpha=3.0, scale=scale, **options).fit(X, Y)
+    np.testing.assert_allclose(whole.label_scores(X), fitted, atol=1e-6)
+
+
+def test_so_are_those_of_sparse_labels_streams_and_kernels(data, monkeypatch):
+    X, Y = data
+    expected = MLSI(5, alpha=3.0).fit(X, Y)
+    stream = MLSI(5, alpha=3.0)
+    for rows in (slice(0, 30), slice(30, N)):
+        stream.partial_fit(X[rows], Y[rows])
+    dual = MLSI(5, alpha=3.0, kernel="precomputed").fit(X @ X.T, Y)
+    monkeypatch.setattr(reading, "DENSE_ENTRIES", 10)
+    many = MLSI(5, alpha=3.0, tol=1e-10, max_iter=50).fit(X, sparse.csr_array(Y))
+    assert "Many labels" in many.status_
+    scores = expected.label_scores(X)
+    np.testing.assert_allclose(stream.label_scores(X), scores, atol=1e-8)
+    np.testing.assert_allclose(dual.label_scores(X @ X.T), scores, atol=1e-8)
+    np.testing.assert_allclose(many.label_scores(X), scores, atol=1e-4)
+    np.testing.assert_allclose(many.transform(X), expected.transform(X), atol=1e-4)
+
+
+def test_a_label_that_is_the_same_everywhere_changes_nothing(data):
+    X, Y = data
+    more = np.hstack([Y, np.full((N, 1), 0.1)])
+    found = MLSI(5, alpha=3.0).fit(X, more)
+    expected = MLSI(5, alpha=3.0).fit(X, Y)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), atol=1e-10)
+    np.testing.assert_allclose(found.label_scores(X)[:, -1], 0.1, atol=1e-10)
+
+
+def predicted(curve):
+    return 1 - curve.error / curve.errors[-1]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_few_known_labels_weigh_as_much_as_they_predict(data, stream):
+    X = data[0]
+    # Two of four labels have nothing to do with the features.
+    Y = np.hstack([data[1][:, :2], np.random.default_rng(1).integers(0, 2, (N, 2)) * 1.0])
+    partly = Y.copy()
+    partly[40:] = -1
+    model = MLSI(5)
+    if stream:
+        model.partial_fit(X[:50], partly[:50])
+        model.partial_fit(X[50:], partly[50:])
+    else:
+        model.fit(X, partly)
+    fitted = ridge(X, Y, model.alpha_, slice(0, 40))[:40]
+    centre = Y[:40].mean(axis=0)
+    explained = np.square(fitted - centre).sum() / np.square(Y[:40] - centre).sum()
+    share = 40 / N
+    trust = share + (1 - share) * (predicted(model.alpha_curve_) / explained) ** 1.5
+    assert share < trust < 0.95
+    # With a number for alpha, nothing says how much the labels predict.
+    same = MLSI(5, alpha=model.alpha_, beta=shifted_weight(0.5, trust)).fit(X, partly)
+    np.testing.assert_allclose(model.eigenvalues_, same.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(model.transform(X), same.transform(X), atol=1e-6)
+
+
+def test_known_labels_have_their_whole_weight(data):
+    X, Y = data
+    model = MLSI(5).fit(X, Y)
+    same = MLSI(5, alpha=model.alpha_).fit(X, Y)
+    np.testing.assert_allclose(model.transform(X), same.transform(X), atol=1e-12)
+
+
+def test_what_is_explained_is_measured_on_known_entries(data):
+    X, Y = data
+    unknown = np.zeros(Y.shape, dtype=bool)
+    unknown[60:] = True
+    found = complete_labels(as_operator(X), Y, unknown, 3.0, intercept=True)
+    fitted, centre = ridge(X, Y, 3.0, slice(0, 60))[:60], Y[:60].mean(axis=0)
+    expected = np.square(fitted - centre).sum() / np.square(Y[:60] - centre).sum()
+    assert found.explained == pytest.approx(expected)
+
+
+def test_labels_that_predict_nothing_count_by_their_share():
+    curve = AlphaCurve(np.array([1.0, 10.0]), np.array([1.2, 1.0]), 1.0, 1.2)
+    assert trust_in_labels(curve, 0.5, 0.1) == pytest.approx(0.1)
+    assert trust_in_labels(curve, 0.0, 0.1) == pytest.approx(0.1)
+    assert trust_in_labels(None, 0.5, 0.1) == 1.0
