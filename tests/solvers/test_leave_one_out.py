@@ -348,3 +348,15 @@ def test_combinations_of_labels_have_their_expected_error(k):
         found.append(np.square(errors @ R).sum() / np.square(errors).sum())
     assert R.shape[1] == (k if k <= 16 else 8)
     assert np.mean(found) == pytest.approx(1.0, abs=0.02 if k > 16 else 1e-12)
+
+
+def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_is_chosen():
+    """More columns than rows: small penalties all interpolate, and predict the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 2000))
+    curve = leave_one_out(RidgeSpectrum.of_rows(X), X[:, :1] + rng.standard_normal((20, 1)))
+    as_good = curve.errors <= curve.errors.min() * 1.001
+    assert as_good[0] and not as_good.all()
+    last = np.flatnonzero(~as_good)[0] - 1
+    assert curve.alpha >= curve.alphas[last]
+    assert curve.error <= curve.errors.min() * 1.001

@@ -17,7 +17,6 @@ from ..labels.factor import (
     Form,
     block_rank,
     equalizing_weights,
-    shifted_weight,
     square_rank,
     stack_weights,
 )
@@ -105,8 +104,7 @@ class MLSI(LabelledEmbedding):
           penalty shrinks these, and they would lose their weight if divided by the norm of Y.
         - "equalized": the same, and before that each label by the root of its standard deviation,
           so that rare labels count more. The label scores go by the fitted labels: with all
-          components they are the prediction of ridge regression. Where labels are unknown and
-          ``alpha="auto"``, they weigh less, the less of them the regression can predict.
+          components they are the prediction of ridge regression.
         - "labels": X and Y by their norms, as in the paper; True means the same.
         - False: nothing.
 
@@ -342,7 +340,7 @@ class MLSI(LabelledEmbedding):
         stack = stack_weights(
             x_square=squared_norm(self, operator),
             y_square=_weighted_square(np.square(column_norms(informed)), weights_of_labels),
-            beta=shifted_weight(self.beta, trust),
+            beta=self.beta,
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
@@ -367,7 +365,7 @@ class MLSI(LabelledEmbedding):
 
     @property
     def _equalizes(self) -> bool:
-        """Whether the labels are weighted, by how rare they are and by how many are known."""
+        """Whether the labels are weighted by how rare they are."""
         linear = self.label_kernel == "linear" and self.form in ("ridge", "concatenated")
         return self.balance == "equalized" and linear and self.beta > 0
 
@@ -379,10 +377,14 @@ class MLSI(LabelledEmbedding):
         return equalizing_weights(np.square(column_norms(values)) / np.maximum(known, 1))
 
     def _trust(self, curve: AlphaCurve | None, explained: float, known: float) -> float:
-        """Return the factor of the weight of labels of which a part is known."""
-        if self.form == "concatenated" and curve is None:
-            return known
-        return trust_in_labels(curve, explained, known) if self._equalizes else 1.0
+        """Return the factor of the weight of labels of which a part is known.
+
+        In one space for both, labels of which few are known would lose neighbours on short texts,
+        where the features are worth less still.
+        """
+        if self.form != "concatenated":
+            return 1.0
+        return known if curve is None else trust_in_labels(curve, explained, known)
 
     def _fitted_images(self, solution: Solution, scale: float | Array) -> Array | None:
         """Return ``V'X B``, the labels that are seen from the space where they are fitted.
@@ -587,19 +589,16 @@ class MLSI(LabelledEmbedding):
         alpha, curve = 0.0, None
         if not self._no_penalty:
             alpha, curve = self._stream_penalty(*known.about(center=self.center), known.n)
-        weights_of_labels, trust = None, 1.0
+        weights_of_labels = None
         if self._equalizes:
             own = known.about(center=self.center)[2]
             weights_of_labels = equalizing_weights(np.diag(own) / known.n)
         if stream.unlabelled and self._completes:
-            cross, square, label_means, explained = self._complete_statistics(
-                statistics, known, alpha
-            )
-            trust = self._trust(curve, explained, known.n / statistics.n)
+            cross, square, label_means = self._complete_statistics(statistics, known, alpha)
         stack = stack_weights(
             x_square=float(np.trace(gram)),
             y_square=_weighted_square(np.diag(square), weights_of_labels),
-            beta=shifted_weight(self.beta, trust),
+            beta=self.beta,
             alpha=alpha,
             form=cast(Form, self.form),
             balance=cast(Balance, self.balance),
@@ -631,9 +630,9 @@ class MLSI(LabelledEmbedding):
 
     def _complete_statistics(
         self, every: Statistics, known: Statistics, alpha: float
-    ) -> tuple[Array, Array, Array, float]:
+    ) -> tuple[Array, Array, Array]:
         """Return ``X'L``, ``L'L`` and the means of L, the labels with fitted values for rows
-        without labels; and the part of the known labels that is fitted.
+        without labels.
 
         Because ``X'(L - X B) = alpha B`` over all rows, B of the labelled rows gives ``X'L``.
         """
@@ -641,15 +640,12 @@ class MLSI(LabelledEmbedding):
         inner, cross, square = known.about(center=self.center)
         tolerance = 4 * max(known.n, gram.shape[0]) * np.finfo(np.float64).eps
         slopes = psd_solve(inner, cross, alpha, float(tolerance))  # B
-        whole = float(np.trace(square))
-        explained = float((slopes * (inner @ slopes)).sum()) / whole if whole > 0 else 1.0
         means = (known.b_mean + (every.x_mean - known.x_mean) @ slopes) * self.center
         # L = X B + E with X'E = alpha B, and E is zero in rows without labels.
         return (
             gram @ slopes + alpha * slopes,
             square + slopes.T @ (gram - inner) @ slopes,
             means,
-            explained,
         )
 
 

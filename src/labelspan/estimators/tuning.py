@@ -15,10 +15,9 @@ from sklearn.model_selection import KFold
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
-from ..labels.factor import Balance, Form, shifted_weight, stack_weights
+from ..labels.factor import Balance, Form, stack_weights
 from ..metrics import average_precision, r_squared, retrieval_at_k
 from ..operators import Operator
-from ..solvers import AlphaCurve
 from ..solvers.shared_basis import SharedBasis, shared_basis
 from ._labelled import LabelledEmbedding, has_label_factor
 from ._options import choose_penalty
@@ -201,7 +200,6 @@ class _FoldLabels:
     values: Array
     means: Array
     basis: SharedBasis
-    explained: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,6 @@ class _Fold:
         self._completed: dict[float, _FoldLabels] = {}
         self._found: dict[tuple[float | str, float], _Solved] = {}
         self._chosen: float | None = None
-        self._curve: AlphaCurve | None = None
         self._items: Array | None = None
 
     def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
@@ -249,10 +246,10 @@ class _Fold:
             factor = estimator._make_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
         alpha = min(self._number(params["alpha"]) for params in grid)
-        values, means, explained = self._values, self._means, 1.0
+        values, means = self._values, self._means
         if self._completes(1.0):
             completed, means = estimator._complete(self._rows, self._labels, alpha)
-            values, explained = completed.values, completed.explained
+            values = completed.values
         self._basis: SharedBasis = shared_basis(
             self._rows,
             values,
@@ -261,7 +258,7 @@ class _Fold:
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
-        self._completed[alpha] = _FoldLabels(values, means, self._basis, explained)
+        self._completed[alpha] = _FoldLabels(values, means, self._basis)
         self._coordinates = self._basis.coordinates(self._unseen)
 
     def _completes(self, beta: float) -> bool:
@@ -280,8 +277,7 @@ class _Fold:
         if alpha not in self._completed:
             completed, means = self._estimator._complete(self._rows, self._labels, alpha)
             basis = self._basis.with_labels(self._rows, completed.values)
-            found = _FoldLabels(completed.values, means, basis, completed.explained)
-            self._completed[alpha] = found
+            self._completed[alpha] = _FoldLabels(completed.values, means, basis)
         return self._completed[alpha]
 
     def _number(self, alpha: float | str) -> float:
@@ -292,10 +288,8 @@ class _Fold:
             index = np.flatnonzero(self._labels.labelled)
             rows, values = self._rows.rows(index), self._values[index]
             self._estimator.set_params(alpha="auto")
-            if getattr(self._estimator, "form", None) == "inverse":
-                self._chosen = 0.0
-            else:
-                self._chosen, self._curve = choose_penalty(self._estimator, rows, values)
+            inverse = getattr(self._estimator, "form", None) == "inverse"
+            self._chosen = 0.0 if inverse else choose_penalty(self._estimator, rows, values)[0]
         return self._chosen
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
@@ -337,7 +331,7 @@ class _Fold:
         """Return the eigenvalues and directions of a candidate, in the basis."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
-            self._found[key] = self._solve(self._number(key[0]), key[1], key[0] == "auto")
+            self._found[key] = self._solve(self._number(key[0]), key[1])
         found, count = self._found[key], params["n_components"]
         return replace(found, values=found.values[:count], inside=found.inside[:, :count])
 
@@ -345,23 +339,18 @@ class _Fold:
         """Return the number of directions of a candidate that was scored."""
         return len(self._solved(params).values)
 
-    def _solve(self, alpha: float, beta: float, chosen: bool) -> _Solved:
+    def _solve(self, alpha: float, beta: float) -> _Solved:
         estimator = self._estimator
         learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
             return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha)
         estimator.set_params(beta=beta)
         weights = estimator._label_weights(self._values, self._labels)
-        trust = 1.0
-        if self._completes(beta):
-            assert self._labels.unknown is not None
-            known = 1.0 - float(self._labels.unknown.mean())
-            trust = estimator._trust(self._curve if chosen else None, learned.explained, known)
         weighted = learned.values if weights is None else learned.values * weights
         stack = stack_weights(
             x_square=self._rows.sum_of_squares(),
             y_square=float(np.square(weighted).sum()),
-            beta=shifted_weight(beta, trust),
+            beta=beta,
             alpha=alpha,
             form=cast(Form, estimator.form),
             balance=cast(Balance, estimator.balance),

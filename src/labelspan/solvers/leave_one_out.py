@@ -49,6 +49,8 @@ _RANK = 1e-13
 _SMALLEST = 1e-13
 # Evaluations after the grid, each at the minimum of a parabola through three points.
 _REFINEMENTS = 4
+# Errors that differ by less than this are equal, where that holds down to the smallest penalty.
+_FLAT = 1e-3
 # Grid points per factor of ten.
 _PER_DECADE = 3
 _FEWEST = 25
@@ -736,6 +738,11 @@ def _minimise(error: Callable[[float], float], grid: Array) -> AlphaCurve:
     errors = np.array([error(float(alpha)) for alpha in grid])
     # Of penalties that are equally good, the strongest.
     best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
+    worse = np.flatnonzero(errors > errors.min() * (1 + _FLAT))
+    flat = int(worse[0]) if worse.size else 0
+    if best < flat - 1:
+        # Down to the smallest penalty nothing changes: the strongest that is as good is safer.
+        return AlphaCurve(grid, errors, float(grid[flat - 1]), float(errors[flat - 1]))
     if best in (0, grid.size - 1):
         return AlphaCurve(grid, errors, float(grid[best]), float(errors[best]))
     points = [(float(np.log(grid[i])), float(errors[i])) for i in (best - 1, best, best + 1)]
