@@ -356,7 +356,8 @@ def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_i
     X = rng.standard_normal((20, 2000))
     curve = leave_one_out(RidgeSpectrum.of_rows(X), X[:, :1] + rng.standard_normal((20, 1)))
     as_good = curve.errors <= curve.errors.min() * 1.001
-    assert as_good[0] and not as_good.all()
+    assert as_good[0]
+    assert not as_good.all()
     last = np.flatnonzero(~as_good)[0] - 1
     assert curve.alpha >= curve.alphas[last]
     assert curve.error <= curve.errors.min() * 1.001

@@ -38,6 +38,8 @@ from labelspan.solvers import (
     regression,
     small_dense,
 )
+from labelspan.solvers.krylov import KrylovSpace
+from labelspan.solvers.label_probes import LabelProbes
 from labelspan.solvers.least_squares import targets
 
 ALPHAS = [0.0, 0.3, 30.0]
@@ -445,3 +447,19 @@ def test_labels_outside_the_space_have_a_part_of_the_norm(noise):
     found = MLSI(20, alpha=1.0, solver="randomized", random_state=0).fit(X, Y)
     exact = MLSI(20, alpha=1.0, solver="two-stage", tol=1e-8).fit(X, Y)
     assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)
+
+
+def test_probes_of_labels_follow_a_space_whose_last_block_is_replaced():
+    """A narrow block that was taken back left its products behind."""
+    rng = np.random.default_rng(0)
+    X = as_operator(rng.standard_normal((40, 30)))
+    space = KrylovSpace(X, rng.standard_normal((30, 5)))
+    probes = LabelProbes(rng.standard_normal((40, 3)), 100.0)
+    space.add(rng.standard_normal((30, 2)))
+    probes.outside(space, 1.0, 1e-12)
+    space.image.pop()
+    space.basis.pop()
+    space.gram = space.gram[:5, :5]
+    space.add(rng.standard_normal((30, 6)))
+    found = probes.outside(space, 1.0, 1e-12)
+    assert found == LabelProbes(probes.mixed, 100.0).outside(space, 1.0, 1e-12)
