@@ -49,7 +49,7 @@ def test_labels_are_where_their_loadings_are():
     assert LabelMapDisplay.from_estimator(model).ax_.get_legend() is None
 
 
-@pytest.mark.parametrize("model", [CCA(3), OPLS(3, alpha=2.0), MLSI(3)], ids=str)
+@pytest.mark.parametrize("model", [CCA(3), OPLS(3, alpha=2.0), MLSI(3, balance="fitted")], ids=str)
 def test_means_are_where_the_rows_are(model):
     X, Y = features("tall", 1), indicator(60, 1)
     model.fit(X, Y)

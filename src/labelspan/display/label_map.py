@@ -104,7 +104,8 @@ class LabelMapDisplay:
         place : {"loadings", "means"}, default="loadings"
             Loadings grow with the number of rows, so that rare labels gather in the middle.
             "means" divides by that number: up to the scale of each axis, a label is then at
-            the mean of its rows.
+            the mean of its rows; in MLSI with ``balance="equalized"``, where loadings are those of
+            the fitted labels, of all rows weighted by these.
         names : sequence or None, default=None
             None takes the estimator's ``classes_``.
         **plot
