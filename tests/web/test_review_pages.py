@@ -68,6 +68,14 @@ def state(client, **asked):
     return client.get("/review.json", params=asked).json()
 
 
+def test_a_long_text_is_scrolled_by_keyboard(folder):
+    with editing(folder) as (client, _):
+        page = Page(client.get("/review").text)
+    text = next(one for one in page.all("div") if one.get("class") == "text")
+    assert text["tabindex"] == "0"
+    assert text["aria-label"]
+
+
 def test_without_edit_no_address_writes(folder):
     with TestClient(make_app(Served(folder), watch=False), base_url=BASE) as client:
         for address in ADDRESSES:
