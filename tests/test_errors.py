@@ -32,7 +32,7 @@ PARAMETERS = [
         "form must be one of 'ridge', 'inverse', 'direct', 'concatenated', but 'best'",
     ),
     (MLSI(scale="yes"), "scale must be 'eigenvalue', or None, but 'yes'"),
-    (MLSI(balance=1), "balance must be one of 'fitted', 'labels', or True or False, but 1"),
+    (MLSI(balance=1), "one of 'equalized', 'fitted', 'labels', or True or False, but 1"),
     (LSI(center="no"), "center must be True or False, but 'no'"),
     (LSI(0), "n_components must be a whole number of at least 1, or None, but 0"),
     (LSI(2.0), "n_components must be a whole number of at least 1, or None, but 2.0"),

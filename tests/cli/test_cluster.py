@@ -165,7 +165,8 @@ def _fit_while_a_worker_dies(cluster, before, monkeypatch):
         *("--scheduler", cluster.scheduler_address),
     )
     assert result.exit_code == 0, result.output
-    assert len(passes) > 12
+    # The fit went on after the fifth pass.
+    assert len(passes) > 8
     same_spaces("far", "local")
 
 
