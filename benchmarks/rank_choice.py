@@ -1,9 +1,12 @@
-"""The number of components of OPLS: chosen from its spectrum, by cross-validation, or all.
+"""The number of components: of OPLS by its spectrum, by cross-validation or all; of MLSI by rule.
 
 ``n_components="auto"`` looks at the eigenvalues of one fit; cross-validation fits three folds of
 the training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
 numbers. Both use the same alpha, chosen by the fit. Judged on test rows: average precision of
 ``label_scores`` (over rows), and nDCG of the ten nearest training rows by shared labels.
+
+``--mlsi 50 100 auto 200 500`` compares these numbers for MLSI instead, whose "auto" goes by the
+labels and rows.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import label_ranking_average_precision_score
 
-from labelspan import OPLS, tune
+from labelspan import MLSI, OPLS, tune
 from labelspan.metrics import rankable_rows, retrieval_at_k
 
 from .harness import Report, Row, make_parser, summarise
@@ -45,6 +48,7 @@ def main() -> int:
     parser = make_parser(__doc__, repeats=1)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--mlsi", nargs="+", help="numbers of components of MLSI, or auto")
     args = parser.parse_args()
     report = Report("rank_choice", args)
     rows = []
@@ -53,14 +57,15 @@ def main() -> int:
         found: dict[str, list[dict[str, float]]] = {}
         for seed in range(args.seed, args.seed + args.splits):
             split = make_split(raw, seed, quick=args.quick)
-            for choice, (model, seconds) in _choices(split).items():
+            choices = _numbers(split, args.mlsi) if args.mlsi else _choices(split)
+            for choice, (model, seconds) in choices.items():
                 notes = {"components": model.n_components_, "s": seconds, **judge(model, split)}
                 found.setdefault(choice, []).append(notes)
         for choice, each in found.items():
             notes = {key: summarise([one[key] for one in each]) for key in each[0]}
             rows.append(Row(choice, notes=notes, group=name))
             print(name, choice, notes, flush=True)
-    report.add("number of components of OPLS", rows)
+    report.add(f"number of components of {'MLSI' if args.mlsi else 'OPLS'}", rows)
     report.write()
     return 0
 
@@ -81,6 +86,15 @@ def _choices(split: Any) -> dict[str, tuple[Any, float]]:
         "auto": (auto, chosen),
         "cross-validation": (best, time.process_time() - start),
     }
+
+
+def _numbers(split: Any, numbers: list[str]) -> dict[str, tuple[Any, float]]:
+    found = {}
+    for number in numbers:
+        start = time.process_time()
+        model = MLSI(number if number == "auto" else int(number)).fit(split.X, split.Y)
+        found[number] = model, time.process_time() - start
+    return found
 
 
 if __name__ == "__main__":
