@@ -22,14 +22,16 @@ def test_map_threads_keeps_the_order_and_raises(monkeypatch):
 def test_n_threads_follows_the_environment_and_the_limits(monkeypatch):
     cpus = set(range(8))
     monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: cpus, raising=False)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", "")
     for limit in (1, 2) if threadpool_info() else ():
         with threadpool_limits(limit):
             allowed = [library["num_threads"] for library in threadpool_info()]
             assert threads_module.n_threads() == min(allowed) <= limit
     monkeypatch.setattr(threads_module, "_controller", lambda: SimpleNamespace(lib_controllers=()))
     for setting, count in (("3", 3), ("1", 1), ("64", 8), ("", 8), ("0", 8), ("many", 8)):
-        monkeypatch.setenv("OMP_NUM_THREADS", setting)
+        monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", setting)
+        # What is set later is for processes that start later.
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
         assert threads_module.n_threads() == count
 
 
@@ -50,7 +52,7 @@ def eight_cores(monkeypatch):
     monkeypatch.setattr(
         threads_module.os, "sched_getaffinity", lambda _: set(range(8)), raising=False
     )
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", "")
     return blas
 
 

@@ -62,6 +62,8 @@ __all__ = [
     "width_of",
 ]
 
+# Read once, as BLAS does: dask sets it to 1 in the process that starts workers, for these.
+_OMP_NUM_THREADS = os.environ.get("OMP_NUM_THREADS", "")
 # Entries of a block that one task takes: few enough to stay in the cache of a core.
 _PART = 1 << 19
 # Entries of all partial sums of a product together, and the fewest and most parts.
@@ -441,8 +443,8 @@ _here = threading.local()
 
 def _allowed() -> int:
     limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
-    if os.environ.get("OMP_NUM_THREADS", "").isdigit():
-        limits.append(int(os.environ["OMP_NUM_THREADS"]))
+    if _OMP_NUM_THREADS.isdigit():
+        limits.append(int(_OMP_NUM_THREADS))
     limits += [library.num_threads for library in _controller().lib_controllers]
     return max(1, min(limit for limit in limits if limit))
 
