@@ -8,6 +8,14 @@ from labelspan.errors import LabelspanError, NotConverged
 
 from .strategies import same_contents
 
+# Every solver of MLSI, to full convergence.
+MLSI_SOLVERS = [
+    {"solver": "gram"},
+    {"solver": "eigen"},
+    {"solver": "two-stage"},
+    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
+]
+
 
 def fit(model, X, y):
     """The fitted model, or None where it refused with a sentence; any warning is an error.

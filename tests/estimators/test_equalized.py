@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _support.fitting import MLSI_SOLVERS
 from scipy import sparse
 
 from labelspan import MLSI
@@ -31,15 +32,7 @@ def ridge(X, Y, alpha, rows=slice(None)):
     return centre + (X - means) @ slopes
 
 
-SOLVERS = [
-    {"solver": "gram"},
-    {"solver": "eigen"},
-    {"solver": "two-stage"},
-    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
-]
-
-
-@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+@pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
 def test_it_is_the_fit_to_divided_labels(data, options):
     X, Y = data
     roots = Y.std(axis=0) ** 0.5
@@ -51,7 +44,7 @@ def test_it_is_the_fit_to_divided_labels(data, options):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+@pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
 @pytest.mark.parametrize("scale", ["eigenvalue", None])
 def test_scores_are_the_ridge_regression_seen_from_the_space(data, options, scale):
     X, Y = data

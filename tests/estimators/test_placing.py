@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from _support.fitting import MLSI_SOLVERS
 from scipy import sparse
 
 from labelspan import CCA, MLSI, OPLS
@@ -35,15 +36,7 @@ def signed(found, expected):
     return found * np.sign(np.sum(found * expected, axis=0))
 
 
-SOLVERS = [
-    {"solver": "gram"},
-    {"solver": "eigen"},
-    {"solver": "two-stage"},
-    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
-]
-
-
-@pytest.mark.parametrize("options", SOLVERS, ids=lambda o: o["solver"])
+@pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
 @pytest.mark.parametrize("balance", ["fitted", "labels"])
 def test_mlsi_places_rows_by_the_stack(data, options, balance):
     X, Y = data
