@@ -29,7 +29,8 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 
 from labelspan import LSI, MLSI, OPLS, as_operator
-from labelspan.operators.array_backend import inner, n_threads
+from labelspan.operators.array_backend import inner
+from labelspan.operators.threads import n_threads
 
 from .harness import Report, Row, make_parser
 from .rcv1_size import WORDS, draw, read

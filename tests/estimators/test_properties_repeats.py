@@ -10,7 +10,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from labelspan import CCA, LDA, LSI, MLSI, operators
-from labelspan.operators import array_backend
+from labelspan.operators import threads
 
 FEW = examples(1 / 3)
 # An exact method's answer may differ by rounding, here many times that of its condition.
@@ -50,7 +50,7 @@ def test_threads_over_sparse_rows_change_nothing(name):
         for count in (1, 2):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(operators.sparse, "_WORTH_A_THREAD", 1)
-                for module in (operators.sparse, array_backend):
+                for module in (operators.sparse, threads):
                     patch.setattr(module, "n_threads", lambda count=count: count)
                 found.append(member().fit(X, case.y).components_)
         np.testing.assert_array_equal(*found)

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from labelspan import as_operator
 from labelspan.estimators import _options
-from labelspan.operators import array_backend
+from labelspan.operators import threads
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_blas_has_one_thread_where_products_have_their_own(X, limited):
     operator = as_operator(X)
     for each in (operator, operator.T, operator.centered()[0]):
         with _options._threads_for(each):
-            assert (array_backend._one_blas_thread.before is not None) == limited
-    assert array_backend._one_blas_thread.before is None
+            assert (threads._one_blas_thread.before is not None) == limited
+    assert threads._one_blas_thread.before is None

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from labelspan.errors import InvalidInput
 from labelspan.operators import Centered, HStack, Operator, RowSubset, Scaled, as_operator, dottest
-from labelspan.operators import array_backend as threads_module
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
+from labelspan.operators import threads as threads_module
 
 TOLERANCE = {np.dtype("float64"): 1e-12, np.dtype("float32"): 3e-5}
 FORMATS = [f"{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")]

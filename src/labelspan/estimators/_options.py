@@ -15,7 +15,7 @@ from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import own_threads, single_thread
+from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT

@@ -22,17 +22,11 @@ import numpy as np
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import (
-    column_sums,
-    contiguous,
-    host,
-    map_threads,
-    row_parts,
-    tensor_or_none,
-)
+from ..operators.array_backend import column_sums, contiguous, host, tensor_or_none
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
+from ..operators.threads import map_threads, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
 

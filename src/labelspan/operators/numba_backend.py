@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .array_backend import map_threads
+from .threads import map_threads
 
 __all__ = ["NumbaProducts"]
 

@@ -19,16 +19,9 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from .array_backend import (
-    add_all,
-    contiguous,
-    map_threads,
-    n_threads,
-    put_rows,
-    row_parts,
-    sum_of_squares,
-)
+from .array_backend import add_all, contiguous, put_rows, sum_of_squares
 from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .threads import map_threads, n_threads, row_parts
 
 __all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products", "rows_of"]
 

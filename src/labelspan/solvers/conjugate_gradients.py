@@ -9,16 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import (
-    add_product,
-    column_norms,
-    inner,
-    like,
-    plus,
-    single_thread,
-    times,
-    width_of,
-)
+from ..operators.array_backend import add_product, column_norms, inner, like, plus, times, width_of
+from ..operators.threads import single_thread
 from .accuracy import rounding
 from .krylov import rest_of
 from .orthonormal import orthonormalize

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import add_product, column_norms, inner, single_thread, times
+from ..operators.array_backend import add_product, column_norms, inner, times
+from ..operators.threads import single_thread
 
 __all__ = ["orthonormalize", "remove"]
 

@@ -16,7 +16,8 @@ from scipy.linalg import eigh, lapack
 from .._typing import Array
 from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE
-from ..operators.array_backend import host, single_thread, torch_module
+from ..operators.array_backend import host, torch_module
+from ..operators.threads import single_thread
 
 __all__ = [
     "Ritz",

@@ -1,0 +1,121 @@
+"""Blocks of numbers: what threads make of them, and that numpy does the same."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from labelspan.operators import array_backend, threads
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Split blocks of a few rows, as long ones are."""
+    monkeypatch.setattr(threads, "_PART", 64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_long_blocks_are_those_of_numpy(dtype, small_parts):
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal((301, 6)).astype(dtype)
+    other = rng.standard_normal((301, 4)).astype(dtype)
+    small = rng.standard_normal((6, 4))
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    exact = block.astype(float)
+    close = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(array_backend.inner(block, other), exact.T @ other, **close)
+    gram = array_backend.inner(block, block, dtype=np.float64)
+    np.testing.assert_allclose(gram, exact.T @ exact, rtol=1e-12)
+    np.testing.assert_allclose(
+        array_backend.column_norms(block), np.linalg.norm(exact, axis=0), rtol=1e-12
+    )
+    assert array_backend.sum_of_squares(block) == pytest.approx((exact**2).sum(), rel=1e-12)
+    product = array_backend.times(block, small)
+    assert product.dtype == block.dtype
+    np.testing.assert_allclose(product, exact @ small, **close)
+    array_backend.add_product(other, block, small)
+    np.testing.assert_allclose(other - product, other - exact @ small, **close)
+    total = array_backend.add_all([product.copy(), product, product])
+    np.testing.assert_allclose(total, 3 * product, **close)
+
+
+def test_blocks_without_rows_or_columns_have_products(small_parts):
+    empty = np.empty((0, 3))
+    np.testing.assert_array_equal(array_backend.inner(empty, empty), np.zeros((3, 3)))
+    np.testing.assert_array_equal(array_backend.column_norms(empty), np.zeros(3))
+    assert array_backend.times(empty, np.ones((3, 2))).shape == (0, 2)
+    assert array_backend.inner(np.ones((5, 0)), np.ones((5, 2))).shape == (0, 2)
+
+
+def test_the_number_of_threads_changes_no_bit_of_a_product(small_parts):
+    block = np.random.default_rng(1).standard_normal((500, 8)).astype("float32")
+    found = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            gram = array_backend.inner(block, block)
+            found.append((gram, array_backend.times(block, gram)))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypatch):
+    monkeypatch.setattr(threads, "n_threads", lambda: 2)
+    rng = np.random.default_rng(2)
+    block, other = rng.standard_normal((2, 301, 6)).astype("float32")
+    column, row = rng.standard_normal((301, 1)).astype("float32"), block[0]
+    same = np.testing.assert_array_equal
+    same(array_backend.scaled(block, 3.0), 3.0 * block)
+    same(array_backend.plus(block, other, -0.5), block - 0.5 * other)
+    wide = array_backend.plus(block, other.astype(float))
+    assert wide.dtype == float
+    same(wide, block + other.astype(float))
+    same(array_backend.scaled(np.arange(4)[:, None], 0.5), 0.5 * np.arange(4)[:, None])
+    same(array_backend.subtract_outer(block, column, row), block - column * row)
+    same(array_backend.scale_rows(column, block), column * block)
+    same(array_backend.concatenate([block, column], axis=1), np.hstack([block, column]))
+    order = rng.permutation(301)
+    same(array_backend.put_rows(order, block)[order], block)
+    lengths = np.array([1.0, 2.0, 0.0, 3.0, 4.0, 5.0])
+    kept = [0, 1, 3, 4, 5]
+    same(array_backend.divide_columns(block, lengths), block[:, kept] / lengths[kept].astype("f4"))
+    same(array_backend.divide_columns(block, lengths + 1), block / (lengths + 1).astype("f4"))
+    block[[7, 90, 200]] = np.array([[9.0], [-9.0], [9.0]])
+    same(array_backend.largest_entries(block), np.full(6, 9.0))
+
+
+def test_contiguous_copies_only_what_is_not(small_parts):
+    block = np.arange(600.0).reshape(100, 6)
+    assert array_backend.contiguous(block, np.float64) is block
+    turned = array_backend.contiguous(block.T, np.float32)
+    assert turned.flags.c_contiguous
+    assert turned.dtype == np.float32
+    np.testing.assert_array_equal(turned, block.T)
+    assert array_backend.contiguous(block[0], np.float32).shape == (6,)
+
+
+def test_random_numbers_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(array_backend, "_MANY_RANDOM", 100)
+    monkeypatch.setattr(array_backend, "_RANDOM_PART", 64)
+    found = []
+    for count in (1, 2):
+        monkeypatch.setattr(threads, "n_threads", lambda count=count: count)
+        rng = np.random.default_rng(3)
+        found.append([array_backend.normal_block(5000, 3, rng, np.float32) for _ in range(2)])
+    np.testing.assert_array_equal(*found)
+    first, second = found[0]
+    assert first.dtype == np.float32
+    # Columns, blocks of rows and draws are independent: nothing repeats.
+    assert np.unique(np.concatenate([first, second])).size > 29_900
+    assert abs(first.mean()) < 0.05
+    assert abs(first.std() - 1) < 0.05
+    few = array_backend.normal_block(3, 2, np.random.default_rng(4), np.float32)
+    np.testing.assert_array_equal(few, np.random.default_rng(4).standard_normal((3, 2)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_overflow_is_treated_as_the_caller_asks(count, small_parts, monkeypatch):
+    monkeypatch.setattr(threads, "n_threads", lambda: count)
+    large = np.full((200, 4), 1e300)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        array_backend.contiguous(large, np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(array_backend.contiguous(large, np.float32)).all()
