@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labelspan import LSI, MLSI
+from labelspan import LSI, MLSI, OPLS
+from labelspan.errors import InvalidInput
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense
 from labelspan.operators.kernel_map import Kernel, KernelMap
@@ -31,19 +32,72 @@ def test_moments_about_the_means(far, dtype):
 @pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_after_moments_keep_their_digits(far, dtype):
-    """Means that are not large are taken off afterwards; large ones, and float32, before."""
+    """Means that are not large are subtracted afterwards; large ones before."""
     X = rows(far, dtype)
     rng = np.random.default_rng(1)
     block, weights = rng.standard_normal((400, 3)), rng.standard_normal((12, 2))
     operator, means = Dense(X).centered()
     operator.gram()
-    assert operator._mild == (dtype == "float64" and far < 1e3)
+    assert operator._mild == (far < (1e3 if dtype == "float64" else 1.0))
     wide = X.astype(np.float64) - means
     close = 1e-12 if dtype == "float64" else 1e-4
     size = 400 * np.abs(wide).max()
     np.testing.assert_allclose(operator.matmat(weights), wide @ weights, atol=close * size)
     np.testing.assert_allclose(operator.rmatmat(block), wide.T @ block, atol=close * size)
     np.testing.assert_allclose(operator.cross(block), wide.T @ block, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("shape", [(400, 12), (3000, 300), (40, 9000)])
+def test_products_from_both_sides(far, dtype, after, shape):
+    """In blocks of rows, of which both data sets with 300 columns or more have several."""
+    X = rows(far, dtype, shape)
+    rng = np.random.default_rng(1)
+    block, other = rng.standard_normal((shape[1], 3)), rng.standard_normal((shape[0], 2))
+    operator, means = Dense(X).centered()
+    if after and shape[1] < 1000:
+        operator.gram()
+    wide = X.astype(np.float64) - means
+    expected, size = wide.T @ (wide @ block), np.abs(wide.T) @ np.abs(wide @ block)
+    close = 1e-12 if dtype == "float64" else 1e-5
+    for found in (operator.normal(block), operator.wide_normal(block)):
+        assert (np.abs(found - expected) <= close * size).all()
+    assert operator.normal(block).dtype == dtype
+    normal, cross = operator.normal_and_cross(block, other)
+    assert (np.abs(normal - expected) <= close * size).all()
+    assert (np.abs(cross - wide.T @ other) <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
+
+
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
+def test_the_squared_norm_about_the_means(far):
+    X = rows(far)
+    operator, means = Dense(X).centered()
+    assert operator.sum_of_squares() == pytest.approx(np.square(X - means).sum(), rel=1e-12)
+    assert not operator.is_zero()
+
+
+def test_rows_are_zero_where_no_row_differs():
+    X = np.full((3000, 100), 1 / 3)
+    assert Dense(X).centered()[0].is_zero()
+    X = np.zeros((3000, 100))
+    assert Dense(X).is_zero()
+    X[2999, 99] = 1e-9
+    assert not Dense(X).is_zero()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_fit_that_centres_refuses_what_is_not_finite(bad, dtype):
+    X = rows(0.0, dtype)
+    X[17, 3] = bad
+    with pytest.raises(InvalidInput, match="NaN" if np.isnan(bad) else "infinity"):
+        LSI(2, center=True).fit(X)
+    # Both infinities add up to NaN.
+    X[18, 3] = -bad
+    with pytest.raises(InvalidInput, match="NaN" if np.isnan(bad) else "infinity"):
+        OPLS(1).fit(X, X[:, :1] > 0)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e7])

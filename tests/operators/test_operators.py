@@ -153,7 +153,9 @@ def test_operator_equals_its_dense_equivalent(name, shape, seed, small_blocks, m
     if small_blocks:
         monkeypatch.setattr(base_module, "_COLUMNS", 3)
         monkeypatch.setattr(sparse_module, "_COGRAM_BLOCK", 3)
-        monkeypatch.setattr(dense_module, "_BLOCK_BYTES", 5 * 8 * shape[1])
+        monkeypatch.setattr(dense_module, "_CACHED", 5 * shape[1])
+        monkeypatch.setattr(dense_module, "_FEW_ROWS", 2)
+        monkeypatch.setattr(dense_module, "_GRAM_ROWS", 5)
     operator, reference = cells(Data(*shape, seed))[name]
     assert_equals_dense(operator, reference, tolerance(name, operator))
     assert_equals_dense(operator.T, reference.T, tolerance(name, operator))

@@ -39,6 +39,7 @@ __all__ = [
     "learned",
     "refuse_large_squares",
     "refuse_overflow",
+    "refuse_zero",
     "squared_norm",
 ]
 
@@ -189,7 +190,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         given = {name: getattr(self, name) for name in self._constraints}
         check_params(type(self).__name__, given, self._constraints)
 
-    def _validate(self, X: Any, *, reset: bool, least: int = 1) -> Any:
+    def _validate(self, X: Any, *, reset: bool, least: int = 1, check_finite: bool = True) -> Any:
         """Return X as an array, a sparse matrix or an operator, with ``least`` rows or more."""
         operator = operator_or_none(X) if self._takes_operators else None
         if operator is not None:
@@ -203,6 +204,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 accept_sparse=False if self._precomputed else self._sparse_formats,
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=least,
+                ensure_all_finite=check_finite,
             )
         except ValueError as error:
             raise InvalidInput(f"{type(self).__name__}: {error}") from None
@@ -234,14 +236,21 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _read_features(self, X: Any) -> Features:
         """Validate X of ``fit``; with a kernel, map it to coordinates."""
-        data = self._validate(X, reset=True, least=2)
+        # Centring needs the column sums, which are finite only where every entry is: one pass.
+        by_sums = self._linear and bool(self.center) and isinstance(X, np.ndarray)
+        data = self._validate(X, reset=True, least=2, check_finite=not by_sums)
         if self._linear:
             if self.landmarks is not None:
                 raise InvalidParameter(
                     f"{type(self).__name__}: landmarks={self.landmarks} has no meaning for "
                     "kernel='linear'; leave it at None, or choose another kernel."
                 )
-            return Features(as_operator(data), data.dtype)
+            operator = as_operator(data)
+            if by_sums and not np.isfinite(operator.column_means()).all():
+                # Where only the sums overflow, this passes.
+                with np.errstate(invalid="ignore"):
+                    self._validate(X, reset=True, least=2)
+            return Features(operator, data.dtype)
         if isinstance(data, Operator):
             raise Mismatch(
                 f"{type(self).__name__}: kernel={self.kernel!r} takes arrays and sparse matrices, "
@@ -418,9 +427,15 @@ def squared_norm(model: BaseEmbedding, X: Operator) -> float:
     """Return the squared Frobenius norm of X, centred where it is; refuse zero."""
     square = X.sum_of_squares()
     if not square > 0:
+        refuse_zero(model, X)
+    return square
+
+
+def refuse_zero(model: BaseEmbedding, X: Operator) -> None:
+    """Raise where X, centred where it is, is zero."""
+    if X.is_zero():
         what = "all rows of X are equal" if model.center else "X holds only zeros"
         raise InvalidInput(f"{type(model).__name__}: {what}, so there is no direction to find.")
-    return square
 
 
 def invert(model: BaseEmbedding, Z: Any) -> Array:

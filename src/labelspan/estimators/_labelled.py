@@ -84,8 +84,6 @@ class LabelledEmbedding(BaseEmbedding):
     }
     _needs_labels: ClassVar[bool] = True
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
-    # Whether H is Y itself.
-    _plain_factor: ClassVar[bool] = False
     # Whether labels may stay in files.
     _label_files: ClassVar[bool] = False
     # Parameters that the sums of a stream depend on.
@@ -142,6 +140,10 @@ class LabelledEmbedding(BaseEmbedding):
     def _make_factor(self, labels: Labels) -> Any:
         """Return H, from the labels of labelled rows; an operator where they are sparse."""
         raise NotImplementedError(type(self).__name__)
+
+    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Any:
+        """Return ``W'X'Y`` from ``W'X'H``, where Y is H times a small matrix; otherwise None."""
+        return None
 
     def _stream_block(self, labels: Labels) -> Array:
         """Return, row by row, what H is made from; the last columns are the labels."""
@@ -284,7 +286,9 @@ class LabelledEmbedding(BaseEmbedding):
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
         solution = rank_of_fit(self, solution, ready.rows, ready.factor, rank=rank, alpha=alpha)
-        images = solution.images if self._plain_factor else None  # W'X'Y
+        images = solution.images  # W'X'H
+        if images is not None:
+            images = self._from_factor(images, ready.labels, ready.factor, values)  # W'X'Y
         if images is None:
             images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))
         roots = self._roots(solution)

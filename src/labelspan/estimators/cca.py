@@ -11,7 +11,7 @@ from .._typing import Array
 from ..labels import Labels, cca_factor, opls_factor
 from ..labels.label_factor import whitening
 from ..operators import Operator
-from ..operators.array_backend import on_host
+from ..operators.array_backend import inner, on_host
 from ..operators.memory import refuse_too_large
 from ..solvers import Solver
 from ._base import Features, learned, refuse_overflow
@@ -186,6 +186,9 @@ class CCA(LabelledEmbedding):
             # Whitened where its products with X are taken.
             return opls_factor(labels, center=self.center)  # Y
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
+
+    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
+        return np.asarray(images @ inner(factor, values))  # Y = H H'Y
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return whitening(square)

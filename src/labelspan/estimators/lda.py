@@ -164,6 +164,9 @@ class LDA(LabelledEmbedding):
     def _make_factor(self, labels: Labels) -> Any:
         return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2
 
+    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
+        return np.asarray(images * np.sqrt(labels.values.sum(axis=0)))  # W'X'H D^1/2
+
     def _stream_block(self, labels: Labels) -> Array:
         return _single_labels(labels).values
 
@@ -177,6 +180,8 @@ class LDA(LabelledEmbedding):
 
 
 def _single_labels(labels: Labels) -> Labels:
+    if labels.kind == "classes":
+        return labels
     most = int(labels.values.sum(axis=1).max(initial=0))
     if most > 1:
         raise InvalidLabels(

@@ -23,7 +23,7 @@ from ._base import (
     all_or_nothing,
     invert,
     refuse_overflow,
-    squared_norm,
+    refuse_zero,
 )
 from ._options import SHARED, accept, solve
 from ._partial_fit import Stream, add_batch, when_streaming, why_no_stream
@@ -170,7 +170,7 @@ class LSI(BaseEmbedding):
         self._check_params()
         features = self._read_features(X)
         operator, means = self._center(features.operator, features.kernel_map)
-        squared_norm(self, operator)
+        refuse_zero(self, operator)
         count = self._components(*operator.shape)
         solution = solve(self, Problem(operator, Factor(share=1.0), count))  # W, lambda
         # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.

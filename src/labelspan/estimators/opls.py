@@ -118,11 +118,13 @@ class OPLS(LabelledEmbedding):
     (20, 2)
     """
 
-    _plain_factor: ClassVar[bool] = True
     _label_files: ClassVar[bool] = True
 
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y
+
+    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
+        return images
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return np.eye(square.shape[0])

@@ -11,15 +11,23 @@ from scipy import sparse
 from .._typing import Array
 from .array_backend import inner, sum_of_squares, times
 from .operator import Operator, checked_offset
+from .threads import map_threads, row_parts
 
 __all__ = ["Dense"]
 
-_BLOCK_BYTES = 1 << 25
+# Entries of rows that stay in the cache of a core, and the fewest rows of a block: for thin
+# products, and for Gram matrices, whose sums cost as much as some of the rows.
+_CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 1024
+# Parts of the rows that threads sum by themselves, and the widest block that is multiplied from
+# both sides while its rows are in the cache.
+_PARTS, _NARROW = 16, 32
 _FIRST_ROWS = 64
 # Entries of a product up to which threads may have a sum of their own.
 _FEW_SUMS = 1 << 17
-# Sums of squares about zero may be this many times those about the means, of 16 digits.
+# Sums of squares about zero may be this many times those about the means, of 16 digits; and
+# where products are taken in float32, of 7.
 _DIGITS_TO_LOSE = 1e3
+_FEW_TO_LOSE = 10.0
 
 
 class Dense(Operator):
@@ -28,7 +36,7 @@ class Dense(Operator):
     The offset is subtracted from a block of rows at a time, before the product: where
     columns have large means, a product corrected afterwards would lose the digits
     that matter. Once the moments have shown that the means are not large, products are
-    corrected afterwards, without a copy of the rows.
+    corrected afterwards, without a copy of the rows. Column sums are computed once.
 
     Parameters
     ----------
@@ -53,6 +61,8 @@ class Dense(Operator):
         super().__init__(array.shape, array.dtype)
         self._array = array
         self._offset = offset
+        # Column sums of the array, without the offset, once they were needed.
+        self._sums: Array | None = None
         # Whether products may be corrected afterwards, which needs no copy of the rows.
         self._mild = False
 
@@ -66,11 +76,13 @@ class Dense(Operator):
         """What is subtracted from every row."""
         return self._offset
 
-    def _slices(self) -> Iterator[slice]:
+    def _slices(self, fewest: int = 1, part: slice | None = None) -> Iterator[slice]:
+        """Split the rows, or a part of them, into blocks that stay in the cache."""
         rows, columns = self.shape
-        step = max(1, _BLOCK_BYTES // max(1, 8 * columns))
-        for start in range(0, rows, step):
-            yield slice(start, min(start + step, rows))
+        first, last = (0, rows) if part is None else (part.start, part.stop)
+        step = max(fewest, _FEW_ROWS, _CACHED // max(1, columns))
+        for start in range(first, last, step):
+            yield slice(start, min(start + step, last))
 
     def _piece(self, part: slice, dtype: Any = None) -> Array:
         piece = self._array[part]
@@ -82,10 +94,15 @@ class Dense(Operator):
         if self._offset is None:
             return times(self._array, block)
         if self._mild:
-            return np.asarray(self._array @ block - self._offset @ block)
+            along = (self._offset @ block).astype(self.dtype, copy=False)
+            return np.asarray(self._array @ block - along)
         out = np.empty((self.shape[0], block.shape[1]), dtype=self.dtype)
-        for part in self._slices():
-            np.matmul(self._piece(part), block, out=out[part])
+
+        def multiply(part: slice) -> None:
+            for rows in self._slices(part=part):
+                np.matmul(self._piece(rows), block, out=out[rows])
+
+        map_threads(multiply, row_parts(*self.shape), blas=True)
         return out
 
     def _rmatmat(self, block: Array) -> Array:
@@ -94,11 +111,64 @@ class Dense(Operator):
                 return inner(self._array, block).astype(self.dtype, copy=False)
             return self._array.T @ block
         if self._mild:
-            return self._corrected(block)
+            return self._corrected(block).astype(self.dtype, copy=False)
         out = np.zeros((self.shape[1], block.shape[1]), dtype=self.dtype)
-        for part in self._slices():
+        for part in self._slices(8 * block.shape[1]):
             out += self._piece(part).T @ block[part]
         return out
+
+    def normal(self, block: Array) -> Array:
+        if not self._narrow(block):
+            return super().normal(block)
+        return self.wide_normal(block).astype(self.dtype, copy=False)
+
+    def wide_normal(self, block: Array) -> Array:
+        if not self._narrow(block):
+            return super().wide_normal(block)
+        block = self._block(block, self.shape[1], "normal")
+        return self._both_sides(block, None, self.dtype)[0]
+
+    def normal_and_cross(self, block: Array, other: Array) -> tuple[Array, Array]:
+        if not self._narrow(block):
+            return super().normal_and_cross(block, other)
+        return self._both_sides(block, other, np.float64)
+
+    def _narrow(self, block: Array) -> bool:
+        """Return whether some rows and the products of a block with them stay in the cache."""
+        return block.shape[1] <= _NARROW and _FEW_ROWS * self.shape[1] <= 8 * _CACHED
+
+    def _both_sides(self, block: Array, other: Array | None, dtype: Any) -> tuple[Array, Array]:
+        """Return ``X.T @ X @ block`` and ``X.T @ other``, reading the rows once.
+
+        Products of a block of rows are taken in ``dtype``, and summed in float64.
+        """
+        block = np.asarray(block, dtype=dtype)
+        width, columns = block.shape[1], self.shape[1]
+        offset = self._offset if self._mild else None
+        along = None if offset is None else (offset @ block).astype(dtype, copy=False)
+
+        def multiply(part: slice) -> tuple[Array, Array]:
+            product = np.zeros((width + (0 if other is None else other.shape[1]), columns))
+            sums = np.zeros(product.shape[0])
+            for rows in self._slices(part=part):
+                if along is None:
+                    piece = self._piece(rows, dtype)
+                    image = piece @ block
+                else:
+                    piece = self._array[rows].astype(dtype, copy=False)
+                    image = piece @ block - along
+                if other is not None:
+                    image = np.concatenate([image, other[rows]], axis=1, dtype=dtype)
+                product += image.T @ piece
+                if along is not None:
+                    sums += image.sum(axis=0)
+            return product, sums
+
+        parts = map_threads(multiply, row_parts(*self.shape, _PARTS), blas=True)
+        product = sum((one for one, _ in parts[1:]), parts[0][0])
+        if offset is not None:
+            product -= np.outer(sum((one for _, one in parts[1:]), parts[0][1]), offset)
+        return product[:width].T, product[width:].T
 
     def gram(self) -> Array:
         return self.moments(np.empty((self.shape[0], 0)))[0]
@@ -111,10 +181,10 @@ class Dense(Operator):
         return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
 
     def cross(self, block: Array) -> Array:
-        if self._mild:
+        if self._mild and self.dtype == np.float64:
             return self._corrected(block)
         out = np.zeros((self.shape[1], block.shape[1]))
-        for part in self._slices():
+        for part in self._slices(8 * block.shape[1]):
             out += self._piece(part, np.float64).T @ block[part]
         return out
 
@@ -127,9 +197,9 @@ class Dense(Operator):
 
     def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
         if self._offset is None:
-            gram, cross, sums = self._summed(block, np.float64)
-            means = sums / self.shape[0]
-            about = gram - np.outer(sums, means)
+            gram, cross = self._products(block, np.float64)
+            means = self._column_sums() / self.shape[0]
+            about = gram - np.outer(means, self._column_sums())
             if _clear(gram, about):
                 return means, about, cross - np.outer(means, block.sum(axis=0))
         return super().centered_moments(block)
@@ -138,42 +208,59 @@ class Dense(Operator):
         if self._offset is None:
             return self._products(block, dtype)
         # Centred afterwards: no copy of the data is made.
-        gram, cross, sums = Dense(self._array)._summed(block, dtype)
-        aside = np.outer(sums, self._offset)
+        gram, cross = Dense(self._array)._products(block, dtype)
+        aside = np.outer(self._column_sums(), self._offset)
         about = gram - aside - aside.T + self.shape[0] * np.outer(self._offset, self._offset)
-        if not _clear(gram, about):
+        few = _clear(gram, about, _FEW_TO_LOSE)
+        wide = np.dtype(dtype) == np.float64
+        if not (few or (wide and _clear(gram, about))):
             return self._products(block, dtype)
-        self._mild = self.dtype == np.float64
+        self._mild = few or self.dtype == np.float64
         return about, cross - np.outer(self._offset, block.sum(axis=0))
 
-    def _summed(self, block: Array, dtype: Any) -> tuple[Array, Array, Array]:
-        """Return both products, and the column sums, which come with a column of ones."""
-        ones = np.ones((self.shape[0], 1))
-        gram, cross = self._products(np.hstack([block, ones]), dtype)
-        return gram, cross[:, :-1], cross[:, -1]
+    def _column_sums(self) -> Array:
+        """Return the column sums in float64, without the offset."""
+        if self._sums is None:
+            ones = np.ones((self.shape[0], 1))
+            # Infinities and overflow are for the caller to find in the sums.
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._sums = inner(ones, self._array, np.float64)[0]
+        return self._sums
 
     def _products(self, block: Array, dtype: Any) -> tuple[Array, Array]:
         """Return both products of the rows in a given type, summed in float64."""
         if self._offset is None and self.dtype == dtype == np.float64:
             return self._array.T @ self._array, _pulled(self._array, block)
         gram = np.zeros((self.shape[1], self.shape[1]))
-        cross = np.zeros((self.shape[1], block.shape[1]))
-        for part in self._slices():
+        cross = np.zeros((block.shape[1], self.shape[1]))
+        for part in self._slices(_GRAM_ROWS):
             piece = self._piece(part, dtype)
             gram += piece.T @ piece
-            cross += piece.T @ block[part].astype(dtype, copy=False)
-        return gram, cross
+            if block.shape[1]:
+                cross += block[part].astype(dtype, copy=False).T @ piece
+        return gram, cross.T
 
     def cogram(self) -> Array:
         whole = self._piece(slice(None), np.float64)
         return whole @ whole.T
 
     def column_means(self) -> Array:
-        means = np.mean(self._array, axis=0, dtype=np.float64)
+        means = self._column_sums() / self.shape[0]
         return np.asarray(means if self._offset is None else means - self._offset)
 
     def sum_of_squares(self) -> float:
+        if self._offset is None:
+            return sum_of_squares(self._array)
+        about_zero, rows = sum_of_squares(self._array), self.shape[0]
+        square = about_zero + float(self._offset @ (rows * self._offset - 2 * self._column_sums()))
+        if about_zero <= _DIGITS_TO_LOSE * square < np.inf:
+            return square
         return sum(sum_of_squares(self._piece(part, np.float64)) for part in self._slices())
+
+    def is_zero(self) -> bool:
+        # Most data is not zero in its first rows.
+        pieces = (self._piece(part, np.float64) for part in self._slices())
+        return not any(sum_of_squares(piece) > 0 for piece in pieces)
 
     def column_squares(self) -> Array:
         squares = np.zeros(self.shape[1])
@@ -183,7 +270,9 @@ class Dense(Operator):
 
     def shifted(self, offset: Array) -> Operator:
         offset = checked_offset(offset, self.shape[1])
-        return Dense(self._array, offset if self._offset is None else offset + self._offset)
+        out = Dense(self._array, offset if self._offset is None else offset + self._offset)
+        out._sums = self._sums
+        return out
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
@@ -211,6 +300,6 @@ def _pulled(rows: Array, block: Array) -> Array:
     return np.asarray((block.T @ rows).T)
 
 
-def _clear(about_zero: Array, about_means: Array) -> bool:
+def _clear(about_zero: Array, about_means: Array, most: float = _DIGITS_TO_LOSE) -> bool:
     """Return whether sums of squares keep enough digits when centred afterwards."""
-    return bool((np.diag(about_zero) <= _DIGITS_TO_LOSE * np.diag(about_means)).all())
+    return bool((np.diag(about_zero) <= most * np.diag(about_means)).all())

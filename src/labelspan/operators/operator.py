@@ -130,6 +130,17 @@ class Operator(ABC):
         """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass where it can be."""
         return self.rmatmat(self.matmat(block))
 
+    def wide_normal(self, block: Array) -> Array:
+        """Return ``X.T @ (X @ block)`` summed in float64, whatever the type of the products."""
+        return host(self.normal(block)) if self.one_pass else self.cross(self.matmat(block))
+
+    def normal_and_cross(self, block: Array, other: Array) -> tuple[Array, Array]:
+        """Return :meth:`wide_normal` of a block and :meth:`cross` of another, in one pass if so."""
+        if self.one_pass:
+            return self.wide_normal(block), self.cross(other)
+        products = self.cross(np.hstack([host(self.matmat(block)), host(other)]))
+        return products[:, : block.shape[1]], products[:, block.shape[1] :]
+
     def arranged(self) -> tuple[Operator, Array | None]:
         """Reorder the columns so that products are fastest; return the operator and the order.
 
@@ -192,6 +203,10 @@ class Operator(ABC):
     def sum_of_squares(self) -> float:
         """Return the squared Frobenius norm."""
         return sum(sum_of_squares(values) for _, values in self.column_blocks())
+
+    def is_zero(self) -> bool:
+        """Return whether the squared Frobenius norm is zero."""
+        return not self.sum_of_squares() > 0
 
     def column_squares(self) -> Array:
         """Return the squared norm of each column, in float64."""

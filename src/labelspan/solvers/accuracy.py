@@ -112,13 +112,9 @@ def check_regression(
     """
     mixing = combinations(targets.shape[1])
     wanted, found = host(targets) @ mixing, host(slopes) @ mixing
-    if X.one_pass:
-        right = np.hstack([X.cross(wanted), host(X.normal(found))])
-    else:
-        right = X.cross(np.hstack([wanted, host(X.matmat(found))]))
-    width = mixing.shape[1]
-    gap = right[:, :width] - right[:, width:] - alpha * found
-    length = np.linalg.norm(right[:, :width] / scale[:, None])
+    seen, right = X.normal_and_cross(found, wanted)
+    gap = right - seen - alpha * found
+    length = np.linalg.norm(right / scale[:, None])
     size = np.linalg.norm(gap / scale[:, None])
     residual = float(size / length) if length > 0 else float(size > 0)
     whole = np.linalg.norm(wanted)
@@ -132,24 +128,18 @@ def check_directions(
 
     For agreements that the features take part in, with B the slopes of the regressed labels.
     Random combinations of the directions, each divided by the root of its eigenvalue, in
-    coordinates times the lengths of the columns; a product with at most 8 columns and one
-    with at most 4.
+    coordinates times the lengths of the columns; two products with at most 4 columns.
     """
     mixing = combinations(values.size)
-    width = mixing.shape[1]
     directions, roots = host(weights), np.sqrt(values)[:, None]
-    mixed = directions @ np.hstack([mixing, mixing / roots])
-    if X.one_pass:
-        pulled = host(X.normal(mixed))
-        square, seen = mixed[:, :width].T @ pulled[:, :width], pulled[:, width:]
-    else:
-        images = host(X.matmat(mixed))
-        square, seen = images[:, :width].T @ images[:, :width], X.cross(images[:, width:])
-    expected = mixing.T @ mixing
+    mixed, right = directions @ (mixing / roots), directions @ (roots * mixing)
+    seen = X.wide_normal(mixed)
+    # mixing' D W'X'X W D^-1 mixing, with D the roots: W'X'X W = I makes it mixing'mixing.
+    square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen
     if slopes is not None:
         left = left + host(slopes) @ (host(slopes).T @ seen)
-    right = (directions @ (roots * mixing)) * scale[:, None]
+    right = right * scale[:, None]
     return max(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
         float(np.linalg.norm(left * scale[:, None] - right) / np.linalg.norm(right)),
