@@ -119,3 +119,62 @@ def test_an_overflow_is_treated_as_the_caller_asks(count, small_parts, monkeypat
         array_backend.contiguous(large, np.float32)
     with np.errstate(over="ignore"):
         assert np.isinf(array_backend.contiguous(large, np.float32)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_pass_over_several_blocks_gives_what_many_give(dtype, small_parts):
+    rng = np.random.default_rng(5)
+    blocks = [rng.standard_normal((301, width)).astype(dtype) for width in (6, 1, 4)]
+    small = rng.standard_normal((11, 3))
+    joined = np.hstack(blocks).astype(float)
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    close = {"rtol": tolerance, "atol": 10 * tolerance}
+    wide = rng.standard_normal((301, 2))
+    for right in (blocks[1], blocks[0], wide):
+        found = array_backend.inner_all(blocks, right)
+        assert [part.shape for part in found] == [(width, right.shape[1]) for width in (6, 1, 4)]
+        np.testing.assert_allclose(np.concatenate(found), joined.T @ right, **close)
+    product = array_backend.combine(blocks, small)
+    assert product.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(product, joined @ small, **close)
+    block = rng.standard_normal((301, 3)).astype(dtype)
+    wanted = block - joined @ small
+    norms = np.linalg.norm(block, axis=0), np.linalg.norm(wanted, axis=0)
+    parts = [small[:6], small[6:7], small[7:]]
+    before, after = array_backend.subtract_products(block, blocks, parts)
+    np.testing.assert_allclose(block, wanted, **close)
+    np.testing.assert_allclose(before, norms[0], **close)
+    np.testing.assert_allclose(after, norms[1], **close)
+
+
+def test_one_pass_over_several_blocks_does_not_depend_on_threads(small_parts):
+    rng = np.random.default_rng(6)
+    blocks = [rng.standard_normal((500, width)).astype("float32") for width in (8, 3)]
+    small = rng.standard_normal((11, 4))
+    found = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            block = array_backend.combine(blocks, small)
+            along = array_backend.inner_all(blocks, block)
+            norms = array_backend.subtract_products(block, blocks, along)
+            found.append([*along, *norms, block])
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_columns_are_scaled_in_the_type_of_the_block(small_parts):
+    block = np.random.default_rng(7).standard_normal((301, 3)).astype("float32")
+    found = array_backend.scale_columns(block, np.array([2.0, 0.0, 1 / 3]))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, block * np.array([2, 0, 1 / 3], dtype="float32"))
+
+
+def test_sums_of_blocks_are_finished_row_by_row(small_parts):
+    blocks = np.random.default_rng(8).standard_normal((3, 301, 4))
+    column = np.arange(301.0)[:, None]
+
+    def finish(rows, out):
+        out -= column[rows]
+
+    wanted = blocks[0] + blocks[1] + blocks[2] - column
+    np.testing.assert_array_equal(array_backend.add_all(list(blocks), finish), wanted)

@@ -232,3 +232,28 @@ def test_entries_out_of_order_in_a_later_part_are_put_in_order(monkeypatch):
     operator = as_operator(doubled)
     assert operator.csr.has_sorted_indices
     np.testing.assert_array_equal(operator.toarray(), dense)
+
+
+@pytest.mark.parametrize("backend", ["scipy", "numba"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_less_a_row_or_an_outer_product(backend, dtype, monkeypatch):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 1)
+    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12)) * (rng.random((60, 12)) < 0.3)
+    X[7] = X[:, 3] = 0.0
+    operator = as_operator(sparse.csr_array(X.astype(dtype)), backend=backend)
+    right, left = (rng.standard_normal((side, 5)).astype(dtype) for side in (12, 60))
+    row, column = rng.standard_normal(5).astype(dtype), rng.standard_normal((12, 1)).astype(dtype)
+    # The same to the bit as what an operator does that knows no shorter way.
+    less_row = operator.matmat_less_row(right, row)
+    np.testing.assert_array_equal(less_row, operator.matmat(right) - row)
+    less_outer = operator.rmatmat_less_outer(left, column, row)
+    np.testing.assert_array_equal(less_outer, operator.rmatmat(left) - column * row)
+    with pytest.raises(InvalidInput, match="takes a block with 12 rows"):
+        operator.matmat_less_row(left, row)
+    with pytest.raises(InvalidInput, match="takes a block with 60 rows"):
+        operator.rmatmat_less_outer(right, column, row)

@@ -24,6 +24,7 @@ from ..operators.array_backend import (
     largest_entries,
     like,
     on_host,
+    scale_columns,
 )
 from ..operators.convert import operator_or_none
 from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
@@ -307,7 +308,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._kernel_map = kernel_map
         if kernel_map is None:
             signs = fixed_signs(weights)
-            self.components_ = features.place((weights * like(signs, weights)).T)
+            self.components_ = features.place(scale_columns(weights, signs).T)
             self.mean_ = features.place(means)
         else:
             visible = kernel_map.projection @ weights

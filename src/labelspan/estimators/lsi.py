@@ -12,7 +12,7 @@ from .._params import Constraint
 from .._typing import Array
 from ..labels import Factor
 from ..operators import Operator, as_operator
-from ..operators.array_backend import like
+from ..operators.array_backend import scale_columns
 from ..operators.kernel_map import Kernel, KernelMap, symmetric_kernel
 from ..solvers import Problem, Solver, Statistics, solve_statistics
 from ..solvers.krylov import truncated_svd
@@ -174,7 +174,7 @@ class LSI(BaseEmbedding):
         count = self._components(*operator.shape)
         solution = solve(self, Problem(operator, Factor(share=1.0), count))  # W, lambda
         # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
-        weights = solution.weights * like(np.sqrt(solution.eigenvalues), solution.weights)
+        weights = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
         self._publish(features, weights, means, solution.eigenvalues, solution)
         return self
 

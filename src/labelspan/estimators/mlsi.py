@@ -22,7 +22,7 @@ from ..labels.factor import (
 )
 from ..labels.reading import indicator_in_place
 from ..operators import Operator
-from ..operators.array_backend import column_norms, inner, like, on_host, sum_of_squares
+from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
 from ..solvers import AlphaCurve, Problem, Solution, Solver, Statistics, solve_statistics
 from ..solvers.known_entries import Completed, complete_labels, trust_in_labels
@@ -355,7 +355,7 @@ class MLSI(LabelledEmbedding):
         images = self._fitted_images(solution, scale)  # V'X B
         if images is None:
             images = self._label_images(operator, values, scale, solution)  # V'Y
-        weights = solution.weights * like(roots, solution.weights)  # W
+        weights = scale_columns(solution.weights, roots)  # W
         signs = self._publish(features, weights, means, solution.eigenvalues, solution)
         loadings = (signs / roots)[:, None] * images
         self._publish_labels(features, labels.names, loadings, label_means)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import inner, like, scaled
+from ..operators.array_backend import inner, scale_columns, scaled
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -184,7 +184,7 @@ class Stack:
             return Factor(share=self.share)
         if weights is None:
             return Factor(scaled(labels, self.scale), self.share, self.regression)
-        return Factor(labels * like(self.scale * weights, labels), self.share, self.regression)
+        return Factor(scale_columns(labels, self.scale * weights), self.share, self.regression)
 
 
 def stack_weights(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ __all__ = [
     "cast",
     "column_norms",
     "column_sums",
+    "combine",
     "concatenate",
     "contiguous",
     "divide_columns",
     "host",
     "inner",
+    "inner_all",
     "is_tensor",
     "largest_entries",
     "like",
@@ -35,9 +38,11 @@ __all__ = [
     "on_host",
     "plus",
     "put_rows",
+    "scale_columns",
     "scale_rows",
     "scaled",
     "subtract_outer",
+    "subtract_products",
     "subtract_row",
     "sum_of_squares",
     "tensor_dtype",
@@ -223,13 +228,43 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
         second = first if same else right[rows].astype(dtype, copy=False)
         return host(first.T @ second)
 
-    size = max(1, left.shape[1] * right.shape[1])
-    most = min(max(_SUMS // size, _FEWEST_SUMS), _MOST_SUMS)
-    parts = row_parts(left.shape[0], left.shape[1] + (0 if same else right.shape[1]), most)
-    first, *others = map_threads(multiply, parts, blas=True)
-    for other in others:
-        first += other
-    return first
+    width = left.shape[1] + (0 if same else right.shape[1])
+    parts = row_parts(left.shape[0], width, _most_sums(left.shape[1] * right.shape[1]))
+    return _total(map_threads(multiply, parts, blas=True))
+
+
+def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
+    """Return ``left.T @ right`` for several blocks, on the host, in float64.
+
+    As `inner` does, in one pass over the rows: those of ``right`` are read once for all.
+    """
+    if is_tensor(right) or any(is_tensor(left) for left in lefts):
+        return [inner(left, right) for left in lefts]
+    ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
+
+    def multiply(rows: slice) -> Array:
+        out = np.empty((ends[-1], right.shape[1]))
+        second = right[rows]
+        for left, (start, stop) in zip(lefts, pairwise(ends), strict=True):
+            dtype = np.result_type(left, right)
+            first = second if left is right else left[rows]
+            out[start:stop] = first.astype(dtype, copy=False).T @ second.astype(dtype, copy=False)
+        return out
+
+    width = int(ends[-1]) + right.shape[1]
+    parts = row_parts(right.shape[0], width, _most_sums(int(ends[-1]) * right.shape[1]))
+    found = _total(map_threads(multiply, parts, blas=True))
+    return [found[start:stop] for start, stop in pairwise(ends)]
+
+
+def _most_sums(size: int) -> int:
+    """Return how many sums of some size there may be at a time."""
+    return min(max(_SUMS // max(1, size), _FEWEST_SUMS), _MOST_SUMS)
+
+
+def _total(sums: list[Array]) -> Array:
+    """Add small matrices into the first, in their order, on threads where they are many."""
+    return add_all(sums) if len(sums) > 1 else sums[0]
 
 
 def times(block: Any, small: Any) -> Array:
@@ -260,13 +295,77 @@ def add_product(block: Any, basis: Any, small: Any) -> None:
     map_threads(add, row_parts(block.shape[0], sum(small.shape)), blas=True)
 
 
-def add_all(blocks: Sequence[Array]) -> Array:
-    """Add numpy arrays of one shape into the first of them, in blocks of rows on threads."""
+def combine(blocks: Sequence[Any], small: Any) -> Array:
+    """Return ``[blocks side by side] @ small`` in the type of the blocks, in one pass."""
+    ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
+    parts = [
+        (block, small[start:stop])
+        for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
+    ]
+    if is_tensor(blocks[0]):
+        total = times(*parts[0])
+        for block, part in parts[1:]:
+            add_product(total, block, part)
+        return total
+    parts = [(block, like(part, blocks[0])) for block, part in parts]
+    out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
+
+    def multiply(rows: slice) -> None:
+        np.matmul(parts[0][0][rows], parts[0][1], out=out[rows])
+        for block, part in parts[1:]:
+            out[rows] += block[rows] @ part
+
+    map_threads(multiply, row_parts(out.shape[0], sum(small.shape)), blas=True)
+    return out
+
+
+def subtract_products(
+    block: Any, bases: Sequence[Any], smalls: Sequence[Any]
+) -> tuple[Array, Array]:
+    """Compute ``block -= basis @ small`` in place for several, in one pass.
+
+    Returns the norms of the columns before and after it, on the host.
+    """
+    if is_tensor(block):
+        before = column_norms(block)
+        for basis, small in zip(bases, smalls, strict=True):
+            add_product(block, basis, -small)
+        return before, column_norms(block)
+    smalls = [like(small, block) for small in smalls]
+
+    def subtract(rows: slice) -> Array:
+        part = block[rows]
+        before = _squares(part)
+        for basis, small in zip(bases, smalls, strict=True):
+            part -= basis[rows] @ small
+        return np.stack([before, _squares(part)])
+
+    width = block.shape[1] + sum(small.shape[0] for small in smalls)
+    parts = row_parts(block.shape[0], width, _MOST_SUMS)
+    before, after = np.sqrt(_total(map_threads(subtract, parts, blas=True)))
+    return before, after
+
+
+def _squares(part: Array) -> Array:
+    """Return the squared norm of each column, in float64."""
+    part = part.astype(np.float64, copy=False)
+    return np.asarray(np.einsum("ij,ij->j", part, part))
+
+
+def add_all(
+    blocks: Sequence[Array], finish: Callable[[slice, Array], object] | None = None
+) -> Array:
+    """Add numpy arrays of one shape into the first of them, in blocks of rows on threads.
+
+    ``finish(rows, out[rows])`` may then change each block of rows in place.
+    """
     out, *others = blocks
 
     def add(rows: slice) -> None:
         for other in others:
             out[rows] += other[rows]
+        if finish is not None:
+            finish(rows, out[rows])
 
     map_threads(add, row_parts(out.shape[0], out.shape[1] * len(blocks)))
     return out
@@ -291,11 +390,8 @@ def column_norms(block: Any) -> Array:
     if is_tensor(block):
         return host(block.norm(dim=0))
 
-    def squares(rows: slice) -> Array:
-        part = block[rows].astype(np.float64, copy=False)
-        return np.asarray(np.einsum("ij,ij->j", part, part))
-
-    first, *others = map_threads(squares, row_parts(block.shape[0], block.shape[1], _MOST_SUMS))
+    parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
+    first, *others = map_threads(lambda rows: _squares(block[rows]), parts)
     return np.asarray(np.sqrt(sum(others, first)))
 
 
@@ -342,6 +438,19 @@ def scale_rows(column: Any, block: Any) -> Array:
         block.shape,
         np.result_type(column, block),
         lambda rows, out: np.multiply(column[rows], block[rows], out=out),
+    )
+
+
+def scale_columns(block: Any, factors: Any) -> Array:
+    """Return ``block * factors``, a factor for each column, in blocks of rows on threads."""
+    factors = like(factors, block)
+    if is_tensor(block):
+        product: Array = block * factors
+        return product
+    return _filled(
+        block.shape,
+        block.dtype,
+        lambda rows, out: np.multiply(block[rows], factors, out=out),
     )
 
 

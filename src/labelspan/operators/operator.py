@@ -126,6 +126,14 @@ class Operator(ABC):
             )
         return self.place(block)
 
+    def matmat_less_row(self, block: Array, row: Array) -> Array:
+        """Return ``X @ block`` with a row of numbers subtracted from each row."""
+        return subtract_row(self.matmat(block), row)
+
+    def rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
+        """Return ``X.T @ block - column * row`` for a d x 1 column and a row of numbers."""
+        return subtract_outer(self.rmatmat(block), column, row)
+
     def normal(self, block: Array) -> Array:
         """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass where it can be."""
         return self.rmatmat(self.matmat(block))
@@ -349,10 +357,10 @@ class Centered(Composite):
         self._row = base.place(self.offset[None, :])
 
     def _matmat(self, block: Array) -> Array:
-        return subtract_row(self.base.matmat(block), self._row @ block)
+        return self.base.matmat_less_row(block, self._row @ block)
 
     def _rmatmat(self, block: Array) -> Array:
-        return subtract_outer(self.base.rmatmat(block), self._row.T, column_sums(block))
+        return self.base.rmatmat_less_outer(block, self._row.T, column_sums(block))
 
     def normal(self, block: Array) -> Array:
         if not self.one_pass:

@@ -8,6 +8,7 @@ numba use a stored transpose, which on sixteen cores takes a third of the time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from importlib.util import find_spec
@@ -42,6 +43,8 @@ _MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
 # Entries that are looked at a time where columns are compared with their means.
 _CHUNK = 1 << 22
+# What is done to rows of a product: their numbers, and the rows, which are changed in place.
+_Finish = Callable[[slice, Array], object]
 
 
 class Sparse(Operator):
@@ -138,12 +141,19 @@ class Sparse(Operator):
     def _matmat(self, block: Array) -> Array:
         return self._gathered(self._csr, block)
 
-    def _gathered(self, csr: Any, block: Array) -> Array:
+    def matmat_less_row(self, block: Array, row: Array) -> Array:
+        block = self._block(block, self.shape[1], "matmat")
+        return self._gathered(self._csr, block, lambda rows, out: np.subtract(out, row, out=out))
+
+    def _gathered(self, csr: Any, block: Array, finish: _Finish | None = None) -> Array:
         out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
             self._products.gather(piece, block, out[rows])
+            if finish is not None:
+                # While these rows are in the cache.
+                finish(rows, out[rows])
 
         threads = n_threads()
         most = 1 if threads == 1 else _BLOCKS_PER_THREAD * threads
@@ -155,14 +165,21 @@ class Sparse(Operator):
         return out
 
     def _rmatmat(self, block: Array) -> Array:
+        return self._summed(block)
+
+    def rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
+        block = self._block(block, self.shape[0], "rmatmat")
+        return self._summed(block, lambda rows, out: np.subtract(out, column[rows] * row, out=out))
+
+    def _summed(self, block: Array, finish: _Finish | None = None) -> Array:
         if self._has_transpose:
-            return self._gathered(self._transpose(), block)
+            return self._gathered(self._transpose(), block, finish)
         # The number of sums does not depend on the number of threads, so the result is the
         # same to the last bit.
         count = _how_many(self._csr, block.shape[1], self._partial_sums())
         parts = _row_blocks(self._csr, count)
         sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
-        return add_all(sums)
+        return add_all(sums, finish)
 
     @property
     def _has_transpose(self) -> bool:

@@ -11,15 +11,16 @@ import numpy as np
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import (
-    add_product,
     column_norms,
+    combine,
     concatenate,
     inner,
+    inner_all,
     times,
     width_of,
 )
 from .accuracy import combinations, rounding
-from .orthonormal import orthonormalize, remove
+from .orthonormal import orthonormalize, remove, remove_measured
 from .small_dense import leading, leading_values
 
 __all__ = [
@@ -74,10 +75,13 @@ class KrylovSpace:
     one with X, for the width of the newest block.
     """
 
-    def __init__(self, X: Operator, start: Array) -> None:
+    def __init__(self, X: Operator, start: Array, labels: Array | None = None) -> None:
         self.X = X
+        self._labels = labels
         self.basis: list[Array] = []
         self.image: list[Array] = []
+        # ``P'X'L``, block by block, where labels L are given.
+        self.seen: list[Array] = []
         self.gram = np.zeros((0, 0))
         self._drifts = False
         self.exhausted = not self._append(start)
@@ -108,35 +112,38 @@ class KrylovSpace:
     def drop(self) -> None:
         """Take the newest block out again."""
         self.basis.pop()
+        if self.seen:
+            self.seen.pop()
         left = self.size - self.image.pop().shape[1]
         self.gram = self.gram[:left, :left]
 
     def combine(self, coefficients: Array) -> Array:
         """``P @ coefficients``."""
-        return _combine(self.basis, coefficients)
+        return combine(self.basis, coefficients)
 
     def combine_image(self, coefficients: Array) -> Array:
         """``X @ P @ coefficients``."""
-        return _combine(self.image, coefficients)
+        return combine(self.image, coefficients)
 
     def compress(self, count: int) -> None:
         """Keep the leading directions of all blocks but the newest: a thick restart."""
         old = self.size - self.basis[-1].shape[1]
         values, vectors = leading(self.gram[:old, :old], count)
         newest, newest_image = self.basis.pop(), self.image.pop()
-        self.basis = [_combine(self.basis, vectors), newest]
-        self.image = [_combine(self.image, vectors), newest_image]
+        self.basis = [combine(self.basis, vectors), newest]
+        self.image = [combine(self.image, vectors), newest_image]
+        if self.seen:
+            self.seen = [vectors.T @ np.concatenate(self.seen[:-1]), self.seen[-1]]
         side = vectors.T @ self.gram[:old, old:]
         corner = self.gram[old:, old:]
         self.gram = np.block([[np.diag(values), side], [side.T, corner]])
 
     def _append(self, block: Array, along: Array | None = None) -> bool:
-        length = np.linalg.norm(column_norms(block))
-        block = remove(block, self.basis, along)
+        before, after = remove_measured(block, self.basis, along)
         if self._drifts:
-            block = remove(block, self.basis)
+            _, after = remove_measured(block, self.basis)
         # What is left of a block inside the space is rounding, not a direction.
-        if not np.linalg.norm(column_norms(block)) > 100 * rounding(width_of(block)) * length:
+        if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
             return False
         block, factor = orthonormalize(block)
         room = self.X.shape[1] - self.size
@@ -151,7 +158,7 @@ class KrylovSpace:
             self._drifts = drift > _DRIFT * rounding(width_of(block))
             if self._drifts:
                 block, _ = orthonormalize(remove(block, self.basis))
-        image, side, corner = self._mapped(block)
+        image, side, corner, seen = self._mapped(block)
         if side:
             # What X maps to rounding is not a direction of its rows.
             floor = self._floor(rounding(width_of(block))) * np.diag(self.gram).max()
@@ -161,6 +168,7 @@ class KrylovSpace:
             if alive.size < corner.shape[0]:
                 block, image = block[:, alive], image[:, alive]
                 corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
+                seen = None if seen is None else seen[alive]
         if side:
             wide = np.concatenate(side)
             self.gram = np.block([[self.gram, wide], [wide.T, corner]])
@@ -168,15 +176,21 @@ class KrylovSpace:
             self.gram = corner
         self.basis.append(block)
         self.image.append(image)
+        if seen is not None:
+            self.seen.append(seen)
         return True
 
     def _next(self) -> Array:
         return self.X.rmatmat(self.image[-1])
 
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
-        """Return the image of a block, and its products with the images before it and itself."""
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
+        """Return the image of a block, its products with the images before, itself and labels."""
         image = self.X.matmat(block)
-        return image, [inner(part, image) for part in self.image], inner(image, image)
+        if self._labels is None:
+            *side, corner = inner_all([*self.image, image], image)
+            return image, side, corner, None
+        *side, corner, seen = inner_all([*self.image, image, self._labels], image)
+        return image, side, corner, np.ascontiguousarray(seen.T)
 
     @staticmethod
     def _floor(eps: float) -> float:
@@ -194,10 +208,10 @@ class NormalSpace(KrylovSpace):
     def _next(self) -> Array:
         return 1 * self.image[-1]
 
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
         image = self.X.normal(block)
-        corner = inner(block, image)
-        return image, [inner(part, image) for part in self.basis], (corner + corner.T) / 2
+        *side, corner = inner_all([*self.basis, block], image)
+        return image, side, (corner + corner.T) / 2, None
 
     @staticmethod
     def _floor(eps: float) -> float:
@@ -208,17 +222,7 @@ class NormalSpace(KrylovSpace):
 
     def combine_normal(self, coefficients: Array) -> Array:
         """``X'X P @ coefficients``."""
-        return _combine(self.image, coefficients)
-
-
-def _combine(parts: list[Array], coefficients: Array) -> Array:
-    start = parts[0].shape[1]
-    out = times(parts[0], coefficients[:start])
-    for part in parts[1:]:
-        stop = start + part.shape[1]
-        add_product(out, part, coefficients[start:stop])
-        start = stop
-    return out
+        return combine(self.image, coefficients)
 
 
 def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:

@@ -19,6 +19,7 @@ from ..operators.array_backend import (
     divide_columns,
     host,
     inner,
+    inner_all,
     like,
     plus,
     times,
@@ -83,13 +84,13 @@ class ByImages:
         first = X.rmatmat(concatenate(parts, axis=1))
         # Squared lengths of the columns, estimated from the random part.
         squares = X.shape[0] * np.square(host(first[:, -found.extra :])).mean(axis=1)
-        return KrylovSpace(X, first), squares
+        return KrylovSpace(X, first, labels), squares
 
     def random_rows(self, width: int, rng: np.random.Generator) -> Array:
         return self._X.rmatmat(self._X.random_block(self._X.shape[0], width, rng))
 
     def seen(self, space: KrylovSpace) -> Array:
-        return inner(space.image[-1], self._labels)
+        return space.seen[-1]
 
     def crossed(self, mixing: Array) -> Array | None:
         return None
@@ -187,4 +188,4 @@ def _leading_labels(labels: Array, count: int) -> _Leading:
 
 
 def _inner_all(parts: list[Array], block: Array) -> Array:
-    return np.concatenate([inner(part, block) for part in parts])
+    return np.concatenate(inner_all(parts, block))

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from .._typing import Array
 from ..labels import Regression
 from ..operators import Operator
-from ..operators.array_backend import column_norms, concatenate, inner, like, times
+from ..operators.array_backend import column_norms, concatenate, inner_all, like, times
 from ..operators.label_columns import seen_by
 from ..operators.paired_rows import PairedRows
 from .accuracy import rounding
@@ -289,7 +289,7 @@ class _InMemory:
                 done += image[number].shape[1]
                 number += 1
             newest = labels.matmat(labels.rmatmat(image[number]))
-            columns = np.concatenate([inner(part, newest) for part in image[: number + 1]])
+            columns = np.concatenate(inner_all(image[: number + 1], newest))
             side, corner = columns[:done], columns[done:]
             known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
         return known
@@ -329,7 +329,7 @@ class _InPasses:
         for number, newest in enumerate(parts):
             done += newest.shape[1]
             if done > known.shape[0]:
-                columns = np.concatenate([inner(part, newest) for part in parts[: number + 1]])
+                columns = np.concatenate(inner_all(parts[: number + 1], newest))
                 side, corner = columns[: known.shape[0]], columns[known.shape[0] :]
                 known = np.block([[known, side], [side.T, (corner + corner.T) / 2]])
         return known
@@ -365,11 +365,10 @@ class _LabelledSpace(NormalSpace):
     def _next(self) -> Array:
         return 1 * self.image[-1][: self.X.shape[1]]
 
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
         normal, seen = self._rows.both(block)
-        corner = inner(block, normal)
-        sides = [inner(part, normal) for part in self.basis]
-        return concatenate([normal, seen]), sides, (corner + corner.T) / 2
+        *sides, corner = inner_all([*self.basis, block], normal)
+        return concatenate([normal, seen]), sides, (corner + corner.T) / 2, None
 
 
 def _extra(count: int) -> int:

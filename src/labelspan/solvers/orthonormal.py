@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import add_product, column_norms, inner, times
+from ..operators.array_backend import column_norms, inner, inner_all, subtract_products, times
 from ..operators.threads import single_thread
 
-__all__ = ["orthonormalize", "remove"]
+__all__ = ["orthonormalize", "remove", "remove_measured"]
 
 
 # Directions whose squared length is below this share of the longest are rounding, in
@@ -68,23 +69,28 @@ def _spectral(gram: Array) -> tuple[Array, Array, float]:
     return root[:, None] * vectors.T, vectors / root, float(root[-1] / root[0])
 
 
-def remove(block: Array, against: Sequence[Array], along: Array | None = None) -> Array:
-    """Take off, in place, what lies along orthonormal blocks; twice where that is much.
+def remove(block: Array, against: Sequence[Array]) -> Array:
+    """Take off, in place, what lies along orthonormal blocks; twice where that is much."""
+    remove_measured(block, against)
+    return block
+
+
+def remove_measured(
+    block: Array, against: Sequence[Array], along: Array | None = None
+) -> tuple[Array, Array]:
+    """Do the same, and return the norms of the columns before and after it.
 
     ``along`` holds ``against' @ block`` where it is known already, up to rounding.
     """
     if not against:
-        return block
-    before = column_norms(block)
-    for _ in range(2):
-        start = 0
-        for basis in against:
-            stop = start + basis.shape[1]
-            part = inner(basis, block) if along is None else along[start:stop]
-            add_product(block, basis, -part)
-            start = stop
-        after = column_norms(block)
-        if (after > 0.1 * before).all():
-            break
-        before, along = after, None
-    return block
+        lengths = column_norms(block)
+        return lengths, lengths
+    ends = np.cumsum([0, *(basis.shape[1] for basis in against)])
+    if along is None:
+        parts = inner_all(against, block)
+    else:
+        parts = [along[start:stop] for start, stop in pairwise(ends)]
+    before, after = subtract_products(block, against, parts)
+    if not (after > 0.1 * before).all():
+        _, after = subtract_products(block, against, inner_all(against, block))
+    return before, after

@@ -16,7 +16,9 @@ from ..operators.array_backend import (
     concatenate,
     host,
     inner,
+    inner_all,
     like,
+    scale_columns,
     times,
 )
 from .accuracy import rounding
@@ -180,7 +182,7 @@ class Randomized:
         svd = truncated_svd(
             problem.X, problem.n_components, tol=tol, max_iter=self.max_iter, rng=rng
         )
-        weights = svd.right / like(np.sqrt(svd.values), svd.right)
+        weights = scale_columns(svd.right, 1 / np.sqrt(svd.values))
         values = problem.factor.share * svd.values
         return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, seen=svd.seen)
 
@@ -494,12 +496,12 @@ def _inspected_by_images(
 
     def apply(block: Array) -> Array:
         back = X.rmatmat(block)
-        inside = np.concatenate([inner(part, back) for part in space.basis])
+        inside = np.concatenate(inner_all(space.basis, back))
         fitted = space.combine(slopes @ (slopes.T @ inside))
         return X.matmat(share * back + fitted)
 
     def project(block: Array) -> Array:
-        along = np.concatenate([inner(part, block) for part in space.image])
+        along = np.concatenate(inner_all(space.image, block))
         return block - space.combine_image(best.inside @ (best.inside.T @ along))
 
     return inspect(
