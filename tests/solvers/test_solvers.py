@@ -33,11 +33,13 @@ from labelspan.solvers import (
     TwoStage,
     choose_solver,
     eigen_residual,
+    label_probes,
     label_views,
     refuse_unless_fit,
     regression,
     small_dense,
 )
+from labelspan.solvers.conjugate_gradients import block_cg
 from labelspan.solvers.krylov import KrylovSpace
 from labelspan.solvers.label_probes import LabelProbes
 from labelspan.solvers.least_squares import targets
@@ -463,3 +465,56 @@ def test_probes_of_labels_follow_a_space_whose_last_block_is_replaced():
     space.add(rng.standard_normal((30, 6)))
     found = probes.outside(space, 1.0, 1e-12)
     assert found == LabelProbes(probes.mixed, 100.0).outside(space, 1.0, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(3))
+def test_mixtures_are_regressed_from_what_a_space_knows(seed, dtype, monkeypatch):
+    """Fewer iterations, the same size of the fitted labels."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((300, 200)) * np.geomspace(3, 0.1, 200)
+    X = as_operator(rows.astype(dtype))
+    mixed = X.place(rows @ rng.standard_normal((200, 4)) + rng.standard_normal((300, 4)))
+    mixed[:, 1] = 0.0
+    alpha = 5.0
+    slopes = np.linalg.solve(rows.T @ rows + alpha * np.eye(200), rows.T @ mixed)
+    wanted = float(np.square(rows @ slopes).sum())
+    runs = []
+
+    def counted(*args, **options):
+        runs.append(block_cg(*args, **options))
+        return runs[-1]
+
+    for module in (regression, label_probes):
+        monkeypatch.setattr(module, "DIRECT_LIMIT", 10)
+        monkeypatch.setattr(module, "block_cg", counted)
+    monkeypatch.setattr(regression, "SHORT", 10)
+    cold = label_probes.regress_mixtures(X, mixed, alpha, 1e-2)
+    space = KrylovSpace(X, X.rmatmat(mixed))
+    for _ in range(3):
+        space.expand()
+    seen = np.concatenate([part.T @ mixed for part in space.image])
+    known = space.combine(small_dense.psd_solve(space.gram, seen, alpha, 1e-12))
+    near = label_probes.regress_mixtures(X, mixed, alpha, 1e-2, start=known)
+    far = label_probes.regress_mixtures(X, mixed, alpha, 1e-2, start=0 * known)
+    assert [probes.square for probes in (cold, near, far)] == pytest.approx([wanted] * 3, rel=5e-3)
+    assert len(runs) == 3
+    # Four blocks are what four iterations know.
+    assert runs[1].n_iter <= runs[0].n_iter - 4
+    assert runs[2].n_iter == pytest.approx(runs[0].n_iter, abs=1)
+
+
+def test_mixtures_are_regressed_anew_where_the_energy_is_not_what_was_counted(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 40))
+    X, mixed = as_operator(rows), rng.standard_normal((60, 3))
+    slopes = np.linalg.solve(rows.T @ rows + np.eye(40), rows.T @ mixed)
+
+    def lost(*args, **options):
+        run = block_cg(*args, **options)
+        return run._replace(solution=0.9 * run.solution)
+
+    monkeypatch.setattr(label_probes, "DIRECT_LIMIT", 10)
+    monkeypatch.setattr(label_probes, "block_cg", lost)
+    found = label_probes.regress_mixtures(X, mixed, 1.0, 1e-2, start=np.zeros((40, 3)))
+    assert found.square == pytest.approx(np.square(rows @ slopes).sum(), rel=1e-6)

@@ -48,6 +48,7 @@ def block_cg(  # noqa: PLR0917
     max_iter: int,
     error: float = np.inf,
     share: float = 0.0,
+    known: float = 0.0,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -55,7 +56,7 @@ def block_cg(  # noqa: PLR0917
     that loses rank on the way only narrows the block: nothing divides by zero. Stops when the
     relative residual of each column is below ``tol`` and the residual means an error below
     ``error``, see `Run`, or is rounding; or where the gains still to come are estimated below
-    ``share`` of those that there were.
+    ``share`` of those that there were, ``known`` before the first iteration included.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -91,14 +92,14 @@ def block_cg(  # noqa: PLR0917
         # What the recursion says below rounding is not a residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = plus(times(direction, factor.T), residual_basis)
-        if share and gains_to_come(gains, rounding(width_of(right))) <= share:
+        if share and gains_to_come(gains, rounding(width_of(right)), known) <= share:
             break
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
 
 
-def gains_to_come(gains: list[float], noise: float) -> float:
-    """Estimate the gains still to come, relative to those that there were."""
-    return rest_of(gains, sum(gains) or 1.0, noise, wide=True)
+def gains_to_come(gains: list[float], noise: float, known: float = 0.0) -> float:
+    """Estimate the gains still to come, relative to those that there were and ``known`` ones."""
+    return rest_of(gains, known + sum(gains) or 1.0, noise, wide=True)
 
 
 def _spread(inverse_trace: float) -> float:

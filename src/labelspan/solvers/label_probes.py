@@ -8,8 +8,11 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import column_norms, inner
+from ..operators.array_backend import column_norms, inner, plus
+from .accuracy import rounding
+from .conjugate_gradients import block_cg, gains_to_come
 from .krylov import KrylovSpace
+from .problem import DIRECT_LIMIT
 from .regression import regress
 from .small_dense import psd_solve
 
@@ -18,6 +21,8 @@ __all__ = ["LabelProbes", "random_signs", "regress_mixtures"]
 # Residual of the regression of the mixtures, and what may be to come of its agreement, both
 # relative to the tolerance.
 _REGRESSED, _SHARE = 0.1, 0.3
+# Iterations of a regression that starts near its end, and by how much its energy may be off.
+_MOST_ITERATIONS, _COUNTED = 50, 1e-3
 
 
 def random_signs(labels: int, count: int, seed: int) -> Array:
@@ -26,12 +31,23 @@ def random_signs(labels: int, count: int, seed: int) -> Array:
 
 
 def regress_mixtures(
-    X: Operator, mixed: Array, alpha: float, tol: float, cross: Array | None = None
+    X: Operator,
+    mixed: Array,
+    alpha: float,
+    tol: float,
+    *,
+    cross: Array | None = None,
+    start: Array | None = None,
 ) -> LabelProbes | None:
     """Regress mixtures of the labels on all features; None where that does not converge.
 
     A space that keeps ``X'X P`` in place of ``X P`` needs ``cross``, the products of X' with them.
+    ``start`` are slopes that are known to be near: those of the regression inside a space.
     """
+    if start is not None and cross is None and alpha > 0 and X.short_side > DIRECT_LIMIT:
+        square = _continued(X, X.place(mixed), X.place(start), alpha, _SHARE * tol)
+        if square is not None:
+            return LabelProbes(mixed, square)
     fit = regress(X, X.place(mixed), alpha, tol=_REGRESSED * tol, share=_SHARE * tol)
     if not fit.converged:
         return None
@@ -39,6 +55,28 @@ def regress_mixtures(
     if cross is not None:
         return LabelProbes(mixed, float(np.trace(inner(slopes, X.normal(slopes)))), cross)
     return LabelProbes(mixed, float(np.square(column_norms(X.matmat(slopes))).sum()))
+
+
+def _continued(X: Operator, mixed: Array, start: Array, alpha: float, share: float) -> float | None:
+    """Return the squared norm of the fitted values, from slopes near those of the regression.
+
+    None where fresh products with X show another energy, ``2 tr B'X'L - tr B'(X'X + alpha I) B``,
+    than the iteration has counted.
+    """
+    cross = X.rmatmat(mixed)
+    left = plus(plus(cross, X.normal(start), -1.0), start, -alpha)
+    before = float(np.trace(inner(start, cross)) + np.trace(inner(start, left)))
+    noise = rounding(X.dtype)
+    run = block_cg(X.normal, left, alpha, noise, _MOST_ITERATIONS, share=share, known=before)
+    slopes = plus(start, run.solution)
+    square = float(np.square(column_norms(X.matmat(slopes))).sum())
+    penalty = alpha * float(np.square(column_norms(slopes)).sum())
+    energy = 2 * float(np.trace(inner(slopes, cross))) - square - penalty
+    counted = before + sum(run.gains)
+    done = gains_to_come(run.gains, noise, before) <= share or run.residual <= noise
+    # The error of the energy is that of the slopes squared, while that of ``square`` is not: the
+    # residual is not orthogonal to slopes that did not start from zero.
+    return energy - penalty if done and abs(energy - counted) <= _COUNTED * counted else None
 
 
 @dataclass

@@ -45,7 +45,7 @@ from .problem import Problem, Solution, solve_arranged
 from .regression import regress
 from .shaped_rows import ShapedRows
 from .singular_basis import singular_basis, small_enough
-from .small_dense import Ritz, ritz
+from .small_dense import Ritz, psd_solve, ritz
 
 __all__ = ["Grown", "Randomized", "grow"]
 
@@ -419,7 +419,11 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                 if unsized > tol:
                     signs = random_signs(labels.shape[1], _MIXTURES, 0)
                     mixed = times(labels, signs)
-                    probes = regress_mixtures(X, mixed, alpha, tol, views.crossed(signs))
+                    near = psd_solve(space.gram, seen @ signs, alpha, 64 * noise)
+                    start = space.combine(near)
+                    probes = regress_mixtures(
+                        X, mixed, alpha, tol, cross=views.crossed(signs), start=start
+                    )
                     best = solved()
                     unsized = 0.0 if probes is not None else unsized
             if not probe:
