@@ -74,7 +74,9 @@ def write_corpus(path: Path, count: int, seed: int = 0) -> None:
                 file.write(json.dumps(item) + "\n")
 
 
-def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
+def fit(
+    corpus: Path, out: Path, dimensions: int, tags: int, hashing: int | None = None
+) -> dict[str, Any]:
     """Fit in this process; return times of steps and of passes."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     from labelspan import MLSI  # noqa: PLC0415
@@ -129,6 +131,7 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
         language="none",
         sample=stream.head.texts,
         tag_sample=tags,
+        hashing=hashing,
         report=report,
     )
     marks.append((len(STEPS), time.perf_counter(), time.process_time()))
@@ -151,12 +154,15 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
     }
 
 
-def measure(count: int, dimensions: int, tags: int, folder: Path) -> dict[str, Any]:
+def measure(
+    count: int, dimensions: int, tags: int, folder: Path, hashing: int | None = None
+) -> dict[str, Any]:
     """Write a corpus and fit it in a process of its own."""
     corpus, out = folder / "corpus.jsonl", folder / "index"
     write_corpus(corpus, count)
     command = [sys.executable, "-m", "benchmarks.large_corpus", "--fit", str(corpus), str(out)]
     command += ["--dimensions", str(dimensions), "--tags", str(tags)]
+    command += [] if hashing is None else ["--hashing", str(hashing)]
     ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(ended.stdout)
     return {**found, "corpus bytes": corpus.stat().st_size, "index bytes": disk(out)}
@@ -337,15 +343,15 @@ def main(args: argparse.Namespace) -> None:
     """Fit in this process, or measure one size and add it to the record."""
     if args.fit:
         corpus, out = map(Path, args.fit)
-        print(json.dumps(fit(corpus, out, args.dimensions, args.tags)))
+        print(json.dumps(fit(corpus, out, args.dimensions, args.tags, args.hashing)))
         return
     if args.page:
         _write_page(json.loads(RECORD.read_text(encoding="utf-8")))
         return
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        found = measure(args.count, args.dimensions, args.tags, Path(folder))
+        found = measure(args.count, args.dimensions, args.tags, Path(folder), args.hashing)
     print(json.dumps(found, indent=1))
-    if not args.record:
+    if not args.record or args.hashing is not None:
         return
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {"runs": []}
     runs = [run for run in record["runs"] if run["items"] != found["items"]]
@@ -368,6 +374,7 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=1_000_000, help="number of texts")
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--tags", type=int, default=10_000)
+    parser.add_argument("--hashing", type=int, help="columns of hashed words; not recorded")
     parser.add_argument("--folder", type=Path, help="where the corpus and the index are written")
     parser.add_argument("--record", action="store_true", help="add to the record and the page")
     parser.add_argument("--page", action="store_true", help="write the page from the record")

@@ -267,6 +267,25 @@ def test_fit_a_stream(name, method, found, here):
         assert index.ids == [item["id"] for item in rows()]
 
 
+def test_fit_a_stream_with_hashed_words(here):
+    formats(here)
+    options = ("--dimensions", 5, "--stream", "--json", "--force")
+    for given, columns in (("2**10", 1024), ("2^9", 512), (" 300 ", 300)):
+        result = run("fit", "a.jsonl", *options, "--hashing", given)
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["stream"]["features"] == columns
+    assert "chess" in run("search", "chess board").stdout
+    assert "game" in run("tag", "chess board dice").stdout
+    assert "300 columns that words are hashed to" in run("info").stdout
+    assert json.loads(run("info", "--json").stdout)["hashed"]
+    assert run("axes").exit_code == 0
+    for wrong in ("many", "2***3", "-5", "1e5", "12", "9**99"):
+        told = one_sentence(run("fit", "a.jsonl", *options, "--hashing", wrong))
+        assert "--hashing must be a number of columns" in told
+    alone = run("fit", "a.jsonl", "--force", "--no-stream", "--hashing", "1024")
+    assert "add --stream" in one_sentence(alone)
+
+
 def test_fit_a_stream_of_standard_input_and_of_a_folder(here):
     result = run("fit", "-", "--stream", "--dimensions", 5, "--json", input=as_lines(rows()))
     assert result.exit_code == 0, result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -134,6 +135,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         int,
         typer.Option(help="With --stream: number of items from which tags are learned.", min=0),
     ] = 10_000,
+    hashing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="With --stream: hash words and pairs to this number of columns, for example "
+            "2**18, instead of counting them all to take the 30,000 most frequent.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -169,6 +178,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             check_device(device)
         if stream is None:
             stream = scheduler is None and device is None and is_too_large(corpus)
+        columns = _columns(hashing, stream)
         if stream:
             _refuse_elsewhere(scheduler, device)
             reading = {
@@ -194,6 +204,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 limit_labels=limit_labels,
                 empty_is_none=empty_is_none,
                 tag_sample=tag_sample,
+                hashing=columns,
                 options=reading,
             )
             answer = {
@@ -279,6 +290,26 @@ def _say(answer: dict[str, Any], out: Path, method: Method, language: str, as_js
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
+
+
+def _columns(given: str | None, stream: bool) -> int | None:
+    """Read a number of columns, also one written as a power."""
+    if given is None:
+        return None
+    from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
+    from ..index.hashed_words import check_columns  # noqa: PLC0415
+
+    if not stream:
+        raise Mismatch(
+            "--hashing is for a corpus that is read in blocks; add --stream, or leave it out."
+        )
+    found = re.fullmatch(r"(?a:(\d{1,8})(?:(?:\*\*|\^)(\d{1,2}))?)", given.strip())
+    if found is None:
+        raise InvalidParameter(
+            f"--hashing must be a number of columns, for example 262144 or 2**18, but {given!r} "
+            "was given."
+        )
+    return check_columns("--hashing", int(found[1]) ** int(found[2] or 1))
 
 
 def _refuse_elsewhere(scheduler: str | None, device: str | None) -> None:

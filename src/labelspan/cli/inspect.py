@@ -47,6 +47,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
             "features": int(about.values["n_features_in_"]),
+            "hashed": about.hashed,
             "method": about.method,
             "parameters": {
                 name: value
@@ -71,6 +72,8 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
         f"{name} {value}" for name, value in found["parameters"].items()
     )
     alpha = found.pop("alpha")
+    if found.pop("hashed"):
+        found["features"] = f"{found['features']:,} columns that words are hashed to"
     if alpha is not None and "alpha auto" in found["parameters"]:
         found["parameters"] = found["parameters"].replace("alpha auto", f"alpha {alpha:.3g} (auto)")
     found["metadata"] = ", ".join(found["metadata"])

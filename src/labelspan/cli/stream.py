@@ -81,6 +81,7 @@ def fit_streamed(
     limit_labels: int | None,
     empty_is_none: bool,
     tag_sample: int,
+    hashing: int | None,
     options: dict[str, Any],
 ) -> StreamedIndex:
     """Fit and save an index, with a progress bar."""
@@ -100,6 +101,7 @@ def fit_streamed(
             limit_labels=limit_labels,
             empty_is_none=empty_is_none,
             tag_sample=tag_sample,
+            hashing=hashing,
             options=options,
             report=report,
         )

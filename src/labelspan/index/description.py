@@ -28,6 +28,8 @@ class IndexDescription:
         Number of items with a label.
     metadata : list of str
         Keys of the items' metadata.
+    hashed : bool
+        Whether words are hashed to columns.
     """
 
     method: str
@@ -35,12 +37,14 @@ class IndexDescription:
     values: Mapping[str, Any]
     labelled: int
     metadata: list[str]
+    hashed: bool
 
 
 def describe(index: SemanticIndex) -> IndexDescription:
     """Describe an index that was loaded from a folder."""
     assert index.path is not None
-    estimator = read_manifest(index.path)["estimator"]
+    content = read_manifest(index.path)
+    estimator, vectorizer = content["estimator"], content["vectorizer"] or {}
     labels, metadata = index._fitted()[1].described()
     return IndexDescription(
         str(estimator["class"]),
@@ -48,4 +52,5 @@ def describe(index: SemanticIndex) -> IndexDescription:
         estimator["values"],
         len({place for places in labels.values() for place in places}),
         sorted(metadata),
+        vectorizer.get("class") == "HashedWords",
     )

@@ -13,6 +13,7 @@ from .._typing import Array
 from ..adapt import Adapter, AdapterReport
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
+from .hashed_words import HashedWords
 from .learn import WordVectorizer, default_vectorizer
 from .model_encoder import ModelEncoder
 
@@ -35,6 +36,7 @@ _VECTORIZERS: dict[str, Callable[..., Any]] = {
     for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer, WordVectorizer)
 }
 _REPORT = "report_"
+HASHED = HashedWords.__name__
 _TYPES = {np.dtype(kind).name: kind for kind in (np.float32, np.float64, np.int64)}
 
 
@@ -106,6 +108,9 @@ def pack_vectorizer(vectorizer: Any) -> tuple[dict[str, Any], list[str] | None, 
     kind = type(vectorizer).__name__
     if type(vectorizer) is ModelEncoder:
         return {"class": kind, "params": {"n_features": vectorizer.n_features}}, None, None
+    if type(vectorizer) is HashedWords:
+        described = {"class": kind, "params": {"n_features": vectorizer.n_features}}
+        return described, vectorizer.names_, vectorizer.idf_
     params = vectorizer.get_params(deep=False) if hasattr(vectorizer, "get_params") else {}
     plain = {name: _plain(value) for name, value in params.items()}
     files = plain.get("input", "content") != "content"
@@ -140,6 +145,8 @@ def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array |
         if not isinstance(params, dict) or type(params.get("n_features")) is not int:
             raise InvalidFile("manifest.json: the parameters of the vectorizer are damaged.")
         return ModelEncoder(n_features=params["n_features"])
+    if described.get("class") == HASHED:
+        return _hashed(params, words, weights)
     kind = _VECTORIZERS.get(str(described.get("class")))
     if kind is None or not isinstance(params, dict):
         raise InvalidFile("manifest.json: the class of the vectorizer is unknown.")
@@ -167,6 +174,18 @@ def unpack_vectorizer(described: Mapping[str, Any], words: Any, weights: Array |
             f"manifest.json: the parameters of the vectorizer are damaged ({said:.200})."
         ) from error
     return vectorizer
+
+
+def _hashed(params: Any, words: Any, weights: Array | None) -> HashedWords:
+    try:
+        _check_words(words)
+        if weights is None or params != {"n_features": len(words)} or len(weights) != len(words):
+            raise ValueError("n_features")
+        return HashedWords.with_weights(np.array(weights), words)
+    except (TypeError, ValueError, LabelspanError) as error:
+        raise InvalidFile(
+            f"manifest.json: the parameters of the vectorizer are damaged ({error!s:.200})."
+        ) from error
 
 
 def _whole_numbers(pair: Any) -> tuple[int, int]:

@@ -96,18 +96,19 @@ def explain(
 
 
 def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tuple[WordShare, ...]:
-    names, components = model.words, model.components
+    names, components = model.words_in(text), model.components
     if names is None or components is None:
         return ()
     columns, values, length = model.entries(text)
     if not length or not columns.size:
         return ()
     shares = values * (own @ components[:, columns].astype(np.float64)) / length
-    there = set(model.entries(item.text)[0].tolist())
+    # By the words themselves: on hashed columns, different words may meet.
+    there = set((model.words_in(item.text) or {}).values())
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
-        WordShare(str(names[columns[j]]), float(shares[j]), int(columns[j]) in there)
-        for j in order
+        WordShare(names[column], float(shares[j]), names[column] in there)
+        for j, column in zip(order.tolist(), columns[order].tolist(), strict=True)
         if shares[j] > 0
     )
 

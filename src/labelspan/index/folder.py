@@ -41,7 +41,7 @@ from .analysis import Analyzer, check_language
 from .decisions import DECISIONS_FILE
 from .items import ItemStore, check_descriptors, file_size, missing_resource
 from .label_places import LabelDirections
-from .model import Deferred, IndexModel, TextMap
+from .model import Deferred, HashedTextMap, IndexModel, TextMap
 from .place_file import PLACES_FILE
 from .words import WORD_ARRAYS, WordIndex
 
@@ -413,6 +413,14 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
         weights = files.array("idf") if "idf.npy" in files else None
         return unpack_vectorizer(table, words, weights)
 
+    def words() -> list[str]:
+        found = files.json("words")
+        if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+            raise InvalidFile("words.json is damaged: it is not a list of words.")
+        if _is_hashed(content) and len(found) != len(files.array("idf")):
+            raise InvalidFile("words.json is damaged: it does not fit the columns of the index.")
+        return found
+
     def estimator() -> Any:
         from .estimator_files import unpack_estimator  # noqa: PLC0415 - with scikit-learn
 
@@ -443,14 +451,15 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
     }
     if lazy and mapped:
         params = _field(described, "params", dict)
-        words = files.json("words")
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise InvalidFile("words.json is damaged: it is not a list of words.")
-        text_map = TextMap(
-            words,
+        arrays = (
             files.array("idf"),
             files.array(f"{_ESTIMATOR}components"),
             files.array(f"{_ESTIMATOR}mean") if params.get("center") else None,
+        )
+        text_map = (
+            HashedTextMap(Deferred(words), *arrays)
+            if _is_hashed(content)
+            else TextMap(words(), *arrays)
         )
         parts = {name: None if make is None else Deferred(make) for name, make in makers.items()}
         return IndexModel(
@@ -466,6 +475,11 @@ def _read_model(files: _GenerationFiles, content: dict[str, Any], *, lazy: bool)
 
         model.text_map = text_map_of(model.vectorizer, model.estimator)
     return model
+
+
+def _is_hashed(content: Mapping[str, Any]) -> bool:
+    vectorizer = content.get("vectorizer")
+    return isinstance(vectorizer, dict) and vectorizer.get("class") == "HashedWords"
 
 
 def _read_words(files: _GenerationFiles, content: dict[str, Any], count: int) -> WordIndex | None:

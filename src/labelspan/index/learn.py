@@ -18,7 +18,15 @@ from ..operators.operator import Operator
 from .analysis import TOKEN_PATTERN, detect_language, normalise
 from .inputs import LabelLists, indicator
 from .label_places import LabelDirections
-from .model import IndexModel, TextMap, read_vectors, refuse_vectors, space_vectors
+from .model import (
+    Deferred,
+    HashedTextMap,
+    IndexModel,
+    TextMap,
+    read_vectors,
+    refuse_vectors,
+    space_vectors,
+)
 from .tag_features import TagFeatures
 from .tagger import Tagger, fit_tagger, label_matrix, labelled_folds
 
@@ -200,16 +208,22 @@ def _tagger(
 
 def text_map_of(vectorizer: Any, estimator: Any) -> TextMap | None:
     """Make a map that does the same as the two; None unless they are of the usual kind."""
+    if getattr(estimator, "components_", None) is None or (
+        vars(estimator).get("_kernel_map") is not None
+    ):
+        return None
+    if type(vectorizer).__name__ == "HashedWords":
+        return HashedTextMap(
+            Deferred(lambda: vectorizer.names_),
+            vectorizer.idf_,
+            estimator.components_,
+            estimator.mean_ if estimator.center else None,
+        )
     free = ("min_df", "max_df", "max_features")
     usual = default_vectorizer(1).set_params(
         **{name: getattr(vectorizer, name, None) for name in free}
     )
-    if (
-        type(vectorizer) is not WordVectorizer
-        or vectorizer.get_params() != usual.get_params()
-        or getattr(estimator, "components_", None) is None
-        or vars(estimator).get("_kernel_map") is not None
-    ):
+    if type(vectorizer) is not WordVectorizer or vectorizer.get_params() != usual.get_params():
         return None
     return TextMap(
         vectorizer.get_feature_names_out().tolist(),

@@ -16,11 +16,20 @@ from ..errors import InvalidInput, Mismatch
 from .analysis import TOKENS, normalise
 from .label_places import LabelDirections
 from .vectors import unit_rows
+from .word_hash import hashed_columns, words_by_column
 
 if TYPE_CHECKING:
     from .tagger import Tagger
 
-__all__ = ["Deferred", "IndexModel", "TextMap", "read_vectors", "refuse_vectors", "space_vectors"]
+__all__ = [
+    "Deferred",
+    "HashedTextMap",
+    "IndexModel",
+    "TextMap",
+    "read_vectors",
+    "refuse_vectors",
+    "space_vectors",
+]
 
 
 @dataclass(frozen=True)
@@ -179,6 +188,14 @@ class IndexModel:
         values = np.asarray(features[:, columns].sum(axis=0), dtype=np.float64).reshape(-1)
         return columns, values, float(np.linalg.norm(self.estimator.transform(features)))
 
+    def words_in(self, text: str) -> dict[int, str] | None:
+        """Return the words of a text by their columns; None if features are not words."""
+        if self.text_map is not None:
+            return self.text_map.words_in(text)
+        if self.words is None:
+            return None
+        return {column: str(self.words[column]) for column in self.entries(text)[0].tolist()}
+
     @cached_property
     def words(self) -> Array | None:
         """Word of each feature; None if features are not words."""
@@ -192,7 +209,13 @@ class IndexModel:
         if (number, n) not in self._axis_words:
             found = Ends([], [])
             if self.words is not None and self.components is not None:
-                found = ends("axes", self.components, self.words, number, n)
+                named = np.flatnonzero(self.words != "")
+                # Hashed columns may have no name.
+                if named.size == self.words.size:
+                    found = ends("axes", self.components, self.words, number, n)
+                elif named.size:
+                    row = self.components[number : number + 1, named]
+                    found = ends("axes", row, self.words[named], 0, n)
             self._axis_words[number, n] = found
         return self._axis_words[number, n]
 
@@ -249,9 +272,14 @@ class TextMap:
         assert self._mean is not None
         return np.asarray(self.components @ np.asarray(self._mean, dtype=np.float64))
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self._columns)
+
     def is_sound(self, dimensions: int) -> bool:
         """Tell whether the arrays fit together and have a number of dimensions."""
-        shape = (dimensions, len(self._columns))
+        shape = (dimensions, self.n_features)
         return (
             np.shape(self.components) == shape
             and np.shape(self._weights) == shape[1:]
@@ -260,7 +288,13 @@ class TextMap:
 
     def _features(self, text: str) -> tuple[Array, Array]:
         """Compute the nonzero features of a text: their columns and values."""
-        tokens = TOKENS.findall(normalise(text).lower())
+        columns, times = self._counts(_tokens(text))
+        values = (1.0 + np.log(times)) * self._weights[columns]
+        length = float(np.linalg.norm(values))
+        return columns, values / length if length else values
+
+    def _counts(self, tokens: list[str]) -> tuple[Array, Array]:
+        """Return the columns of words and pairs, in order, and how often each occurs."""
         counts: dict[int, int] = {}
         pairs = (f"{one} {two}" for one, two in pairwise(tokens))
         for word in (*tokens, *pairs):
@@ -269,9 +303,55 @@ class TextMap:
                 counts[column] = counts.get(column, 0) + 1
         columns = np.array(sorted(counts), dtype=np.intp)
         times = np.array([counts[column] for column in columns.tolist()], dtype=np.float64)
-        values = (1.0 + np.log(times)) * self._weights[columns]
-        length = float(np.linalg.norm(values))
-        return columns, values / length if length else values
+        return columns, times
+
+    def words_in(self, text: str) -> dict[int, str]:
+        """Return the words and pairs of a text by their columns."""
+        tokens = _tokens(text)
+        every = (*tokens, *(f"{one} {two}" for one, two in pairwise(tokens)))
+        return {self._columns[word]: word for word in every if word in self._columns}
+
+
+class HashedTextMap(TextMap):
+    """Map of texts whose words are hashed to columns.
+
+    Parameters
+    ----------
+    names : Deferred
+        Makes the list of the names of the columns, which only explanations need.
+    weights, components, mean
+        As for :class:`TextMap`.
+    """
+
+    def __init__(
+        self, names: Deferred, weights: Array, components: Array, mean: Array | None
+    ) -> None:
+        super().__init__((), weights, components, mean)
+        self._names = names
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Most frequent word of each column; empty where none is known."""
+        found: list[str] = self._names.make()
+        return found
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(np.size(self._weights))
+
+    def _counts(self, tokens: list[str]) -> tuple[Array, Array]:
+        columns, times = np.unique(hashed_columns(tokens, self.n_features), return_counts=True)
+        known = self._weights[columns] > 0
+        return columns[known].astype(np.intp), times[known].astype(np.float64)
+
+    def words_in(self, text: str) -> dict[int, str]:
+        """Return the words and pairs of a text by their columns; several may share one."""
+        return words_by_column(_tokens(text), self.n_features)
+
+
+def _tokens(text: str) -> list[str]:
+    return TOKENS.findall(normalise(text).lower())
 
 
 def space_vectors(estimator: Any, features: Any) -> Array:

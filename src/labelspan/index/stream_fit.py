@@ -11,7 +11,8 @@ In the folder of the index, ``unfinished`` holds what is done so far:
     runs/       postings of the words
 
 1. The corpus is read once: items go into the table, words and labels into blocks.
-2. Words and pairs are counted, and the features chosen.
+2. Words and pairs are counted, and the features chosen. If they are hashed to columns, that was
+   counted with step 1, and only the columns get weights and names.
 3. Features, labels and postings are written for each block.
 4. The space is learned by passes over the row files; the tagger from a sample of items.
 5. Vectors are computed block by block, and the postings merged.
@@ -45,6 +46,14 @@ from .analysis import AUTO, Analyzer, check_language, detect_language
 from .array_blocks import ArrayBlocks
 from .estimator_files import default_words
 from .folder import UNFINISHED, IndexFolder, PreparedFiles
+from .hashed_words import (
+    HASHED_ARRAYS,
+    ColumnNames,
+    HashedFeatures,
+    HashedWords,
+    check_columns,
+    count_columns,
+)
 from .inputs import read_ids, read_label_lists, read_metadata
 from .items import ItemRow, ItemTable
 from .learn import directions_of, text_map_of
@@ -52,12 +61,12 @@ from .model import IndexModel, space_vectors
 from .results import Item
 from .tag_features import TagFeatures
 from .tagger import fit_tagger, label_matrix
-from .word_blocks import FeatureChoice, FrequentCodes, WordBlock
+from .word_blocks import FeatureChoice, FrequentCodes, WordBlock, pack_words, unpack_words
 from .word_runs import LabelKeys, add_run, merge_runs
 
 __all__ = ["ItemStream", "StreamedIndex", "fit_stream"]
 
-_VERSION = 1
+_VERSION = 2
 # Items of a block, and characters of their texts, at most.
 _ITEMS, _CHARACTERS = 20_000, 1 << 24
 # Labelled items from which the tagger learns, by default.
@@ -112,6 +121,7 @@ def fit_stream(
     limit_labels: int | None = None,
     empty_is_none: bool = False,
     tag_sample: int = TAG_SAMPLE,
+    hashing: int | None = None,
     options: Mapping[str, Any] | None = None,
     block_items: int = _ITEMS,
     report: Report | None = None,
@@ -138,6 +148,9 @@ def fit_stream(
         Whether items without labels, after that, are known to have none.
     tag_sample : int, default=10_000
         Maximum number of labelled items from which the tagger learns; 0 for no tagger.
+    hashing : int or None, default=None
+        Number of columns to which words and pairs are hashed; None counts them all, and takes
+        the 30,000 most frequent ones.
     options : mapping or None
         What else must be the same for a fit to go on.
     block_items : int, default=20_000
@@ -147,6 +160,8 @@ def fit_stream(
     """
     _check_estimator(estimator)
     language = check_language("fit", language)
+    if hashing is not None:
+        check_columns("fit: hashing", hashing)
     plan = {
         "version": _VERSION,
         "corpus": dict(corpus.fingerprint),
@@ -154,6 +169,7 @@ def fit_stream(
         "language": language,
         "labels": [min_count, limit_labels, empty_is_none],
         "tags": tag_sample,
+        "hashing": hashing,
         "options": dict(options or {}),
         "block": block_items,
     }
@@ -162,10 +178,12 @@ def fit_stream(
         work = _Work(out / UNFINISHED, plan)
         if language == AUTO:
             language = detect_language(list(sample))
-        fit = _StreamFit(corpus, work, Analyzer(language), block_items, empty_is_none, report)
+        fit = _StreamFit(
+            corpus, work, Analyzer(language), block_items, empty_is_none, hashing, report
+        )
         found, model = fit.run(estimator, min_count, limit_labels, tag_sample)
         settings = {
-            "default_vectorizer": True,
+            "default_vectorizer": hashing is None,
             "default_estimator": False,
             "folds": 3,
             "random_state": 0,
@@ -237,8 +255,10 @@ class _StreamFit:
         analyzer: Analyzer,
         block_items: int,
         empty_is_none: bool,
+        hashing: int | None,
         report: Report | None,
     ) -> None:
+        self._hashing = hashing
         self._corpus, self._work, self._analyzer = corpus, work, analyzer
         self._block_items, self._empty_is_none = block_items, empty_is_none
         self._report = report or (lambda *_: None)
@@ -253,14 +273,18 @@ class _StreamFit:
         self._read_items()
         names = self._label_names(min_count, limit)
         supervised = bool(get_tags(estimator).target_tags.required)
-        choice, undercount = self._choose_features()
+        choice, column_names, undercount = self._choose_features()
         known = self._known(names)
         self._check(names, known, supervised)
         keys = LabelKeys(self._analyzer, names)
-        column_names = self._write_rows(choice, names, keys, supervised)
+        column_names += self._write_rows(choice, names, keys, supervised)
         self._report(3, _STEPS, "learning the space")
         space = self._learn(estimator, supervised)
-        vectorizer = default_words(self._n_items, column_names, choice.idf)
+        vectorizer = (
+            default_words(self._n_items, column_names, choice.idf)
+            if isinstance(choice, FeatureChoice)
+            else HashedWords.with_weights(choice.weights, column_names)
+        )
         self._report(4, _STEPS, "learning tags")
         rows = self._sample(known, tag_sample)
         tagger = self._tagger(names, rows, sampled=rows.size < int(known.sum()))
@@ -276,7 +300,7 @@ class _StreamFit:
             self._n_items,
             int(known.sum()),
             len(names),
-            choice.codes.size,
+            len(column_names),
             int(space.n_components_),
             self._analyzer.language,
             0 if tagger is None else int(rows.size),
@@ -310,7 +334,9 @@ class _StreamFit:
                         raise _same_id(self._corpus.name) from error
                     raise
                 block = WordBlock.of(items, self._analyzer)
-                self._words.append({**block.pack(), **_pack_labels(items)}, rows=len(items))
+                hashed = {} if self._hashing is None else count_columns(block, self._hashing)
+                arrays = {**block.pack(), **hashed, **_pack_labels(items)}
+                self._words.append(arrays, rows=len(items))
                 first += len(items)
             if first < 2:
                 raise InvalidInput(f"fit: an index needs two items or more, but {first} was given.")
@@ -380,9 +406,18 @@ class _StreamFit:
         found = tuple(label for label in labels if label in kept)
         return found or (() if self._empty_is_none else None)
 
-    def _choose_features(self) -> tuple[FeatureChoice, int]:
-        """Count words and pairs in all blocks, and choose the features."""
+    def _choose_features(self) -> tuple[FeatureChoice | HashedFeatures, list[str], int]:
+        """Count words and pairs in all blocks, and choose the features.
+
+        Return them, the names of the columns if they are known now, and how many texts a count
+        may lack.
+        """
         there = self._work.blocks("choice")
+        if self._hashing is not None:
+            if not len(there):
+                self._weigh_columns(there, self._hashing)
+            names = unpack_words(there.array(0, "names"))
+            return HashedFeatures(there.array(0, "weights")), names, 0
         if not len(there):
             counts = FrequentCodes()
             for number in range(len(self._words)):
@@ -394,7 +429,19 @@ class _StreamFit:
             arrays = {"codes": found.codes, "idf": found.idf}
             there.append(arrays, undercount=counts.undercount)
         choice = FeatureChoice(there.array(0, "codes"), there.array(0, "idf"))
-        return choice, int(there.about(0)["undercount"])
+        return choice, [], int(there.about(0)["undercount"])
+
+    def _weigh_columns(self, there: ArrayBlocks, count: int) -> None:
+        """Find weights and names of the columns that words are hashed to."""
+        texts, names, done = np.zeros(count, dtype=np.int64), ColumnNames(count), 0
+        for number in range(len(self._words)):
+            self._report(1, _STEPS, f"words counted in {done:,} texts")
+            texts += np.bincount(self._words.array(number, "columns"), minlength=count)
+            block = self._block(number)
+            names.add(block)
+            done += block.n_texts
+        found = HashedFeatures.learn(texts, done)
+        there.append({"weights": found.weights, "names": pack_words(names.names)})
 
     def _block(self, number: int) -> WordBlock:
         return WordBlock.unpack(_Arrays(self._words, number))
@@ -432,9 +479,16 @@ class _StreamFit:
     # --- 3: rows, labels and postings -------------------------------------------------
 
     def _write_rows(
-        self, choice: FeatureChoice, names: tuple[str, ...], keys: LabelKeys, supervised: bool
+        self,
+        choice: FeatureChoice | HashedFeatures,
+        names: tuple[str, ...],
+        keys: LabelKeys,
+        supervised: bool,
     ) -> list[str]:
-        """Write features, labels and postings of all blocks; return the names of the columns."""
+        """Write features, labels and postings of all blocks.
+
+        Return the names of the columns, if they are only known now.
+        """
         done = self._work.noted("rows-written")
         if done is not None:
             return list(done)
@@ -449,7 +503,11 @@ class _StreamFit:
             self._report(2, _STEPS, f"features of {first:,} items")
             block = self._block(number)
             # Blocks that are there are read again for the names of the features.
-            features = choice.features(block, found)
+            features = (
+                choice.features(block, found)
+                if isinstance(choice, FeatureChoice)
+                else choice.of(*(self._words.array(number, name) for name in HASHED_ARRAYS))
+            )
             targets, known = self._targets(number, column)
             parts = {"rows": features, "known": features[known], "labels": targets[known]}
             for name, writer in writers.items():
@@ -461,7 +519,7 @@ class _StreamFit:
             first, labelled = first + block.n_texts, labelled + int(known.sum())
         for writer in writers.values():
             writer.close()
-        columns = [found[n] for n in range(choice.codes.size)]
+        columns = [found[n] for n in range(len(found))]
         self._work.note("rows-written", columns)
         return columns
 

@@ -7,11 +7,10 @@ arrays. Memory is bounded: of the counts, the most frequent are kept.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from .._typing import Array
 from .analysis import Analyzer, has_unspaced, normalise, split_words
 from .learn import MANY_TEXTS, MAX_FEATURES
 from .results import Item
+from .word_hash import hash_pairs, hash_words
 from .words import name_hashes, title_size
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
 
 # Words and pairs that are counted at a time; above, the rarest are dropped.
 _MOST_CODES = 1 << 23
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0xD6E8FEB86659FD93))
 
 
 class _Numbers(dict[str, int]):
@@ -164,11 +163,11 @@ class WordBlock:
 
     def codes(self) -> tuple[Array, Array, Array]:
         """Return the hash of every word and of every pair, their rows, and the places of words."""
-        hashes = np.array([_hash(word) for word in self.words], dtype=np.uint64)
+        hashes = hash_words(self.words)
         single = hashes[self.tokens]
         rows = np.repeat(np.arange(self.n_texts, dtype=np.int32), np.diff(self.starts))
         inside = np.flatnonzero(rows[1:] == rows[:-1])
-        pairs = _mixed(single[inside], single[inside + 1])
+        pairs = hash_pairs(single[inside], single[inside + 1])
         return (
             np.concatenate([single, pairs]),
             np.concatenate([rows, rows[inside]]),
@@ -177,18 +176,37 @@ class WordBlock:
 
     def counts(self) -> tuple[Array, Array, Array]:
         """Return the hashes of words and pairs, and in how many texts and how often each occurs."""
-        hashes = np.array([_hash(word) for word in self.words], dtype=np.uint64)
+        hashes = hash_words(self.words)
+        single, pairs = self.occurrences()
+        one, other = self.words_of(pairs[0])
+        codes = np.concatenate([hashes[single[0]], hash_pairs(hashes[one], hashes[other])])
+        texts, often = (np.concatenate([single[n], pairs[n]]) for n in (1, 2))
+        return codes, texts, often
+
+    def occurrences(self) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+        """Return for words and for pairs: numbers, in how many texts, and how often each occurs.
+
+        Pairs are numbered by both words; see :meth:`words_of`.
+        """
         tokens, width = self.tokens.astype(np.int64), max(1, len(self.words))
         rows = np.repeat(np.arange(self.n_texts), np.diff(self.starts))
         inside = np.flatnonzero(rows[1:] == rows[:-1])
         single = _occurrences(tokens, rows, self.n_texts)
-        pairs = _occurrences(
-            tokens[inside] * width + tokens[inside + 1], rows[inside], self.n_texts
+        pairs = tokens[inside] * width + tokens[inside + 1]
+        return single, _occurrences(pairs, rows[inside], self.n_texts)
+
+    def words_of(self, pairs: Array) -> tuple[Array, Array]:
+        """Return the numbers of the words of pairs."""
+        return np.divmod(pairs, max(1, len(self.words)))
+
+    def beginning(self, words: int) -> WordBlock:
+        """Return the first texts, with a number of words or a little more."""
+        count = max(1, int(np.searchsorted(self.starts, words)))
+        if count >= self.n_texts:
+            return self
+        return replace(
+            self, tokens=self.tokens[: self.starts[count]], starts=self.starts[: count + 1]
         )
-        one, other = np.divmod(pairs[0], width)
-        codes = np.concatenate([hashes[single[0]], _mixed(hashes[one], hashes[other])])
-        texts, often = (np.concatenate([single[n], pairs[n]]) for n in (1, 2))
-        return codes, texts, often
 
     def term_arrays(self, analyzer: Analyzer) -> TermArrays:
         """Return the terms for search, and where they occur."""
@@ -340,17 +358,6 @@ def _occurrences(numbers: Array, rows: Array, count: int) -> tuple[Array, Array,
     starts = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])) if new.size else new
     texts = np.diff(np.append(starts, found.size))
     return found[starts], texts, np.add.reduceat(often, starts) if starts.size else often
-
-
-def _hash(word: str) -> int:
-    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
-
-
-def _mixed(first: Array, second: Array) -> Array:
-    turned = (second << np.uint64(29)) | (second >> np.uint64(35))
-    mixed: Array = first * _MIX[0] + turned * _MIX[1]
-    mixed = mixed ^ (mixed >> np.uint64(32))
-    return np.asarray(mixed * _MIX[2])
 
 
 def _array(numbers: Iterable[int], dtype: type) -> Array:
