@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from labelspan import HSL, LSI, MLSI, OPLS, SemanticIndex
+from labelspan import HSL, LSI, MLSI, OPLS, PLSSVD, SemanticIndex
 from labelspan.datasets.corpus_stream import CorpusStream
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
 from labelspan.index.analysis import Analyzer
@@ -179,8 +179,13 @@ def in_memory(content, model):
 
 @pytest.mark.parametrize(
     "model",
-    [LSI(6, tol=1e-6), MLSI(6, alpha=1.0, tol=1e-6), OPLS(5, alpha=1.0, tol=1e-6, max_iter=40)],
-    ids=["LSI", "MLSI", "OPLS"],
+    [
+        LSI(6, tol=1e-6),
+        MLSI(6, alpha=1.0, tol=1e-6),
+        OPLS(5, alpha=1.0, tol=1e-6, max_iter=40),
+        HSL(5, alpha=1.0, tol=1e-6, max_iter=40),
+    ],
+    ids=["LSI", "MLSI", "OPLS", "HSL"],
 )
 def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
     content = items(unlabelled=False)
@@ -352,8 +357,8 @@ def test_a_torn_list_of_blocks_is_continued(tmp_path):
 
 
 def test_what_cannot_be_fitted(tmp_path):
-    with pytest.raises(Mismatch, match="HSL cannot learn from a stream"):
-        fitted(tmp_path / "a", items(), HSL(3))
+    with pytest.raises(Mismatch, match="PLSSVD cannot learn from a stream"):
+        fitted(tmp_path / "a", items(), PLSSVD(3))
     same = items(50)
     same[30].id = same[3].id
     with pytest.raises(InvalidFile, match="two items have the same id"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from labelspan import CCA, HSL, MLSI, OPLS
+from labelspan import CCA, HSL, LDA, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
 from labelspan.operators import RowFiles, RowWriter, as_operator
 from labelspan.operators.paired_rows import PairedRows
@@ -77,8 +77,12 @@ def overlap(one, other):
         OPLS(6, alpha=5.0),
         CCA(6, alpha=5.0),
         CCA(6, alpha=5.0, center=False),
+        HSL(6, alpha=5.0),
+        HSL(6, alpha=5.0, center=False),
+        HSL(6, alpha=5.0, laplacian="star"),
+        HSL(6, alpha=5.0, laplacian="zhou", edge_weight=np.linspace(0.5, 2.0, LABELS)),
     ],
-    ids=["MLSI", "not centred", "OPLS", "CCA", "CCA not centred"],
+    ids=lambda model: f"{type(model).__name__}{'' if model.center else ' not centred'}",
 )
 def test_fits_are_those_in_memory(files, data, model):
     X, Y = data
@@ -94,6 +98,51 @@ def test_fits_are_those_in_memory(files, data, model):
         np.testing.assert_allclose(found.label_weights_ * signs, whole.label_weights_, atol=close)
     rows = X.toarray()[:50]
     np.testing.assert_allclose(found.label_scores(rows), whole.label_scores(rows), atol=5e-3)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_classes_in_files_are_those_in_memory(tmp_path, data, center, dtype):
+    """Some rows have no class, one class has no rows, and one has one."""
+    X, Y = data
+    rng = np.random.default_rng(3)
+    scores = Y.toarray()[:, :8] + 0.1 * rng.random((ROWS, 8))
+    classes = np.zeros((ROWS, 10), dtype=dtype)
+    classes[np.arange(ROWS), scores.argmax(axis=1)] = 1
+    classes[::50] = 0
+    classes[7] = np.eye(10)[9]
+    files = written(tmp_path / "X", X.astype(dtype)), written(tmp_path / "Y", classes)
+    found = LDA(4, alpha=5.0, center=center, tol=1e-6, max_iter=40).fit(*files)
+    whole = LDA(4, alpha=5.0, center=center, solver="gram").fit(X.toarray(), classes)
+    np.testing.assert_allclose(found.eigenvalues_, whole.eigenvalues_, rtol=1e-4)
+    assert overlap(found, whole) > 1 - 1e-4
+    rows = X.toarray()[:50]
+    np.testing.assert_allclose(found.label_scores(rows), whole.label_scores(rows), atol=5e-3)
+
+
+def test_labels_that_a_method_does_not_take(tmp_path, data, files):
+    Y = data[1]
+    with pytest.raises(InvalidLabels, match=r"LDA takes one label per row, but y has rows with"):
+        LDA(2, alpha=1.0).fit(*files)
+    strange = Y.toarray()
+    strange[600, 0] = -1.0
+    with pytest.raises(InvalidLabels, match="HSL takes classes or a 0/1 indicator"):
+        HSL(2, alpha=1.0).fit(files[0], written(tmp_path / "strange", strange))
+    # Sums and squares of this column are the same, as those of 0 and 1 are.
+    strange[:8, 0] = 0.5
+    with pytest.raises(InvalidLabels, match="HSL: y must not be negative"):
+        HSL(2, alpha=1.0).fit(files[0], written(tmp_path / "negative", strange))
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_changed_rows(tmp_path, data, kind):
+    Y = data[1] if kind == "sparse" else data[1].toarray()
+    found = written(tmp_path / "Y", Y).changed(lambda block: 3.0 * block)
+    np.testing.assert_allclose(found.toarray(), 3 * data[1].toarray())
+    np.testing.assert_allclose(found.column_means(), 3 * data[1].toarray().mean(axis=0))
+    np.testing.assert_allclose(found.column_squares(), 9 * np.square(data[1].toarray()).sum(axis=0))
+    with pytest.raises(Mismatch, match="changed or shifted before"):
+        found.changed(abs)
 
 
 def test_label_directions_are_those_in_memory(files, data):
@@ -145,7 +194,7 @@ def test_automatic_alpha_in_a_fit(files):
 def test_what_cannot_be_fitted(tmp_path, data, files):
     X, Y = data
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
-        HSL(alpha=1.0).fit(*files)
+        HSL(alpha=1.0, solver="gram").fit(*files)
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
         MLSI(4, form="direct", alpha=1.0).fit(*files)
     with pytest.raises(Mismatch, match="need X in files too"):

@@ -101,6 +101,9 @@ def fit_factor(model: Any, ready: Any) -> None:
     solution = _solved(model, rows, factor if both is None else both, count, _solver(model, alpha))
     if both is None:
         images = seen_by(rows.matmat(rows.place(solution.weights)), values)  # W'X'Y
+    elif both.changed:
+        # The factor is not the labels: one more pass finds W'X'Y.
+        images = PairedRows(rows, values).both(solution.weights)[1].T
     else:
         assert solution.images is not None
         images = solution.images

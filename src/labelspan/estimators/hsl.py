@@ -179,6 +179,8 @@ class HSL(LabelledEmbedding):
         self.laplacian = laplacian
         self.edge_weight = edge_weight
 
+    _label_files: ClassVar[bool] = True
+
     def _make_factor(self, labels: Labels) -> Any:
         return hsl_factor(
             labels,

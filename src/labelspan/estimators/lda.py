@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidLabels
 from ..labels import Labels, inverse_power, lda_factor
+from ..labels.label_factor import refuse_several
 from ..labels.reading import Kind
+from ..operators import Operator
 from ..solvers import Solver
 from ._labelled import LabelledEmbedding
 
@@ -123,6 +124,7 @@ class LDA(LabelledEmbedding):
     """
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+    _label_files: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -162,7 +164,9 @@ class LDA(LabelledEmbedding):
         )
 
     def _make_factor(self, labels: Labels) -> Any:
-        return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2
+        # Of labels in files, the rows are checked when they are first read.
+        single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
+        return lda_factor(single, center=self.center)  # Y D^-1/2
 
     def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
         return np.asarray(images * np.sqrt(labels.values.sum(axis=0)))  # W'X'H D^1/2
@@ -180,12 +184,6 @@ class LDA(LabelledEmbedding):
 
 
 def _single_labels(labels: Labels) -> Labels:
-    if labels.kind == "classes":
-        return labels
-    most = int(labels.values.sum(axis=1).max(initial=0))
-    if most > 1:
-        raise InvalidLabels(
-            f"LDA takes one label per row, but y has rows with {most}; "
-            "use CCA, OPLS or HSL for multi-label data."
-        )
+    if labels.kind != "classes":
+        refuse_several(labels.values)
     return labels

@@ -136,7 +136,7 @@ def fit_stream(
     corpus : ItemStream
     out : Path
         A folder, new or with an index or an unfinished fit.
-    estimator : LSI, MLSI, OPLS or CCA
+    estimator : LSI, MLSI, OPLS, CCA, HSL or LDA
         All but LSI learn the space from labelled items only.
     language : str, default="auto"
         As for :class:`~labelspan.SemanticIndex`; "auto" detects it in ``sample``.
@@ -601,9 +601,10 @@ def _pack_labels(items: Sequence[Item]) -> dict[str, Array]:
 
 def _check_estimator(estimator: Any) -> None:
     name = type(estimator).__name__
-    if name not in ("LSI", "MLSI", "OPLS", "CCA"):
+    if name not in ("LSI", "MLSI", "OPLS", "CCA", "HSL", "LDA"):
         raise Mismatch(
-            f"fit: {name} cannot learn from a stream; use LSI, MLSI, OPLS or CCA, or fit in memory."
+            f"fit: {name} cannot learn from a stream; use LSI, MLSI, OPLS, CCA, HSL or LDA, or fit "
+            "in memory."
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
-from ..operators import Operator, Product, as_operator
+from ..operators import Operator, Product, RowFiles, as_operator
 from ..operators.array_backend import column_norms, column_sums, subtract_row
 from ..operators.label_columns import scaled_block
 from .factor import RANK_TOLERANCE
@@ -181,6 +181,14 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     array([[0.5, 0. ],
            [0. , 1. ]])
     """
+    if isinstance(labels.values, RowFiles):
+        columns = inverse_power(_sums(labels.values, 0), 0.5)
+
+        def classes(block: Any) -> Any:
+            refuse_several(block)
+            return scaled_block(block, columns=columns)
+
+        return _finish(labels.values.changed(classes), labels, center)
     sizes = _sums(labels.values, 0)
     return _finish(scaled_block(labels.values, columns=inverse_power(sizes, 0.5)), labels, center)
 
@@ -233,25 +241,40 @@ def hsl_factor(
            [0.  , 0.71]])
     """
     incidence: Any = labels.values
-    if (incidence.data if labels.many else incidence).min(initial=0) < 0:
-        raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
     weight = edge_weights(edge_weight, incidence.shape[1])
     size = _sums(incidence, 0)
+    # What a label adds to the degree of its rows, and what its column is multiplied by.
     if laplacian == "clique":
-        degree = incidence @ (weight * size)
-        block = scaled_block(incidence, inverse_power(degree, 0.5), np.sqrt(weight))
+        degree, edges = weight * size, np.sqrt(weight)
     elif laplacian == "star":
-        spread = scaled_block(incidence, columns=weight * inverse_power(size, 1.0))
-        rows, columns = _sums(spread, 1), _sums(spread, 0)
-        block = scaled_block(spread, inverse_power(rows, 0.5), inverse_power(columns, 0.5))
+        degree = weight * inverse_power(size, 1.0)
+        edges = degree * inverse_power(degree * size, 0.5)
     else:
-        degree = incidence @ weight
-        edges = np.sqrt(weight * inverse_power(size, 1.0))
-        block = scaled_block(incidence, inverse_power(degree, 0.5), edges)
-    return _finish(block, labels, center)
+        degree, edges = weight, np.sqrt(weight * inverse_power(size, 1.0))
+
+    def scaled(block: Any) -> Any:
+        entries = block if isinstance(block, np.ndarray) else block.data
+        if entries.min(initial=0) < 0:
+            raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
+        return scaled_block(block, inverse_power(block @ degree, 0.5), edges)
+
+    in_files = isinstance(incidence, RowFiles)
+    return _finish(incidence.changed(scaled) if in_files else scaled(incidence), labels, center)
+
+
+def refuse_several(block: Any) -> None:
+    """Raise an error for rows of LDA with more than one class."""
+    most = int(block.sum(axis=1).max(initial=0))
+    if most > 1:
+        raise InvalidLabels(
+            f"LDA takes one label per row, but y has rows with {most}; "
+            "use CCA, OPLS or HSL for multi-label data."
+        )
 
 
 def _sums(block: Any, axis: int) -> Array:
+    if isinstance(block, Operator):
+        return np.asarray(block.shape[0] * block.column_means())
     return np.asarray(block.sum(axis=axis), dtype=np.float64).ravel()
 
 

@@ -251,8 +251,8 @@ def _in_files(y: Any, n_rows: int, owner: str, allowed: bool) -> Labels | None:
     if not allowed or not y.one_pass:
         raise InvalidLabels(
             f"{owner}: y as {type(y).__name__} needs a fit that keeps labels sparse: use MLSI with "
-            "0 < beta < 1 and form='ridge', OPLS or CCA, with kernel='linear' and solver='auto'; "
-            "or give an array or a sparse matrix."
+            "0 < beta < 1 and form='ridge', OPLS, CCA, HSL or LDA, with kernel='linear' and "
+            "solver='auto'; or give an array or a sparse matrix."
         )
     if y.shape[0] != n_rows or y.shape[1] < 2:
         raise InvalidLabels(

@@ -97,6 +97,11 @@ class PairedRows:
         """Number of labels, or of their combinations."""
         return self.labels.shape[1] if self.mix is None else self.mix.shape[1]
 
+    @property
+    def changed(self) -> bool:
+        """Whether the labels are not those in their files."""
+        return self._L.is_changed
+
     def back(self, block: Array) -> Array:
         """Return ``X'(L block)`` for a block with a row per label."""
         own = host(block) if self.mix is None else self.mix @ host(block)

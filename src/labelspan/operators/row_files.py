@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -251,6 +251,7 @@ class RowFiles(Operator):
         self._sums = _load(self._folder / "sums.npy", shape[1])
         self._squares = _load(self._folder / "squares.npy", shape[1])
         self._offset: Array | None = None
+        self._change: Callable[[Any], Any] | None = None
         self._verified: set[int] = set()
 
     @property
@@ -280,7 +281,9 @@ class RowFiles(Operator):
                 f"Block {entry.number} of {self._folder} does not fit {_SUMMARY}; write it again."
             )
         self._verified.add(entry.number)
-        return matrix
+        if self._change is None:
+            return matrix
+        return _canonical(self._change(matrix), self.dtype)
 
     def _matmat(self, block: Array) -> Array:
         out = np.empty((self.shape[0], block.shape[1]), dtype=self.dtype)
@@ -343,6 +346,36 @@ class RowFiles(Operator):
         other._offset = row if self._offset is None else row + self._offset
         return other
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the rows are those of :meth:`changed`."""
+        return self._change is not None
+
+    def changed(self, change: Callable[[Any], Any]) -> RowFiles:
+        """Return the rows after a function of each block that keeps its shape; reads them once.
+
+        Parameters
+        ----------
+        change : function
+            Takes a block as it is in the files, an array or a CSR array, and returns another.
+
+        Returns
+        -------
+        RowFiles
+            The changed rows; blocks are changed whenever they are read.
+        """
+        if self._offset is not None or self._change is not None:
+            raise Mismatch("changed: these rows were changed or shifted before; use the files.")
+        other = RowFiles.__new__(RowFiles)
+        other.__dict__.update(self.__dict__)
+        other._change = change
+        sums, squares = np.zeros((2, self.shape[1]))
+        for _, rows in other._blocks():
+            sums += rows.shape[0] * rows.column_means()
+            squares += rows.column_squares()
+        other._sums, other._squares = sums, squares
+        return other
+
     def wide_rows(self, part: slice) -> Array:
         wanted = range(*part.indices(self.shape[0]))
         pieces = [
@@ -354,6 +387,14 @@ class RowFiles(Operator):
 
     def toarray(self) -> Array:
         return np.concatenate([rows.toarray() for _, rows in self._blocks()])
+
+
+def _canonical(matrix: Any, dtype: Any) -> Any:
+    if not sparse.issparse(matrix):
+        return np.asarray(matrix, dtype=dtype)
+    found = sparse.csr_array(matrix, dtype=dtype)
+    found.sum_duplicates()
+    return found
 
 
 def _arrays(matrix: Any) -> dict[str, Array]:
