@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +29,9 @@ _SMALL = 1 << 26
 # that preparing it may take after a stream.
 _LINKS = 150
 _SHARE_OF_MEMORY = 0.5
+# Where Linux shows the open files of a process, and how copies of standard input begin elsewhere.
+_OPEN_FILES = Path("/proc/self/fd")
+_COPY = ".labelspan-input-"
 
 
 def is_too_large(corpus: str) -> bool:
@@ -46,7 +50,7 @@ def is_too_large(corpus: str) -> bool:
 def open_stream(corpus: str, out: Path, **options: Any) -> Iterator[CorpusStream]:
     """Open a corpus, and print on stderr how it is read, with a sample.
 
-    Standard input is copied to a file next to the index, which is removed at the end.
+    Standard input is copied to a file next to the index, which does not outlive the process.
     """
     from ..datasets.corpus_stream import CorpusStream  # noqa: PLC0415
     from ..errors import Mismatch  # noqa: PLC0415
@@ -63,12 +67,39 @@ def open_stream(corpus: str, out: Path, **options: Any) -> Iterator[CorpusStream
 
 @contextmanager
 def _copied(out: Path) -> Iterator[Path]:
-    """Copy standard input to a file, which can be read again."""
-    folder = out.parent if out.parent.is_dir() else None
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".labelspan-input-") as file:
+    """Copy standard input to a file, which can be read again.
+
+    On Linux the file has no name, so that a kill leaves nothing. Elsewhere, its name has the number
+    of the process, and the next copy removes those of processes that have ended.
+    """
+    folder = out.parent if out.parent.is_dir() else Path(tempfile.gettempdir())
+    _remove_copies(folder)
+    nameless = _OPEN_FILES.is_dir()
+    prefix = f"{_COPY}{os.getpid()}-"
+    with (
+        tempfile.TemporaryFile(dir=folder)
+        if nameless
+        else tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)
+    ) as file:
         shutil.copyfileobj(standard_input(), file, 1 << 20)
         file.flush()
-        yield Path(file.name)
+        # Opened by this name, it is read from the beginning.
+        yield _OPEN_FILES / str(file.fileno()) if nameless else Path(file.name)
+
+
+def _remove_copies(folder: Path) -> None:
+    """Remove copies of standard input that killed processes left in a folder."""
+    for path in folder.glob(f"{_COPY}*"):
+        number = path.name.removeprefix(_COPY).partition("-")[0]
+        # Windows removes such files itself, and has no signal that only asks.
+        if os.name == "nt" or not number.isdecimal():
+            continue
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+        except (OSError, OverflowError):
+            continue
 
 
 def fit_streamed(
