@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import tarfile
+import zipfile
 
 import pytest
 from hypothesis import given, settings
@@ -108,7 +109,7 @@ def test_packed_files_are_opened(tmp_path, pack):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04 and more", "a zip archive or a spreadsheet; unpack it, or save it as csv"),
+        (b"PK\x03\x04 and more", "is damaged: File is not a zip file; get it again"),
         (b"%PDF-1.7", "a PDF document; convert it to text"),
         (bytes(range(1, 32)) * 9, "is not a text file; give jsonl"),
     ],
@@ -412,14 +413,25 @@ def as_tar(files, mode="w:gz", top="all/"):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("form", ["folder", "tar", "tar.gz", "stream"])
+def as_zip(files, top="all/"):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir(top)
+        for name, content in files.items():
+            archive.writestr(top + name, content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", ["folder", "tar", "tar.gz", "zip", "stream"])
 def test_texts_with_files_of_labels(tmp_path, form):
     if form == "folder":
         found = read_corpus(write_all(tmp_path / "docs", DOCUMENTS))
     elif form == "stream":
         found = read(as_tar(DOCUMENTS))
     else:
-        content = as_tar(DOCUMENTS, "w" if form == "tar" else "w:gz")
+        content = as_zip(DOCUMENTS)
+        if form != "zip":
+            content = as_tar(DOCUMENTS, "w" if form == "tar" else "w:gz")
         found = read_corpus(as_file(tmp_path, f"a.{form}", content))
     assert dict(zip(found.ids, found.labels, strict=True)) == {
         "1": ["books", "maps"],
@@ -464,6 +476,13 @@ def test_archives_and_folders_without_texts(tmp_path):
         read_corpus(write_all(tmp_path / "a", {"corpus.csv": TABLE, "b.csv": TABLE}))
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read(as_tar(DOCUMENTS, "w")[:1000])
+    assert read(as_zip({"corpus.csv": TABLE})).texts == TEXTS
+    with pytest.raises(InvalidFile, match="is a spreadsheet or a document; save it as csv"):
+        read(as_zip({"[Content_Types].xml": "", "xl/sheet.xml": ""}, top=""))
+    broken = bytearray(as_zip(DOCUMENTS))
+    broken[broken.index(b"all/train/1.txt") + 16] ^= 0xFF
+    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
+        read(bytes(broken))
     with pytest.raises(InvalidInput, match="is a file, not a folder"):
         read_corpus(as_file(tmp_path, "a.csv", TABLE), format="folder")
 

@@ -1,7 +1,10 @@
 """Corpora that are read item by item: the same items as in memory, in bounded memory."""
 
+import io
 import json
 import os
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -153,6 +156,63 @@ def test_folders(tmp_path, head, labels):
     before = stream.fingerprint
     (tmp_path / "more.txt").write_text("one more")
     assert CorpusStream(tmp_path).fingerprint != before
+
+
+def packed(path, files, mode):
+    if mode == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, mode) as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
+def test_archives(tmp_path, mode):
+    files = {}
+    for number, item in enumerate(rows()):
+        # Files of labels come before and after their texts.
+        names = [f"all/{number % 3}/{number}.txt", f"all/{number % 3}/{number}.tsv"]
+        content = [item["body"].encode(), "\n".join(item["tags"]).encode()]
+        files.update(list(zip(names, content, strict=True))[:: 1 if number % 2 else -1])
+    files |= {"all/.hidden.txt": b"x", "all/picture.png": b"x"}
+    path = packed(tmp_path / "texts", files, mode)
+    for head in (1 << 23, 1000):
+        stream = same(path, head=head)
+        assert stream.reading.format == "folder"
+    # The items stay readable, and know where they are.
+    assert len(list(stream)) == len(list(stream)) == 48
+    whole = packed(tmp_path / "one", {"data/a.jsonl": as_lines(rows()).encode()}, mode)
+    for head in (1 << 23, 1000):
+        assert same(whole, head=head).reading.labels == "tags"
+
+
+def test_archives_that_cannot_be_streamed(tmp_path):
+    texts = {f"{n}.txt": b"a text" * 50 for n in range(9)}
+    path = packed(tmp_path / "a.tar", texts, "w")
+    content = path.read_bytes()
+    path.write_bytes(content[:3000])
+    with pytest.raises(InvalidFile, match="is damaged"):
+        CorpusStream(path)
+    zipped = packed(tmp_path / "a.zip", {"a.jsonl": as_lines(rows()).encode()}, "zip")
+    content = bytearray(zipped.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    zipped.write_bytes(content)
+    with pytest.raises(InvalidFile, match="is damaged"):
+        list(CorpusStream(zipped))
+    table = packed(tmp_path / "b.tar", {"a.parquet": b"PAR1 and more"}, "w")
+    with pytest.raises(InvalidInput, match=r"a parquet file in an archive.*unpack it"):
+        CorpusStream(table)
+    tables = packed(tmp_path / "c.tar", {"a.jsonl": b"{}", "b.jsonl": b"{}"}, "w")
+    with pytest.raises(InvalidInput, match="give that file itself, or join all 2 to one file"):
+        CorpusStream(tables)
+    with pytest.raises(InvalidInput, match="holds no items"):
+        CorpusStream(packed(tmp_path / "d.tar", {"x/.hidden": b""}, "w"))
 
 
 def test_a_copy_is_known_by_its_content(tmp_path):

@@ -127,7 +127,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "--stream/--no-stream",
             help="Read the corpus in blocks and keep features on the disk, for one larger than "
             "memory; an interrupted fit goes on where it was. By default for files that are too "
-            "large. Not for json and archives.",
+            "large. Not for json.",
             show_default=False,
         ),
     ] = None,

@@ -193,7 +193,7 @@ def read_corpus(
     Parameters
     ----------
     source : path or binary stream
-        A file, also packed by gzip, bzip2 or xz; a folder or tar archive of text files; or a
+        A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts; or a
         stream of such content. See Notes for the formats.
     format : str or None, default=None
         One of ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"uris"``, ``"parquet"``,

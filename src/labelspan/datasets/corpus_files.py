@@ -8,7 +8,6 @@ import gzip
 import io
 import lzma
 import os
-import tarfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import BinaryIO
 
 from .._files import read_bytes
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
+from .corpus_archive import archive_kind, archive_members
+from .corpus_members import Member, is_hidden
 
 __all__ = ["Member", "Opened", "check_encoding", "decode", "folder_members", "open_corpus"]
 
@@ -29,7 +30,6 @@ _PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 # Files that hold no texts which could be read here, by their first bytes.
 _STRANGE = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save it as csv"),
     b"%PDF": ("a PDF document", "convert it to text"),
     b"\x89PNG": ("a picture", "give a file of texts"),
     b"SQLite f": ("a database", "export a table as csv"),
@@ -44,14 +44,6 @@ _MARKS = (
 )
 # Control characters that texts do not have.
 _CONTROLS = bytes(number for number in range(32) if number not in b"\t\n\v\f\r\x1b")
-
-
-@dataclass(frozen=True)
-class Member:
-    """A file of a folder or of an archive."""
-
-    path: PurePosixPath
-    read: Callable[[], bytes]
 
 
 @dataclass(frozen=True)
@@ -85,39 +77,21 @@ def _unpacked(name: str, suffix: str, content: bytes) -> Opened:
             except _DAMAGED as error:
                 raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
             break
-    if content[257:262] == b"ustar":
-        return _archive(name, content)
+    kind = archive_kind(content[:512])
+    if kind is not None:
+        return _archive(name, kind, content)
     for mark, (what, remedy) in _STRANGE.items():
         if content.startswith(mark):
             raise InvalidFile(f"{name} is {what}; {remedy}.")
     return Opened(name, suffix, content)
 
 
-def _archive(name: str, content: bytes) -> Opened:
-    members = []
-    try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-            for member in archive:
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is not None:
-                    members.append(_member(PurePosixPath(member.name), file.read()))
-    except (tarfile.TarError, *_DAMAGED) as error:
-        raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
-    visible = [member for member in members if not _hidden(member.path)]
-    if len(visible) == 1:
-        only = visible[0]
+def _archive(name: str, kind: str, content: bytes) -> Opened:
+    members = archive_members(name, kind, io.BytesIO(content))
+    if len(members) == 1:
+        only = members[0]
         return Opened(f"{name}, {only.path}", only.path.suffix.lower(), only.read())
-    # One folder around everything says nothing.
-    while visible and all(
-        len(member.path.parts) > 1 and member.path.parts[0] == visible[0].path.parts[0]
-        for member in visible
-    ):
-        visible = [Member(PurePosixPath(*m.path.parts[1:]), m.read) for m in visible]
-    return Opened(name, "", members=tuple(sorted(visible, key=lambda member: member.path)))
-
-
-def _member(path: PurePosixPath, content: bytes) -> Member:
-    return Member(PurePosixPath(*(part for part in path.parts if part != "/")), lambda: content)
+    return Opened(name, "", members=tuple(members))
 
 
 def folder_members(path: Path) -> list[Member]:
@@ -126,13 +100,9 @@ def folder_members(path: Path) -> list[Member]:
     for file in sorted(path.rglob("*")):
         relative = PurePosixPath(file.relative_to(path).as_posix())
         # Pipes would be waited for, and links may lead nowhere.
-        if file.is_file() and not _hidden(relative):
+        if file.is_file() and not is_hidden(relative):
             found.append(Member(relative, lambda file=file: read_bytes(file)))  # type: ignore[misc]
     return found
-
-
-def _hidden(path: PurePosixPath) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def check_encoding(encoding: str | None) -> None:

@@ -174,8 +174,9 @@ def _label_lines(text: str) -> list[tuple[str, str]]:
 def _refuse(name: str, members: Sequence[Member]) -> None:
     tables = [member.path for member in members if member.path.suffix.lower() in _TABLES]
     if tables:
+        join = "" if len(tables) == 1 else f", or join all {len(tables):,} to one file"
         raise InvalidInput(
             f"{name} holds no items: it has no text files (.txt, .md), but {tables[0]}; give that "
-            "file itself."
+            f"file itself{join}."
         )
     raise InvalidInput(f"{name} holds no items: it has no text files (.txt, .md).")

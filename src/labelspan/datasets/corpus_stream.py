@@ -9,18 +9,24 @@ import hashlib
 import io
 import lzma
 import os
+import shutil
+import tempfile
+import weakref
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from .._files import check_there
 from ..errors import InvalidFile, InvalidInput
 from .corpora import CorpusReading, TaggedTexts, check_options, describe_reading, join_text
+from .corpus_archive import archive_kind, archive_members
 from .corpus_fields import Asked, Fields, choose_fields, plain
 from .corpus_files import Opened, decode, folder_members
 from .corpus_folder import FolderText, folder_texts
 from .corpus_labels import clean, label_parser, read_vocabulary
+from .corpus_members import Member
 from .corpus_rows import CorpusRows, TableLayout, flat, parse_rows, split_uris, table_layout
 from .readers.jsonl import parse_objects
 from .readers.parquet import parquet_rows
@@ -32,6 +38,7 @@ _OPENERS: dict[bytes, Callable[[Path], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 _PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 # How much larger a packed text is, about.
 _UNPACKED = 4
@@ -59,6 +66,9 @@ class StreamedItem(NamedTuple):
 
 class CorpusStream:
     r"""Items of a file of JSON lines, csv, tsv, URIs, plain lines or parquet, or of a folder.
+
+    A tar or zip archive is read as a folder, or if it holds one file as that one. A packed tar
+    archive is unpacked to a temporary file first.
 
     Everything that :func:`read_corpus` guesses is guessed from the first 8 MiB; memory does not
     grow with the file. Of a folder of texts, the names and labels of all files are in memory. That
@@ -127,7 +137,10 @@ class CorpusStream:
         self._empty, self._labelled = empty, labelled
         self._names = {} if vocabulary is None else read_vocabulary(vocabulary, encoding)
         content = b""
-        if self._path.is_dir():
+        self._members: list[Member] | None = None
+        self._only: Member | None = None
+        self._enter_archive()
+        if self._path.is_dir() or self._members is not None:
             rows, whole = self._folder_head(format, encoding, head)
         elif self._is_parquet(format):
             rows, whole = self._parquet_head(head)
@@ -206,7 +219,7 @@ class CorpusStream:
                             yield self._item(number, item, where)
         except UnicodeDecodeError as error:
             raise InvalidFile(f"{self.name} is not {self._encoding} ({error.reason}).") from error
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        except _DAMAGED as error:
             raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
 
     def _at(self, place: str) -> Callable[[int], str]:
@@ -223,7 +236,38 @@ class CorpusStream:
                 yield f"row {number}", flat(row)
 
     def _texts(self, encoding: str | None) -> tuple[list[FolderText], str, list[str]]:
-        return folder_texts(self.name, folder_members(self._path), encoding)
+        members = folder_members(self._path) if self._members is None else self._members
+        return folder_texts(self.name, members, encoding)
+
+    def _enter_archive(self) -> None:
+        """Find the files of an archive; a packed one is unpacked to a file without a name."""
+        if self._path.is_dir():
+            return
+        try:
+            with self._open() as raw:
+                kind = archive_kind(raw.read(512))
+                if kind is None:
+                    return
+                file: Any = self._path.open("rb")
+                if self._packed():
+                    file.close()
+                    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+                    raw.seek(0)
+                    shutil.copyfileobj(raw, file, 1 << 20)
+        except _DAMAGED as error:
+            raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
+        # The files in it are read as long as this object is there.
+        weakref.finalize(self, file.close)
+        members = archive_members(self.name, kind, file)
+        if len(members) != 1:
+            self._members = members
+            return
+        self._only = members[0]
+        self.name = f"{self.name}, {self._only.path}"
+
+    def _packed(self) -> bool:
+        with self._path.open("rb") as file:
+            return file.read(8).startswith(tuple(_OPENERS))
 
     def _files_seen(self) -> str:
         """Return a checksum of names, sizes and times of all files."""
@@ -250,6 +294,13 @@ class CorpusStream:
         return rows, len(items) == len(texts)
 
     def _is_parquet(self, format: str | None) -> bool:
+        if self._only is not None:
+            if format == "parquet" or self._read_start(4)[0] == b"PAR1":
+                raise InvalidInput(
+                    f"{self.name} is a parquet file in an archive, which cannot be read as a "
+                    "stream; unpack it, and give the file."
+                )
+            return False
         with self._path.open("rb") as file:
             return format == "parquet" or (format is None and file.read(4) == b"PAR1")
 
@@ -270,6 +321,8 @@ class CorpusStream:
         return "" if self._kind in ("csv", "tsv") else None
 
     def _open(self) -> BinaryIO:
+        if self._only is not None and self._only.open is not None:
+            return cast(BinaryIO, self._only.open())
         with self._path.open("rb") as file:
             start = file.read(8)
         for mark, opener in _OPENERS.items():
@@ -277,19 +330,17 @@ class CorpusStream:
                 return opener(self._path)  # type: ignore[no-any-return]
         return self._path.open("rb")
 
-    def _beginning(self, size: int) -> tuple[bytes, bool]:
-        """Return the first lines of the file, and whether they are all of it."""
+    def _read_start(self, size: int) -> tuple[bytes, bool]:
+        """Return the first bytes of the file, and whether they are all of it."""
         try:
             with self._open() as raw:
-                content = raw.read(size)
-                whole = not raw.read(1)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+                return raw.read(size), not raw.read(1)
+        except (OSError, *_DAMAGED) as error:
             raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
-        if content[257:262] == b"ustar":
-            raise InvalidInput(
-                f"{self.name} is an archive, which cannot be read as a stream; join its texts to a "
-                "file of JSON lines."
-            )
+
+    def _beginning(self, size: int) -> tuple[bytes, bool]:
+        """Return the first lines of the file, and whether they are all of it."""
+        content, whole = self._read_start(size)
         if whole:
             return content, True
         # The last line is not complete, and a cell in quotation marks may have several lines.
@@ -308,7 +359,7 @@ class CorpusStream:
         header: bool | None,
         delimiter: str | None,
     ) -> CorpusRows:
-        inner = self._path
+        inner = self._path if self._only is None else Path(self._only.path)
         if inner.suffix.lower() in _PACKED_SUFFIXES:
             inner = inner.with_suffix("")
         opened = Opened(self.name, inner.suffix.lower(), content)
