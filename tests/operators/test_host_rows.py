@@ -10,15 +10,15 @@ from labelspan.errors import InvalidInput
 from labelspan.operators import dottest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-tensor = pytest.importorskip("labelspan.operators.tensor")
+host_rows = pytest.importorskip("labelspan.operators.host_rows")
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
 def moved(X, kind, device="cpu", most=1_000):
-    operator = tensor.to_device(as_operator(KINDS[kind](X)), device, most)
-    assert isinstance(operator, tensor.HostRows)
+    operator = host_rows.to_device(as_operator(KINDS[kind](X)), device, most)
+    assert isinstance(operator, host_rows.HostRows)
     assert len(operator._slices) > 2
     return operator
 

@@ -63,7 +63,7 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operato
         operator = _of_host(X, backend)
     if device is None or operator.device == device:
         return operator
-    moved: Operator = _tensors().to_device(operator, device)
+    moved: Operator = _host_rows().to_device(operator, device)
     return moved
 
 
@@ -86,15 +86,21 @@ def _of_host(X: Any, backend: str) -> Operator:
 
 def check_device(device: Any) -> None:
     """Raise an error where torch is missing or cannot use a device."""
-    _tensors().check_device(device)
+    _host_rows().check_device(device)
 
 
 def _tensors() -> Any:
+    from . import tensor  # noqa: PLC0415
+
+    return tensor
+
+
+def _host_rows() -> Any:
     try:
-        from . import tensor  # noqa: PLC0415
+        from . import host_rows  # noqa: PLC0415
     except ImportError:
         raise InvalidInput("device= needs torch; pip install 'labelspan[gpu]'.") from None
-    return tensor
+    return host_rows
 
 
 def dense_block(values: Any, what: str) -> Array:

@@ -1,41 +1,41 @@
 """Data in torch tensors, on any device.
 
-Nothing here chooses a device: tensors stay where they are, and only :func:`to_device`
-moves data.
+Nothing here chooses a device: tensors stay where they are, and only
+:mod:`labelspan.operators.host_rows` moves data.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .array_backend import host, is_tensor, on_host, tensor_dtype, width_of
-from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
-from .sparse import Sparse, rows_of
 
 __all__ = [
-    "HostRows",
+    "BLOCK_BYTES",
     "SparseTensor",
     "Tensor",
     "TensorOperator",
-    "check_device",
+    "csr_tensor",
     "tensor_operator",
-    "to_device",
 ]
 
-_BLOCK_BYTES = 1 << 28
-# The share of a device's free memory that data may take; the rest is for blocks of the solvers.
-_SHARE_OF_MEMORY = 0.5
-_MOST_INDICES = np.iinfo(np.int32).max
+BLOCK_BYTES = 1 << 28
+# Some less than the largest: a kernel may count a few entries beyond the last.
+_MOST_INDICES = np.iinfo(np.int32).max - 1024
+# Entries from which products compiled by Triton are worth their compilation.
+_MANY_ENTRIES = 1 << 21
+# Rows of a block that stay in the cache of a device, the entries that a part of a row should have
+# for as many rows, and the most that one program takes.
+_CACHED_ROWS, _FEWEST_IN_PART, _MOST_IN_PART = 1 << 17, 32, 1024
 
 
 class TensorOperator(Operator):
@@ -68,7 +68,7 @@ class Tensor(TensorOperator):
         self._row = None if offset is None else self.place(offset[None, :])
 
     def _slices(self) -> Iterator[slice]:
-        step = max(1, _BLOCK_BYTES // max(1, 8 * self.shape[1]))
+        step = max(1, BLOCK_BYTES // max(1, 8 * self.shape[1]))
         for start in range(0, self.shape[0], step):
             yield slice(start, min(start + step, self.shape[0]))
 
@@ -136,21 +136,29 @@ class Tensor(TensorOperator):
 
 
 class SparseTensor(TensorOperator):
-    """A CSR tensor and its transpose, both stored: torch has no fast ``A.T @ U``."""
+    """A CSR tensor and its transpose, both stored: torch has no fast ``A.T @ U``.
 
-    def __init__(self, values: Any, transpose: Any | None = None) -> None:
+    With ``arranged``, many products are expected, and large data is prepared for them once.
+    """
+
+    def __init__(self, values: Any, transpose: Any | None = None, *, arranged: bool = True) -> None:
         super().__init__(tuple(values.shape), width_of(values.values()))
         self.device = values.device
         self._csr = _short_indices(values)
         self._transpose = _transposed(self._csr) if transpose is None else transpose
+        compiled = None
+        if arranged and self._csr._nnz() >= _MANY_ENTRIES and self.device.type == "cuda":
+            compiled = _compiled_products()
+        self._forward = _Product(self._csr, compiled)
+        self._backward = _Product(self._transpose, compiled)
         # Asked for several times in one fit.
         self._sums: Array | None = None
 
     def _matmat(self, block: Any) -> Any:
-        return self._csr @ block
+        return self._forward(block)
 
     def _rmatmat(self, block: Any) -> Any:
-        return self._transpose @ block
+        return self._backward(block)
 
     def cross(self, block: Any) -> Array:
         return host(_to_float64(self._transpose) @ self._moved(block, torch.float64))
@@ -170,7 +178,7 @@ class SparseTensor(TensorOperator):
         at += torch.repeat_interleave(starts[wanted] - (ends - counts), counts)
         new = torch.cat([ends.new_zeros(1), ends]).to(self._csr.crow_indices().dtype)
         parts = new, self._csr.col_indices()[at], self._csr.values()[at]
-        return SparseTensor(_csr_tensor(*parts, shape=(len(wanted), self.shape[1])))
+        return SparseTensor(csr_tensor(*parts, shape=(len(wanted), self.shape[1])))
 
     def column_means(self) -> Array:
         if self._sums is None:
@@ -243,7 +251,7 @@ class SparseTensor(TensorOperator):
         starts = torch.zeros(rows + 1, dtype=torch.int64, device=self.device)
         torch.cumsum(torch.bincount(at, minlength=rows), 0, out=starts[1:])
         parts = starts.to(kind), index[order].to(kind), moved[order]
-        return SparseTensor(_csr_tensor(*parts, shape=self.shape))
+        return SparseTensor(csr_tensor(*parts, shape=self.shape))
 
     def sum_of_squares(self) -> float:
         return float(self._csr.values().double().square().sum())
@@ -252,6 +260,95 @@ class SparseTensor(TensorOperator):
         total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
         squares = self._csr.values().double().square()
         return host(total.index_add_(0, self._csr.col_indices().long(), squares))
+
+
+class _Product:
+    """Multiplies by a CSR tensor: as torch does, or by the sums that ``compiled`` has."""
+
+    def __init__(self, csr: Any, compiled: Any | None) -> None:
+        self._csr, self._compiled = csr, compiled
+        self._parts: Any = None
+        self._counts: Any = None
+        if compiled is not None:
+            self._parts, self._counts = parts_of_rows(csr)
+
+    def __call__(self, block: Any) -> Any:
+        if self._compiled is None:
+            return self._csr @ block
+        entries = self._csr.col_indices(), self._csr.values()
+        sums = self._compiled.part_sums(self._parts, *entries, block.contiguous())
+        if self._counts is None:
+            return sums
+        return torch.segment_reduce(
+            sums, "sum", lengths=self._counts, axis=0, initial=0.0, unsafe=True
+        )
+
+
+@lru_cache(maxsize=1)
+def _compiled_products() -> Any:
+    """Return the products compiled by Triton; None where it is missing or does not work."""
+    try:
+        from . import triton_backend  # noqa: PLC0415
+    except ImportError:
+        return None
+    try:
+        eye = torch.eye(2, device="cuda").to_sparse_csr()
+        parts, _ = parts_of_rows(eye)
+        found = triton_backend.part_sums(
+            parts, eye.col_indices(), eye.values(), torch.ones((2, 1), device="cuda")
+        )
+        if bool((found == 1).all()):
+            return triton_backend
+        reason = "its sums are wrong"
+    except Exception as error:  # a compiler that is missing, a device that is too old
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    warn_caller(
+        f"Triton cannot compile products for this device ({reason}); cuSPARSE does them, at about "
+        "half the speed.",
+        LabelspanWarning,
+    )
+    return None
+
+
+def parts_of_rows(csr: Any) -> tuple[tuple[Any, Any, Any], Any | None]:
+    """Cut the rows of a CSR tensor into parts for the programs of a device.
+
+    Where rows are long, the parts of all rows that meet the same rows of a block come one after
+    the other, so that these are read from memory once.
+
+    Returns
+    -------
+    parts : tuple of three tensors
+        The first entry of each part, the one after its last, and its place among all parts, in
+        the order in which they are taken.
+    counts : tensor or None
+        The number of parts of each row; None where each row is one.
+    """
+    rows, columns = csr.shape
+    kind, device = csr.crow_indices().dtype, csr.device
+    lengths = torch.diff(csr.crow_indices().long())
+    blocks = -(-columns // _CACHED_ROWS)
+    if blocks > 1 and csr._nnz() >= _FEWEST_IN_PART * rows * blocks:
+        at = torch.repeat_interleave(torch.arange(rows, device=device), lengths)
+        at = at * blocks + csr.col_indices() // _CACHED_ROWS
+        in_order = bool((torch.diff(at) >= 0).all())
+        blocks = blocks if in_order else 1
+        lengths = torch.bincount(at, minlength=rows * blocks) if in_order else lengths
+    else:
+        blocks = 1
+    ends = torch.cumsum(lengths, 0)
+    # One block: an empty row is a part too, so that parts are rows where none is long.
+    pieces = torch.clamp(-(-lengths // _MOST_IN_PART), min=1 if blocks == 1 else 0)
+    whose = torch.repeat_interleave(torch.arange(rows * blocks, device=device), pieces)
+    places = torch.arange(whose.numel(), device=device)
+    number = places - (torch.cumsum(pieces, 0) - pieces)[whose]
+    first = (ends - lengths)[whose] + number * _MOST_IN_PART
+    last = torch.minimum(first + _MOST_IN_PART, ends[whose])
+    if blocks > 1:
+        order = torch.argsort(whose % blocks, stable=True)
+        first, last, places = first[order], last[order], places[order]
+    counts = None if whose.numel() == rows and blocks == 1 else pieces.view(rows, -1).sum(dim=1)
+    return (first.to(kind), last.to(kind), places.to(kind)), counts
 
 
 def tensor_operator(values: Any) -> TensorOperator:
@@ -271,161 +368,6 @@ def tensor_operator(values: Any) -> TensorOperator:
     return SparseTensor(_canonical(values))
 
 
-class HostRows(TensorOperator):
-    """Rows on the host that are multiplied on a device, for data larger than its memory.
-
-    Each product moves the rows once, in blocks; the next block is moved while one is multiplied,
-    so that the device holds two blocks.
-    """
-
-    one_pass = True
-
-    def __init__(self, base: Dense | Sparse, device: Any, block_bytes: int = _BLOCK_BYTES) -> None:
-        super().__init__(base.shape, base.dtype)
-        self.device = torch.device(device)
-        self._base = base
-        rows = base.shape[0]
-        count = min(max(1, -(-_bytes_of(base) // block_bytes)), max(1, rows))
-        step = max(1, -(-rows // count))
-        self._slices = [slice(at, min(at + step, rows)) for at in range(0, rows, step)]
-
-    def _blocks(self) -> Iterator[tuple[slice, TensorOperator]]:
-        with ThreadPoolExecutor(1) as mover:
-            ahead = mover.submit(self._moved_rows, self._slices[0])
-            for number, part in enumerate(self._slices):
-                rows = ahead.result()
-                if number + 1 < len(self._slices):
-                    ahead = mover.submit(self._moved_rows, self._slices[number + 1])
-                yield part, rows
-
-    def _moved_rows(self, part: slice) -> TensorOperator:
-        if self.device.type != "cuda":
-            return _move_rows(self._base, part, self.device)
-        # A stream of its own, or the copy would wait for the products.
-        with torch.cuda.device(self.device):
-            stream = torch.cuda.Stream()
-            with torch.cuda.stream(stream):
-                rows = _move_rows(self._base, part, self.device)
-            stream.synchronize()
-        return rows
-
-    def _matmat(self, block: Any) -> Any:
-        return torch.cat([rows.matmat(block) for _, rows in self._blocks()])
-
-    def _rmatmat(self, block: Any) -> Any:
-        out = torch.zeros((self.shape[1], block.shape[1]), device=self.device, dtype=block.dtype)
-        for part, rows in self._blocks():
-            out += rows.rmatmat(block[part])
-        return out
-
-    def normal(self, block: Any) -> Any:
-        """Return ``X'X block`` in one pass over the rows."""
-        block = self.place(block)
-        out = torch.zeros_like(block)
-        for _, rows in self._blocks():
-            out += rows.rmatmat(rows.matmat(block))
-        return out
-
-    def gram(self) -> Array:
-        return np.asarray(sum(rows.gram() for _, rows in self._blocks()))
-
-    def cogram(self) -> Array:
-        return self._base.cogram()
-
-    def cross(self, block: Any) -> Array:
-        return np.asarray(sum(rows.cross(block[part]) for part, rows in self._blocks()))
-
-    def column_means(self) -> Array:
-        return self._base.column_means()
-
-    def sum_of_squares(self) -> float:
-        return self._base.sum_of_squares()
-
-    def column_squares(self) -> Array:
-        return self._base.column_squares()
-
-    def shifted(self, offset: Array) -> Operator:
-        return self._like(self._base.shifted(offset))
-
-    def centered(self) -> tuple[Operator, Array]:
-        centered, means = self._base.centered()
-        return self._like(centered), means
-
-    def _like(self, shifted: Operator) -> Operator:
-        if isinstance(shifted, Centered):
-            assert isinstance(shifted.base, Dense | Sparse)
-            return Centered(self._over(shifted.base), shifted.offset)
-        assert isinstance(shifted, Dense)
-        return self._over(shifted)
-
-    def _over(self, base: Dense | Sparse) -> HostRows:
-        other = copy(self)
-        other._base = base
-        return other
-
-    def rows(self, index: Array) -> Operator:
-        chosen = self._base.rows(index)
-        assert isinstance(chosen, Dense | Sparse)
-        return to_device(chosen, self.device)
-
-
-def _bytes_of(base: Dense | Sparse) -> int:
-    """Return what the rows take on a device, a transpose included."""
-    if isinstance(base, Dense):
-        return base.shape[0] * base.shape[1] * base.dtype.itemsize
-    return int(2 * base.csr.nnz * (base.dtype.itemsize + 4))
-
-
-def _move_rows(base: Dense | Sparse, part: slice, device: Any) -> TensorOperator:
-    if isinstance(base, Dense):
-        return Tensor(_tensor(np.ascontiguousarray(base.array[part]), device), base.offset)
-    csr = base.csr
-    if part != slice(0, csr.shape[0]):
-        csr = rows_of(csr, part.start, part.stop)
-    parts = (_tensor(each, device) for each in (csr.indptr, csr.indices, csr.data))
-    return SparseTensor(_csr_tensor(*parts, shape=csr.shape))
-
-
-def _tensor(values: Array, device: Any) -> Any:
-    with warnings.catch_warnings():
-        # Arrays in files cannot be written to, and are not.
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
-        return torch.as_tensor(values).to(device)
-
-
-def check_device(device: Any) -> Any:
-    """Return a device that torch can use, or raise an error that says which there are."""
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-        there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InvalidInput(
-            f"device={device!r} cannot be used here ({reason}); torch finds {', '.join(there)}."
-        ) from None
-    return found
-
-
-def to_device(operator: Operator, device: Any, most: int | None = None) -> TensorOperator:
-    """Move a dense or sparse operator from the host to a device.
-
-    Data of more than ``most`` bytes stays on the host and visits the device in blocks; None is half
-    of the free memory of a CUDA device, and no limit elsewhere.
-    """
-    if not isinstance(operator, Dense | Sparse):
-        raise InvalidInput(
-            f"device={device!r} takes an array or a sparse matrix, but {type(operator).__name__} "
-            "was given; move the data before it is composed."
-        )
-    device = check_device(device)
-    if most is None and device.type == "cuda":
-        most = int(_SHARE_OF_MEMORY * torch.cuda.mem_get_info(device)[0])
-    if most is not None and _bytes_of(operator) > most:
-        return HostRows(operator, device, min(_BLOCK_BYTES, max(1, most // 4)))
-    return _move_rows(operator, slice(0, operator.shape[0]), device)
-
-
 def _canonical(values: Any) -> Any:
     """Sum duplicate entries of a CSR tensor and sort its columns; a copy where it has to."""
     rows, columns = values.shape
@@ -439,7 +381,7 @@ def _canonical(values: Any) -> Any:
     sums.index_add_(0, which, values.values())
     starts = torch.zeros(rows + 1, dtype=torch.int64, device=values.device)
     torch.cumsum(torch.bincount(places // columns, minlength=rows), 0, out=starts[1:])
-    return _csr_tensor(starts, places % columns, sums, shape=values.shape)
+    return csr_tensor(starts, places % columns, sums, shape=values.shape)
 
 
 def _short_indices(values: Any) -> Any:
@@ -448,7 +390,7 @@ def _short_indices(values: Any) -> Any:
     ):
         return values
     indices = values.crow_indices().int(), values.col_indices().int()
-    return _csr_tensor(*indices, values.values(), shape=values.shape)
+    return csr_tensor(*indices, values.values(), shape=values.shape)
 
 
 def _transposed(values: Any) -> Any:
@@ -462,15 +404,15 @@ def _transposed(values: Any) -> Any:
     torch.cumsum(sizes, 0, out=starts[1:])
     kind = values.col_indices().dtype
     indices = starts.to(kind), row_of[order].to(kind)
-    return _csr_tensor(*indices, values.values()[order], shape=(columns, rows))
+    return csr_tensor(*indices, values.values()[order], shape=(columns, rows))
 
 
 def _to_float64(values: Any) -> Any:
     indices = values.crow_indices(), values.col_indices()
-    return _csr_tensor(*indices, values.values().double(), shape=values.shape)
+    return csr_tensor(*indices, values.values().double(), shape=values.shape)
 
 
-def _csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
+def csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
     with warnings.catch_warnings():
         # torch warns once per process that CSR is in beta.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)

@@ -1,0 +1,78 @@
+"""Products with sparse rows on a GPU, compiled by Triton, which comes with torch.
+
+cuSPARSE takes as long for two columns as for fifty, and reads a long block from memory where parts
+of it could stay in the cache: on an H200 these products took a fifth to two thirds of its time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+from .array_backend import torch_module
+
+__all__ = ["part_sums"]
+
+# The most columns that one program takes.
+_WIDEST = 128
+# Entries of a row that are read at once, and warps, for blocks of up to so many columns.
+_SHAPES = {8: (16, 2), 16: (8, 1), 32: (8, 1), 64: (4, 1), _WIDEST: (4, 1)}
+
+
+def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
+    """Return, for each part of a row, the sum of its entries times the rows of a block.
+
+    ``parts`` are the first entry of each part, the one after its last, and the row of the result
+    that it is written to, in the order in which the device takes them.
+    """
+    starts, ends, places = parts
+    width = block.shape[1]
+    out = torch_module().empty((starts.numel(), width), dtype=block.dtype, device=block.device)
+    tile = next((each for each in _SHAPES if each >= width), _WIDEST)
+    at_once, warps = _SHAPES[tile]
+    grid = starts.numel(), triton.cdiv(width, tile)
+    _part_sums[grid](
+        starts,
+        ends,
+        places,
+        columns,
+        values,
+        block,
+        out,
+        width,
+        tile=tile,
+        at_once=at_once,
+        num_warps=warps,
+    )
+    return out
+
+
+@triton.jit(do_not_specialize=["width"])  # type: ignore[untyped-decorator]
+def _part_sums(  # noqa: PLR0917
+    starts: Any,
+    ends: Any,
+    places: Any,
+    columns: Any,
+    values: Any,
+    block: Any,
+    out: Any,
+    width: Any,
+    tile: tl.constexpr,
+    at_once: tl.constexpr,
+) -> None:
+    part = tl.program_id(0)
+    first, last = tl.load(starts + part), tl.load(ends + part)
+    across = tl.program_id(1) * tile + tl.arange(0, tile)
+    along = tl.arange(0, at_once)
+    inside = across < width
+    total = tl.zeros((at_once, tile), dtype=out.dtype.element_ty)
+    for start in range(first, last, at_once):
+        there = start + along < last
+        row = tl.load(columns + start + along, mask=there, other=0).to(tl.int64)
+        value = tl.load(values + start + along, mask=there, other=0.0)
+        at = block + row[:, None] * width + across[None, :]
+        total += value[:, None] * tl.load(at, mask=there[:, None] & inside[None, :], other=0.0)
+    place = tl.load(places + part).to(tl.int64) * width
+    tl.store(out + place + across, tl.sum(total, axis=0), mask=inside)

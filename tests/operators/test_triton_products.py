@@ -1,0 +1,126 @@
+"""Products of sparse rows on a device: rows in parts, and the sums that Triton compiles."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+tensor = pytest.importorskip("labelspan.operators.tensor")
+
+
+def rows(shape, seed, dtype=np.float64, density=0.3):
+    """Sparse rows: some empty, one full."""
+    X = sparse.random(*shape, density, "csr", dtype=dtype, rng=np.random.default_rng(seed))
+    X = X.tolil()
+    X[1], X[2] = 0.0, 1.0
+    return sparse.csr_array(X)
+
+
+def as_tensor(X):
+    return tensor.csr_tensor(
+        *(torch.as_tensor(part) for part in (X.indptr, X.indices, X.data)), shape=X.shape
+    )
+
+
+class InTorch:
+    """What the kernel does, one part after the other."""
+
+    @staticmethod
+    def part_sums(parts, columns, values, block):
+        out = torch.full((parts[0].numel(), block.shape[1]), torch.nan, dtype=block.dtype)
+        for first, last, place in zip(*(part.tolist() for part in parts), strict=True):
+            out[place] = values[first:last] @ block[columns[first:last].long()]
+        return out
+
+
+@pytest.mark.parametrize("cached", [4, 7, 1000])
+@pytest.mark.parametrize("longest", [3, 1024])
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_of_parts_are_products(cached, longest, seed, monkeypatch):
+    monkeypatch.setattr(tensor, "_CACHED_ROWS", cached)
+    monkeypatch.setattr(tensor, "_MOST_IN_PART", longest)
+    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 0)
+    X = rows((9, 30), seed)
+    block = np.random.default_rng(seed).standard_normal((30, 4))
+    product = tensor._Product(as_tensor(X), InTorch)
+    np.testing.assert_allclose(product(torch.as_tensor(block)), X @ block, atol=1e-12)
+
+
+def test_parts_of_long_rows_come_in_the_order_of_the_rows_that_they_meet(monkeypatch):
+    monkeypatch.setattr(tensor, "_CACHED_ROWS", 10)
+    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 1)
+    csr = as_tensor(sparse.csr_array(np.ones((5, 30))))
+    (first, last, places), counts = tensor.parts_of_rows(csr)
+    met = csr.col_indices()[first.long()] // 10
+    assert met.tolist() == sorted(met.tolist())
+    assert counts.tolist() == [3] * 5
+    assert sorted(places.tolist()) == list(range(15))
+    assert (last - first).tolist() == [10] * 15
+    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 11)
+    parts, counts = tensor.parts_of_rows(csr)
+    assert counts is None
+    assert parts[2].tolist() == list(range(5))
+
+
+def test_rows_whose_columns_are_not_in_order_are_not_cut_by_columns(monkeypatch):
+    monkeypatch.setattr(tensor, "_CACHED_ROWS", 10)
+    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 0)
+    starts, columns = torch.tensor([0, 3]), torch.tensor([25, 5, 15])
+    csr = tensor.csr_tensor(starts, columns, torch.tensor([1.0, 2.0, 3.0]), shape=(1, 30))
+    block = torch.arange(30.0)[:, None]
+    assert tensor._Product(csr, InTorch)(block).item() == 25 + 10 + 45
+
+
+_KERNEL = """
+import numpy as np, torch
+from labelspan.operators import tensor, triton_backend
+import test_triton_products as here
+tensor._CACHED_ROWS, tensor._FEWEST_IN_PART, tensor._MOST_IN_PART = 16, 0, 20
+for dtype in (np.float32, np.float64):
+    for width in (1, 8, 13, 40, 130):
+        X = here.rows((7, 40), width, dtype)
+        block = np.random.default_rng(width).standard_normal((40, width)).astype(dtype)
+        found = tensor._Product(here.as_tensor(X), triton_backend)(torch.as_tensor(block))
+        assert found.dtype == torch.as_tensor(block).dtype
+        np.testing.assert_allclose(found, X @ block, atol=1e-4 if dtype == np.float32 else 1e-12)
+"""
+
+
+def test_the_kernel_sums_parts():
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from pathlib import Path
+
+    run = subprocess.run(
+        [sys.executable, "-c", _KERNEL],
+        env={
+            "TRITON_INTERPRET": "1",
+            "PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 3, 20, 52, 112, 200])
+def test_products_on_a_device(dtype, width):
+    pytest.importorskip("triton", reason="Triton is not installed")
+    X = sparse.random(300_000, 500, 0.02, "csr", dtype=dtype, rng=np.random.default_rng(width))
+    operator = tensor.SparseTensor(as_tensor(X).cuda())
+    assert operator._backward._counts is not None
+    rng = np.random.default_rng(0)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-10
+    for product, matrix in ((operator.matmat, X), (operator.rmatmat, X.T)):
+        block = rng.standard_normal((matrix.shape[1], width)).astype(dtype)
+        expected = matrix @ block
+        found = product(torch.as_tensor(block).cuda()).cpu().numpy()
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(found / scale, expected / scale, atol=tolerance)
+        again = product(torch.as_tensor(block).cuda()).cpu().numpy()
+        np.testing.assert_array_equal(found, again)
