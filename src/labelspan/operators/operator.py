@@ -394,7 +394,7 @@ class Centered(Composite):
     def sum_of_squares(self) -> float:
         means = self.base.column_means()
         rows = self.shape[0]
-        correction = rows * float(self.offset @ (self.offset - 2 * means))
+        correction = rows * float((self.offset * (self.offset - 2 * means)).sum())
         return max(0.0, self.base.sum_of_squares() + correction)
 
     def column_squares(self) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import (
+    cast,
     column_norms,
     concatenate,
     divide_columns,
@@ -83,7 +84,8 @@ class ByImages:
         parts = [divide_columns(block, column_norms(block)) for block in (wanted, random)]
         first = X.rmatmat(concatenate(parts, axis=1))
         # Squared lengths of the columns, estimated from the random part.
-        squares = X.shape[0] * np.square(host(first[:, -found.extra :])).mean(axis=1)
+random = cast(first[:, -found.extra :], np.float64)
+        squares = X.shape[0] * host((random**2).mean(axis=1))
         return KrylovSpace(X, first, labels), squares
 
     def random_rows(self, width: int, rng: np.random.Generator) -> Array:

@@ -26,7 +26,15 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import Array
 from ..operators import Operator, Scaled, as_operator
-from ..operators.array_backend import host, inner, tensor_or_none
+from ..operators.array_backend import (
+    cast,
+    host,
+    inner,
+    like,
+    scale_rows,
+    subtract_row,
+    tensor_or_none,
+)
 from ..operators.operator import Composite
 from ..operators.paired_rows import PairedRows
 from .krylov import KrylovSpace, NormalSpace
@@ -328,7 +336,9 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     rows = X.shape[0]
     count = min(max(int(_PART * rows), 1), _MOST_HELD)
     block = as_operator(labels)
-    targets = host(block.matmat(_combinations(block, rng)))
+    targets = block.matmat(_combinations(block, rng))
+    # On the device where the rows are, in float64.
+    targets = host(targets) if X.device is None else cast(targets, np.float64)
     X = X.arranged()[0]
     order = rng.permutation(rows)
     starts = [0] if count >= _FEW_HELD or 2 * count >= rows else [0, count]
@@ -405,13 +415,14 @@ class _HeldOutRows:
         held = np.sort(held)
         mask = np.ones(X.shape[0])
         mask[held] = 0.0
+        kept = like(mask[:, None], targets)
         if intercept:
-            targets = targets - (mask @ targets) / mask.sum()
+            targets = subtract_row(targets, like(inner(kept, targets) / mask.sum(), targets))
             X = X.shifted(host(X.cross(mask[:, None]))[:, 0] / mask.sum())
         # Rows of zeros instead of a copy of the training rows.
         train = Scaled(X, rows=mask)
-        self._rows, self._truth = X.rows(held), targets[held]
-        self._targets = train.place(targets * mask[:, None])
+        self._rows, self._truth = X.rows(held), host(targets[held])
+        self._targets = train.place(scale_rows(kept, targets))
         self._space = KrylovSpace(train, train.rmatmat(self._targets))
         self._image = np.zeros((held.size, 0))
         self._seen = np.zeros((0, targets.shape[1]))

@@ -379,18 +379,23 @@ def ritz_on_device(  # noqa: PLR0917
     scaled = (square + alpha * torch.eye(*square.shape, device=device)) / scale / scale[:, None]
     of_penalised, failed = torch.linalg.cholesky_ex(scaled)
     lower, failed_too = torch.linalg.cholesky_ex(square)
-    if int(failed) or int(failed_too):
-        return None
     lengths = torch.linalg.matrix_norm(
         torch.stack([scaled, torch.cholesky_inverse(of_penalised)]), 1
     )
-    own = float((lower.diagonal().square() / square.diagonal()).min())
-    if not 1 / float(lengths.prod()) > _WELL_CONDITIONED or not own > tolerance:
-        return None
     right = torch.as_tensor(seen, device=device) / scale[:, None]
     slopes = torch.cholesky_solve(right, of_penalised) / scale[:, None]
     fitted = lower.T @ slopes
-    level = factor.regression.rescale(float(fitted.square().sum()) + outside)
+    # What the host has to know, in one piece: the device is idle whenever it is waited for.
+    told = (
+        failed + failed_too,
+        (lower.diagonal().square() / square.diagonal()).min(),
+        lengths.prod(),
+        fitted.square().sum(),
+    )
+    failures, own, condition, norm = host(torch.stack([each.double() for each in told])).tolist()
+    if failures or not 1 / condition > _WELL_CONDITIONED or not own > tolerance:
+        return None
+    level = factor.regression.rescale(norm + outside)
     agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
     rising, vectors = torch.linalg.eigh(agreement)
     values = host(rising).copy()[::-1][:count]
