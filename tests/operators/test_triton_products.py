@@ -90,7 +90,8 @@ for dtype in (np.float32, np.float64):
 
 
 def test_the_kernel_sums_parts():
-    pytest.importorskip("triton", reason="Triton is not installed")
+    # Its interpreter of before does not know loops whose ends are numbers of the kernel.
+    pytest.importorskip("triton", minversion="3.9", reason="Triton 3.9 is not installed")
     from pathlib import Path
 
     run = subprocess.run(

@@ -49,19 +49,20 @@ def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
     return out
 
 
+# Without types: Triton would look them up as variables of the kernel.
 @triton.jit(do_not_specialize=["width"])  # type: ignore[untyped-decorator]
-def _part_sums(  # noqa: PLR0917
-    starts: Any,
-    ends: Any,
-    places: Any,
-    columns: Any,
-    values: Any,
-    block: Any,
-    out: Any,
-    width: Any,
+def _part_sums(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    starts,
+    ends,
+    places,
+    columns,
+    values,
+    block,
+    out,
+    width,
     tile: tl.constexpr,
     at_once: tl.constexpr,
-) -> None:
+):
     part = tl.program_id(0)
     first, last = tl.load(starts + part), tl.load(ends + part)
     across = tl.program_id(1) * tile + tl.arange(0, tile)
