@@ -24,7 +24,7 @@ __all__ = ["HostRows", "check_device", "to_device"]
 # The share of a device's free memory that data may take; the rest is for blocks of the solvers.
 _SHARE_OF_MEMORY = 0.5
 # Bytes that are staged at once in memory that the device reads by itself, and by one thread.
-_STAGED, _COPIED = 1 << 27, 1 << 22
+_STAGED, _COPIED = 1 << 25, 1 << 22
 
 
 class HostRows(TensorOperator):
