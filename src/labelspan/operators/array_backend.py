@@ -238,9 +238,13 @@ def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
 
     As `inner` does, in one pass over the rows: those of ``right`` are read once for all.
     """
+    ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
+    if is_tensor(right) and all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
+        # One matrix travels: the device is idle whenever it is waited for.
+        products = host(concatenate([left.T @ right for left in lefts]))
+        return [products[start:stop] for start, stop in pairwise(ends)]
     if is_tensor(right) or any(is_tensor(left) for left in lefts):
         return [inner(left, right) for left in lefts]
-    ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
 
     def multiply(rows: slice) -> Array:
         out = np.empty((ends[-1], right.shape[1]))
@@ -286,7 +290,7 @@ def add_product(block: Any, basis: Any, small: Any) -> None:
     """Compute ``block += basis @ small`` in place, in blocks of rows on threads."""
     small = like(small, block)
     if is_tensor(block):
-        block += basis @ small
+        block.addmm_(basis, small)
         return
 
     def add(rows: slice) -> None:
@@ -298,6 +302,7 @@ def add_product(block: Any, basis: Any, small: Any) -> None:
 def combine(blocks: Sequence[Any], small: Any) -> Array:
     """Return ``[blocks side by side] @ small`` in the type of the blocks, in one pass."""
     ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
+    small = like(small, blocks[0])
     parts = [
         (block, small[start:stop])
         for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
@@ -307,7 +312,6 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
         for block, part in parts[1:]:
             add_product(total, block, part)
         return total
-    parts = [(block, like(part, blocks[0])) for block, part in parts]
     out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
 
     def multiply(rows: slice) -> None:
@@ -327,10 +331,13 @@ def subtract_products(
     Returns the norms of the columns before and after it, on the host.
     """
     if is_tensor(block):
-        before = column_norms(block)
-        for basis, small in zip(bases, smalls, strict=True):
-            add_product(block, basis, -small)
-        return before, column_norms(block)
+        before = block.norm(dim=0)
+        together, start = like(np.concatenate([-small for small in smalls]), block), 0
+        for basis in bases:
+            add_product(block, basis, together[start : start + basis.shape[1]])
+            start += basis.shape[1]
+        before, after = host(concatenate([before, block.norm(dim=0)]).reshape(2, -1))
+        return before, after
     smalls = [like(small, block) for small in smalls]
 
     def subtract(rows: slice) -> Array:

@@ -84,7 +84,7 @@ class ByImages:
         parts = [divide_columns(block, column_norms(block)) for block in (wanted, random)]
         first = X.rmatmat(concatenate(parts, axis=1))
         # Squared lengths of the columns, estimated from the random part.
-random = cast(first[:, -found.extra :], np.float64)
+        random = cast(first[:, -found.extra :], np.float64)
         squares = X.shape[0] * host((random**2).mean(axis=1))
         return KrylovSpace(X, first, labels), squares
 
