@@ -69,7 +69,7 @@ def _classes(y: np.ndarray) -> np.ndarray:
     return _centred(one_hot / np.sqrt(one_hot.sum(axis=0)))
 
 
-def cases(X: np.ndarray, Y: np.ndarray, y: np.ndarray, methods: list[str]) -> Iterator[Case]:
+def cases(X: np.ndarray, Y: np.ndarray, y: np.ndarray) -> Iterator[Case]:
     """The methods on one data set, in float64 and float32."""
     rank = int(np.linalg.matrix_rank(_centred(Y)))
     for width in (np.float64, np.float32):
@@ -141,11 +141,11 @@ def main(args: argparse.Namespace) -> None:
         if args.only and not any(part in title for part in args.only):
             continue
         rows = []
-        for case in cases(X, Y, y, args.methods):
+        for case in cases(X, Y, y):
             if args.methods and not any(case.name.startswith(name) for name in args.methods):
                 continue
             line = Row(case.name)
-            for threads in (1, None):
+            for threads in (1,) if args.one_thread else (1, None):
                 with nullcontext() if threads is None else threadpool_limits(threads):
                     wall, cpu = compare(case, args.repeats, args.seconds)
                 ours, plain = cpu if threads else wall
@@ -164,5 +164,6 @@ if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=5)
     parser.add_argument("--only", action="append", default=[], help="part of the name of a set")
     parser.add_argument("--methods", action="append", default=[], help="PCA, OPLS, CCA or LDA")
+    parser.add_argument("--one-thread", action="store_true", help="only CPU time on one thread")
     parser.add_argument("--seconds", type=float, default=1.0, help="least seconds for a case")
     main(parser.parse_args())
