@@ -518,3 +518,29 @@ def test_mixtures_are_regressed_anew_where_the_energy_is_not_what_was_counted(mo
     monkeypatch.setattr(label_probes, "block_cg", lost)
     found = label_probes.regress_mixtures(X, mixed, 1.0, 1e-2, start=np.zeros((40, 3)))
     assert found.square == pytest.approx(np.square(rows @ slopes).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("null", [False, True], ids=["full rank", "a null direction"])
+def test_what_directions_are_worth_needs_no_directions(null):
+    rng = np.random.default_rng(0)
+    image, labels = rng.standard_normal((50, 12)), rng.standard_normal((50, 4))
+    if null:
+        image[:, 3] = image[:, 4]
+    factor = Factor(labels=labels, share=0.5, regression=Regression(0.7))
+    given = image.T @ image, image.T @ labels, factor, 5, 1e-12
+    full, short = (small_dense.ritz(*given, vectors=vectors) for vectors in (True, False))
+    np.testing.assert_allclose(short.values, full.values, rtol=1e-12)
+    np.testing.assert_array_equal(short.slopes, full.slopes)
+    assert short.worth_of(full.inside) == pytest.approx(full.worth, rel=1e-10)
+    assert full.inside.shape == (12, 5)
+
+
+def test_probes_take_what_is_seen_from_the_labels():
+    rng = np.random.default_rng(0)
+    X, labels = as_operator(rng.standard_normal((40, 30))), rng.standard_normal((40, 6))
+    space = KrylovSpace(X, rng.standard_normal((30, 5)), labels)
+    space.add(rng.standard_normal((30, 2)))
+    signs = label_probes.random_signs(6, 3, 0)
+    probes = LabelProbes(labels @ signs, 1e4)
+    known = probes.outside(space, 1.0, 1e-12, np.concatenate(space.seen) @ signs)
+    assert known == pytest.approx(probes.outside(space, 1.0, 1e-12), rel=1e-12)

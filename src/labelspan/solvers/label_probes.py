@@ -101,8 +101,20 @@ class LabelProbes:
     cross: Array | None = None
     _known: list[tuple[Array, Array]] = field(default_factory=list)
 
-    def outside(self, space: KrylovSpace, alpha: float, tolerance: float) -> float:
-        """Estimate the squared norm of the fitted labels that a space lacks."""
+    def outside(
+        self, space: KrylovSpace, alpha: float, tolerance: float, seen: Array | None = None
+    ) -> float:
+        """Estimate the squared norm of the fitted labels that a space lacks.
+
+        ``seen`` is ``P'X'L S`` where it is known.
+        """
+        if seen is None:
+            seen = self._seen(space)
+        slopes = psd_solve(space.gram, seen, alpha, tolerance)
+        inside = float((slopes * (space.gram @ slopes)).sum())
+        return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))
+
+    def _seen(self, space: KrylovSpace) -> Array:
         parts = space.image if self.cross is None else space.basis
         target = self.mixed if self.cross is None else self.cross
         # Blocks of the space may have been dropped and others added since.
@@ -111,7 +123,4 @@ class LabelProbes:
             known[n] if n < len(known) and known[n][0] is part else (part, inner(part, target))
             for n, part in enumerate(parts)
         ]
-        seen = np.concatenate([product for _, product in self._known])
-        slopes = psd_solve(space.gram, seen, alpha, tolerance)
-        inside = float((slopes * (space.gram @ slopes)).sum())
-        return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))
+        return np.concatenate([product for _, product in self._known])

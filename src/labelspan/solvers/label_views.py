@@ -54,8 +54,8 @@ class LabelViews(Protocol):
         """Return ``X'L mixing`` for a space without images, and None for one that has them."""
         ...
 
-    def residual(self, space: KrylovSpace, slopes: Array, mixing: Array) -> tuple[Array, Array]:
-        """Return ``X'(L mixing - X slopes)`` and ``P'X'X slopes``."""
+    def residual(self, slopes: Array, mixing: Array) -> Array:
+        """Return ``X'(L mixing - X slopes)``."""
         ...
 
     def mapped(self, space: KrylovSpace, block: Array) -> tuple[Array, Array]:
@@ -97,10 +97,9 @@ class ByImages:
     def crossed(self, mixing: Array) -> Array | None:
         return None
 
-    def residual(self, space: KrylovSpace, slopes: Array, mixing: Array) -> tuple[Array, Array]:
-        fitted = self._X.matmat(slopes)
-        left = plus(times(self._labels, mixing), fitted, -1.0)
-        return self._X.rmatmat(left), _inner_all(space.image, fitted)
+    def residual(self, slopes: Array, mixing: Array) -> Array:
+        left = plus(times(self._labels, mixing), self._X.matmat(slopes), -1.0)
+        return self._X.rmatmat(left)
 
     def mapped(self, space: KrylovSpace, block: Array) -> tuple[Array, Array]:
         image = self._X.matmat(block)
@@ -143,9 +142,9 @@ class ByPasses:
     def crossed(self, mixing: Array) -> Array | None:
         return times(self.cross, mixing)
 
-    def residual(self, space: KrylovSpace, slopes: Array, mixing: Array) -> tuple[Array, Array]:
-        normal = self._X.normal(slopes)
-        return times(self.cross, mixing) - normal, _inner_all(space.basis, normal)
+    def residual(self, slopes: Array, mixing: Array) -> Array:
+        left: Array = times(self.cross, mixing) - self._X.normal(slopes)
+        return left
 
     def mapped(self, space: KrylovSpace, block: Array) -> tuple[Array, Array]:
         normal = self._X.normal(block)

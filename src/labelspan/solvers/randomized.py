@@ -380,11 +380,14 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
     unsized = 0.0
 
     alpha = factor.regression.alpha
+    signs = random_signs(labels.shape[1], _MIXTURES, 0)
     device = X.device if tol >= _DEVICE_TOL else None
 
-    def solved() -> Ritz:
-        outside = 0.0 if probes is None else probes.outside(space, alpha, 64 * noise)
-        return ritz(space.gram, seen, factor, count, 64 * noise, device, outside)
+    def solved(vectors: bool = True) -> Ritz:
+        outside = 0.0
+        if probes is not None:
+            outside = probes.outside(space, alpha, 64 * noise, seen @ signs)
+        return ritz(space.gram, seen, factor, count, 64 * noise, device, outside, vectors)
 
     best: Ritz | None = None
     gains: list[float] = []
@@ -417,7 +420,6 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                 # Regressed labels that the space has not met have a part of the norm.
                 unsized = rest_of(np.diff(fits).tolist(), fits[-1], noise, wide=True)
                 if unsized > tol:
-                    signs = random_signs(labels.shape[1], _MIXTURES, 0)
                     mixed = times(labels, signs)
                     near = psd_solve(space.gram, seen @ signs, alpha, 64 * noise)
                     start = space.combine(near)
@@ -439,7 +441,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
             seen = np.concatenate([seen, views.seen(space)])
             if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
                 # The regression is all that there is to look at: labels outside the first block.
-                newest = solved()
+                newest = solved(vectors=False)
                 unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
                 if complete:
                     # No power of the first block will show what else there is.
@@ -450,7 +452,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
                     space.drop()
                     seen, tried = seen[: space.size], True
                     break
-                best, gains, probing = newest, [], False
+                best, gains, probing = solved(), [], False
         if space.expand():
             seen = np.concatenate([seen, views.seen(space)])
     newest_step = step if tried else None
@@ -596,9 +598,9 @@ def _missed(  # noqa: PLR0917
     """
     X = space.X
     mixing = rng.standard_normal((best.slopes.shape[1], PROBE))
-    slopes = space.combine(best.slopes @ mixing)
-    left, fitted = views.residual(space, slopes, mixing)
-    gap = left - alpha * slopes
+    inside = best.slopes @ mixing
+    slopes, fitted = space.combine(inside), space.gram @ inside
+    gap = views.residual(slopes, mixing) - alpha * slopes
     step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
     lengths, image = views.mapped(space, step)
     descent = np.square((host(gap) * host(step)).sum(axis=0))

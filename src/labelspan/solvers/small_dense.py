@@ -321,6 +321,7 @@ def ritz(  # noqa: PLR0917
     tolerance: float,
     device: Any = None,
     outside: float = 0.0,
+    vectors: bool = True,
 ) -> Ritz:
     """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
@@ -328,7 +329,8 @@ def ritz(  # noqa: PLR0917
     are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
     inverse, by eigenvalues. ``outside`` is the squared norm of the regressed labels outside the
     space, which counts where they are given a norm. On a CUDA ``device``, some hundred rows take a
-    fifth of the time that they take on one core of the host.
+    fifth of the time that they take on one core of the host. Without ``vectors``, which take
+    most of the time, there may be no directions, only what they are worth.
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
@@ -341,18 +343,23 @@ def ritz(  # noqa: PLR0917
         # How much of each direction is its own, whatever its length.
         own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
         if failed or own.min(initial=1.0) <= tolerance:
-            squares, vectors = psd_basis(gram, tolerance)
-            coordinates = (vectors.T @ seen) / np.sqrt(squares)[:, None]
+            squares, axes = psd_basis(gram, tolerance)
+            coordinates = (axes.T @ seen) / np.sqrt(squares)[:, None]
             values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
             fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
             level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
-            return Ritz(gram, slopes, factor.share, values, vectors @ inside, True, level)
+            return Ritz(gram, slopes, factor.share, values, axes @ inside, True, level)
         fitted = lower.T @ slopes
         level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
-        values, axes = thin_spectrum(agreement, count)
-        inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
+        if vectors:
+            values, axes = thin_spectrum(agreement, count)
+            inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
+        else:
+            values = leading_values(agreement, count)
+            values = values[values > RANK_TOLERANCE * max(values[0], 0.0)]
+            inside = np.zeros((gram.shape[0], 0))
     cut = _lost_digits(gram, float(own.min(initial=1.0)), factor.regression.alpha, tolerance)
     return Ritz(gram, slopes, factor.share, values, np.asarray(inside), cut, level)
 
