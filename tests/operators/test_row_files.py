@@ -169,7 +169,7 @@ def test_a_summary_that_does_not_fit_raises(tmp_path, change):
 
 
 def test_normal_products_are_two_products_by_default():
-    operator = as_operator(ROWS)
+    operator = as_operator(sparse.csr_array(ROWS))
     assert type(operator).normal is Operator.normal
     block = np.ones((12, 2))
     np.testing.assert_allclose(operator.normal(block), ROWS.T @ (ROWS @ block))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -17,14 +19,11 @@ from .dense import Dense
 from .operator import Centered, Operator
 from .sparse import Sparse, rows_of
 from .tensor import BLOCK_BYTES, SparseTensor, Tensor, TensorOperator, csr_tensor
-from .threads import map_threads
 
 __all__ = ["HostRows", "check_device", "to_device"]
 
 # The share of a device's free memory that data may take; the rest is for blocks of the solvers.
 _SHARE_OF_MEMORY = 0.5
-# Bytes that are staged at once in memory that the device reads by itself, and by one thread.
-_STAGED, _COPIED = 1 << 25, 1 << 22
 
 
 class HostRows(TensorOperator):
@@ -40,20 +39,31 @@ class HostRows(TensorOperator):
         super().__init__(base.shape, base.dtype)
         self.device = torch.device(device)
         self._base = base
+        self._locked = _LockedPages(base, device) if self.device.type == "cuda" else None
         rows = base.shape[0]
         count = min(max(1, -(-_bytes_of(base) // block_bytes)), max(1, rows))
         step = max(1, -(-rows // count))
         self._slices = [slice(at, min(at + step, rows)) for at in range(0, rows, step)]
 
     def _blocks(self) -> Iterator[tuple[slice, TensorOperator]]:
-        mover = _Staged(self.device) if self.device.type == "cuda" else _Plain(self.device)
-        with ThreadPoolExecutor(1) as ahead:
-            coming = ahead.submit(mover.rows, self._base, self._slices[0])
+        with ThreadPoolExecutor(1) as mover:
+            ahead = mover.submit(self._moved_rows, self._slices[0])
             for number, part in enumerate(self._slices):
-                rows = coming.result()
+                rows = ahead.result()
                 if number + 1 < len(self._slices):
-                    coming = ahead.submit(mover.rows, self._base, self._slices[number + 1])
+                    ahead = mover.submit(self._moved_rows, self._slices[number + 1])
                 yield part, rows
+
+    def _moved_rows(self, part: slice) -> TensorOperator:
+        if self.device.type != "cuda":
+            return _move_rows(self._base, part, self.device)
+        # A stream of its own, or the copy would wait for the products.
+        with torch.cuda.device(self.device):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                rows = _move_rows(self._base, part, self.device)
+            stream.synchronize()
+        return rows
 
     def _matmat(self, block: Any) -> Any:
         return torch.cat([rows.matmat(block) for _, rows in self._blocks()])
@@ -122,76 +132,49 @@ def _bytes_of(base: Dense | Sparse) -> int:
     return int(2 * base.csr.nnz * (base.dtype.itemsize + 4))
 
 
-class _Plain:
-    """Moves arrays to a device as torch does."""
+def _move_rows(
+    base: Dense | Sparse, part: slice, device: Any, *, visiting: bool = True
+) -> TensorOperator:
+    """Return some rows of the host as an operator on a device.
 
-    def __init__(self, device: Any) -> None:
-        self._device = device
-
-    def rows(self, base: Dense | Sparse, part: slice, *, visiting: bool = True) -> TensorOperator:
-        """Return some rows of the host as an operator on the device.
-
-        Rows that are ``visiting`` are multiplied once or twice: nothing is prepared for more.
-        """
-        if isinstance(base, Dense):
-            return Tensor(self._moved(np.ascontiguousarray(base.array[part])), base.offset)
-        csr = base.csr
-        if part != slice(0, csr.shape[0]):
-            csr = rows_of(csr, part.start, part.stop)
-        parts = (self._moved(each) for each in (csr.indptr, csr.indices, csr.data))
-        return SparseTensor(csr_tensor(*parts, shape=csr.shape), arranged=not visiting)
-
-    def _moved(self, values: Array) -> Any:
-        return _as_tensor(values).to(self._device)
+    Rows that are ``visiting`` are multiplied once or twice: nothing is prepared for more.
+    """
+    if isinstance(base, Dense):
+        values = _as_tensor(np.ascontiguousarray(base.array[part]))
+        return Tensor(values.to(device), base.offset)
+    csr = base.csr
+    if part != slice(0, csr.shape[0]):
+        csr = rows_of(csr, part.start, part.stop)
+    parts = (_as_tensor(each).to(device) for each in (csr.indptr, csr.indices, csr.data))
+    return SparseTensor(csr_tensor(*parts, shape=csr.shape), arranged=not visiting)
 
 
-class _Staged(_Plain):
-    """Moves arrays to a CUDA device through memory that it reads by itself.
+class _LockedPages:
+    """Large arrays whose pages stay where they are for as long as this lives.
 
-    Threads fill one half of that memory while the device reads the other: several times the speed
-    of arrays in pages that the system may move.
+    A CUDA device then reads them by itself, at several times the speed. Arrays in files, and those
+    that the system does not lock, stay as they are.
     """
 
-    def __init__(self, device: Any) -> None:
-        super().__init__(device)
-        with torch.cuda.device(device):
-            # A stream of its own, or copies would wait for the products.
-            self._stream = torch.cuda.Stream()
-            self._halves = [
-                (torch.empty(_STAGED, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
-                for _ in range(2)
-            ]
-
-    def rows(self, base: Dense | Sparse, part: slice, *, visiting: bool = True) -> TensorOperator:
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
-            rows = super().rows(base, part, visiting=visiting)
-            self._stream.synchronize()
-        return rows
-
-    def _moved(self, values: Array) -> Any:
-        values = np.ascontiguousarray(values)
-        if values.nbytes < _STAGED:
-            return super()._moved(values)
-        out = torch.empty(values.shape, dtype=_as_tensor(values[:0]).dtype, device=self._device)
-        source, target = values.reshape(-1).view(np.uint8), out.view(-1).view(torch.uint8)
-        for number, start in enumerate(range(0, source.size, _STAGED)):
-            half, read = self._halves[number % 2]
-            read.synchronize()
-            piece = source[start : start + _STAGED]
-            _copy(piece, half.numpy())
-            target[start : start + piece.size].copy_(half[: piece.size], non_blocking=True)
-            read.record()
-        return out
+    def __init__(self, base: Dense | Sparse, device: Any) -> None:
+        arrays = [base.array] if isinstance(base, Dense) else [base.csr.indices, base.csr.data]
+        runtime, locked = torch.cuda.cudart(), []
+        for array in arrays:
+            if not (array.flags.c_contiguous and array.flags.writeable and array.size):
+                continue
+            if int(runtime.cudaHostRegister(array.ctypes.data, array.nbytes, 0)) == 0:
+                locked.append(array)
+            else:
+                # The next call would raise the error of this one.
+                with suppress(RuntimeError):
+                    torch.zeros(1, device=device)
+        # It holds the arrays: memory must not go before it is unlocked.
+        weakref.finalize(self, _unlock, locked).atexit = False
 
 
-def _copy(source: Array, target: Array) -> None:
-    """Copy bytes into an array that is at least as long, on threads."""
-
-    def copy_part(start: int) -> None:
-        part = source[start : start + _COPIED]
-        target[start : start + part.size] = part
-
-    map_threads(copy_part, range(0, source.size, _COPIED))
+def _unlock(arrays: list[Array]) -> None:
+    for array in arrays:
+        torch.cuda.cudart().cudaHostUnregister(array.ctypes.data)
 
 
 def _as_tensor(values: Array) -> Any:
@@ -231,5 +214,4 @@ def to_device(operator: Operator, device: Any, most: int | None = None) -> Tenso
         most = int(_SHARE_OF_MEMORY * torch.cuda.mem_get_info(device)[0])
     if most is not None and _bytes_of(operator) > most:
         return HostRows(operator, device, min(BLOCK_BYTES, max(1, most // 4)))
-    mover = _Staged(device) if device.type == "cuda" else _Plain(device)
-    return mover.rows(operator, slice(0, operator.shape[0]), visiting=False)
+    return _move_rows(operator, slice(0, operator.shape[0]), device, visiting=False)
