@@ -54,6 +54,8 @@ __all__ = [
 
 # Entries of all partial sums of a product together, and the fewest and most parts.
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 23, 16, 256
+# Numbers up to which memory is locked for their way to a device.
+_FEW_TO_MOVE = 1 << 20
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
 _MANY_RANDOM, _RANDOM_PART = 1 << 20, 1 << 18
 
@@ -99,7 +101,12 @@ def like(values: Any, block: Any) -> Array:
 
         if not is_tensor(values):
             values = np.ascontiguousarray(values)
-        moved: Array = torch.as_tensor(values).to(device=block.device, dtype=block.dtype)
+        tensor = torch.as_tensor(values)
+        ahead = block.is_cuda and not tensor.is_cuda and tensor.numel() < _FEW_TO_MOVE
+        if ahead:
+            # From locked memory, or the copy would wait for all work of the device before it.
+            tensor = tensor.to(block.dtype).pin_memory()
+        moved: Array = tensor.to(device=block.device, dtype=block.dtype, non_blocking=ahead)
         return moved
     return on_host(values).astype(block.dtype, copy=False)
 
