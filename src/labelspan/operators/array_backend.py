@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 # Entries of all partial sums of a product together, and the fewest and most parts.
-_SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 23, 16, 256
+_SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 # Numbers up to which memory is locked for their way to a device.
 _FEW_TO_MOVE = 1 << 20
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
