@@ -371,3 +371,11 @@ def test_large_files_are_streamed_by_default(here, monkeypatch):
     result = run("fit", "a.jsonl", "--dimensions", 3, "--no-stream", "--force")
     assert result.exit_code == 0, result.output
     assert "read in blocks" not in result.stderr
+    (here / "parts").mkdir()
+    for number in range(2):
+        lines = as_lines(rows()[24 * number : 24 * number + 24])
+        (here / "parts" / f"{number}.jsonl").write_text(lines)
+    result = run("fit", "parts", "--dimensions", 3, "--method", "lsi", "--force", "--json")
+    assert result.exit_code == 0, result.output
+    assert "read in blocks" in result.stderr
+    assert json.loads(result.stdout)["items"] == 48

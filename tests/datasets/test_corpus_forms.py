@@ -472,8 +472,11 @@ def test_names_of_folders_are_labels_but_for_parts(tmp_path):
 def test_archives_and_folders_without_texts(tmp_path):
     one = as_tar({"corpus.csv": TABLE})
     assert read(one).texts == TEXTS
-    with pytest.raises(InvalidInput, match=r"no text files .*, but b\.csv; give that file"):
-        read_corpus(write_all(tmp_path / "a", {"corpus.csv": TABLE, "b.csv": TABLE}))
+    tables = write_all(tmp_path / "a", {"corpus.csv": TABLE, "b.csv": TABLE})
+    with pytest.raises(InvalidInput, match=r"no text files .*, but b\.csv; leave --format out"):
+        read_corpus(tables, format="folder")
+    with pytest.raises(InvalidInput, match=r"and no tables .*, but x\.png\."):
+        read_corpus(write_all(tmp_path / "b", {"x.png": ""}))
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read(as_tar(DOCUMENTS, "w")[:1000])
     assert read(as_zip({"corpus.csv": TABLE})).texts == TEXTS

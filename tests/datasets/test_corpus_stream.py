@@ -85,8 +85,8 @@ def test_what_cannot_be_streamed(tmp_path):
     formats(tmp_path)
     with pytest.raises(InvalidInput, match="cannot be read as a stream"):
         CorpusStream(tmp_path / "a.json")
-    with pytest.raises(InvalidInput, match="is a folder, and cannot be read as csv"):
-        CorpusStream(tmp_path, format="csv")
+    with pytest.raises(InvalidInput, match="is a folder, and cannot be read as parquet"):
+        CorpusStream(tmp_path, format="parquet")
     items = rows()
     items[40]["id"] = ""
     (tmp_path / "b.jsonl").write_text(as_lines(items))
@@ -208,8 +208,8 @@ def test_archives_that_cannot_be_streamed(tmp_path):
     table = packed(tmp_path / "b.tar", {"a.parquet": b"PAR1 and more"}, "w")
     with pytest.raises(InvalidInput, match=r"a parquet file in an archive.*unpack it"):
         CorpusStream(table)
-    tables = packed(tmp_path / "c.tar", {"a.jsonl": b"{}", "b.jsonl": b"{}"}, "w")
-    with pytest.raises(InvalidInput, match="give that file itself, or join all 2 to one file"):
+    tables = packed(tmp_path / "c.tar", {"a.parquet": b"PAR1", "b.parquet": b"PAR1"}, "w")
+    with pytest.raises(InvalidInput, match=r"c.tar, a.parquet is a parquet file in an archive"):
         CorpusStream(tables)
     with pytest.raises(InvalidInput, match="holds no items"):
         CorpusStream(packed(tmp_path / "d.tar", {"x/.hidden": b""}, "w"))

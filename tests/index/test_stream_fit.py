@@ -330,6 +330,44 @@ def test_a_killed_fit_goes_on(tmp_path):
     assert sums(tmp_path / "index") == sums(tmp_path / "whole")
 
 
+def test_a_killed_fit_of_several_files_goes_on(tmp_path):
+    """The process ends by SIGKILL after blocks that end within the second of three files."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    lines = [json.dumps({"id": one.id, "text": one.text, "tags": one.labels}) for one in items()]
+    (tmp_path / "one.jsonl").write_text("\n".join(lines))
+    for number, (start, end) in enumerate([(0, 50), (50, 170), (170, N)]):
+        (folder / f"{number}.jsonl").write_text("\n".join(lines[start:end]) + "\n")
+    program = (
+        "import os, signal, sys; sys.path.insert(0, sys.argv[3])\n"
+        "import test_stream_fit as t\n"
+        "seen = []\n"
+        "def report(*_):\n"
+        "    seen.append(1)\n"
+        "    if len(seen) == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "t.fit_files(sys.argv[1], sys.argv[2], report=report)\n"
+    )
+    fit_files(tmp_path / "one.jsonl", tmp_path / "whole")
+    here = os.path.dirname(__file__)
+    command = [sys.executable, "-c", program, folder, tmp_path / "index", here]
+    ended = subprocess.run(command, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert fit_files(folder, tmp_path / "index").resumed == 120
+    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
+    # With one more file it starts again.
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    (folder / "3.jsonl").write_text(json.dumps({"id": "new", "text": "more", "tags": ["t1"]}))
+    done = fit_files(folder, tmp_path / "index")
+    assert (done.resumed, done.items) == (0, N + 1)
+
+
+def fit_files(source, out, **options):
+    corpus = CorpusStream(source, head=3000)
+    model = MLSI(6, alpha=1.0, tol=1e-4)
+    options = {"language": "en", "block_items": 60, "tag_sample": 0, **options}
+    return fit_stream(corpus, Path(out), model, **options)
+
+
 def test_damaged_blocks_are_seen(tmp_path):
     with pytest.raises(Stopped):
         fitted(tmp_path / "index", items(), report=stop_at(7))

@@ -40,8 +40,8 @@ CorpusName = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A file (.jsonl .json .csv .tsv .parquet .txt, also .gz), a folder or .tar.gz of text "
-        f"files, - for standard input, or {BUNDLED}, which comes with labelspan.",
+        help="A file (.jsonl .json .csv .tsv .parquet .txt, also .gz), a folder or .tar.gz of "
+        f"texts or of such tables, - for standard input, or {BUNDLED}, which comes with labelspan.",
         show_default=False,
     ),
 ]

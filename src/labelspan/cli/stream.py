@@ -35,9 +35,11 @@ _COPY = ".labelspan-input-"
 
 
 def is_too_large(corpus: str) -> bool:
-    """Tell whether a file is too large to be fitted in memory, as far as its size tells."""
+    """Tell whether a file or folder is too large to be fitted in memory, by its size."""
     path = Path(corpus)
-    if corpus in ("-", BUNDLED) or not path.is_file() or path.stat().st_size < _SMALL // 4:
+    if corpus in ("-", BUNDLED) or not (path.is_file() or path.is_dir()):
+        return False
+    if path.is_file() and path.stat().st_size < _SMALL // 4:
         return False
     from ..datasets.corpus_stream import unpacked_bytes  # noqa: PLC0415
     from ..operators.memory import available_memory  # noqa: PLC0415

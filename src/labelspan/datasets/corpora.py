@@ -193,8 +193,8 @@ def read_corpus(
     Parameters
     ----------
     source : path or binary stream
-        A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts; or a
-        stream of such content. See Notes for the formats.
+        A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts or tables;
+        or a stream of such content. See Notes for the formats.
     format : str or None, default=None
         One of ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"uris"``, ``"parquet"``,
         ``"lines"`` and ``"folder"``; None goes by the name, else by the content.
@@ -257,6 +257,10 @@ def read_corpus(
       (``7.txt`` and ``7.tsv`` or ``7.key``) or in a folder (``text/7.txt`` and
       ``labels/7.txt``), one per line, optionally a URI, a tab and a name. Without such files, the
       names of the folders around a text are its labels, except ``train``, ``test`` and the like.
+
+    A folder or an archive of tables of one format is read as one table, file after file by name;
+    the fields of text, labels and ids must be in all of them. With a format, other files are left
+    out.
 
     Examples
     --------

@@ -187,10 +187,10 @@ def edit_corpus(
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     opened = open_corpus(source)
     rows = read_rows(source, format, encoding=encoding, header=header, delimiter=delimiter)
-    if rows.kind not in _EDITABLE:
+    kind = rows.kind if opened.members is None else "folder"
+    if kind not in _EDITABLE:
         raise InvalidInput(
-            f"{rows.name} is of the format {rows.kind}; labels can be changed in "
-            f"{', '.join(_EDITABLE)}."
+            f"{rows.name} is of the format {kind}; labels can be changed in {', '.join(_EDITABLE)}."
         )
     wanted = (text,) if isinstance(text, str) else tuple(text or ())
     fields = choose_fields(rows, Asked(wanted, labels, ids, labelled=True))

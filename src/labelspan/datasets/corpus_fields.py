@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import InvalidParameter
+from ..errors import InvalidFile, InvalidParameter
 from .corpus_labels import ANGLED, best_separator, clean, is_bracketed, is_missing, is_names
 from .corpus_names import HEADINGS, IDS, LABEL_KEYS, LABELS, TEXTS
 from .corpus_rows import CorpusRows
 
-__all__ = ["Asked", "Fields", "choose_fields", "listed", "plain"]
+__all__ = ["Asked", "Fields", "choose_fields", "has_field", "listed", "missing_field", "plain"]
 
 # Items whose values are looked at to guess what a field is.
 _SAMPLE = 5000
@@ -47,6 +47,11 @@ class Fields:
     metadata: tuple[str, ...]
     # Further fields that could hold labels.
     others: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The fields of text, labels and ids, which each of several files must have."""
+        return tuple(name for name in (*self.text, self.labels, self.ids) if name is not None)
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,37 @@ def choose_fields(rows: CorpusRows, asked: Asked) -> Fields:
     # A heading is worth showing, even if it is part of the text.
     taken = {labels, ids, *text} - ({title} if len(text) > 1 else set())
     metadata = tuple(name for name in there if name not in taken and _is_metadata(rows, name))
-    return Fields(text, labels, ids, title, metadata, others)
+    found = Fields(text, labels, ids, title, metadata, others)
+    _check_files(rows, found.needed)
+    return found
+
+
+def _check_files(rows: CorpusRows, needed: Sequence[str]) -> None:
+    """Raise an error if a field is in none of the items of a file."""
+    start = 0
+    for file, count in rows.files:
+        own = rows.items[start : start + count]
+        for name in needed:
+            if own and not any(has_field(item, name) for item in own):
+                there = list(dict.fromkeys(key for item in own for key in item))
+                raise missing_field(file, name, there)
+        start += count
+
+
+def has_field(item: Container[str], name: str) -> bool:
+    """Tell whether an item has a field, or an empty list or object around it."""
+    if name in item:
+        return True
+    outer = name.rpartition(".")[0]
+    return bool(outer) and has_field(item, outer)
+
+
+def missing_field(file: str, name: str, there: Sequence[str]) -> InvalidFile:
+    """Return the error for a file that lacks a field which the other files have."""
+    return InvalidFile(
+        f"{file} has no field {name!r}, which other files have, but {listed(there)}; give all "
+        "files the same fields, or name fields that all have (--text, --labels, --ids)."
+    )
 
 
 def _existing(rows: CorpusRows, there: Sequence[str], name: str, keys: Iterable[str] = ()) -> str:

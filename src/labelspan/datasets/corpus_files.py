@@ -17,16 +17,24 @@ from typing import BinaryIO
 from .._files import read_bytes
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .corpus_archive import archive_kind, archive_members
-from .corpus_members import Member, is_hidden
+from .corpus_members import Member, inner_suffix, is_hidden
 
-__all__ = ["Member", "Opened", "check_encoding", "decode", "folder_members", "open_corpus"]
+__all__ = [
+    "Member",
+    "Opened",
+    "check_encoding",
+    "decode",
+    "encoding_of",
+    "folder_members",
+    "open_corpus",
+    "open_member",
+]
 
 _PACKED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,
     b"BZh": bz2.decompress,
     b"\xfd7zXZ": lzma.decompress,
 }
-_PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 # Files that hold no texts which could be read here, by their first bytes.
 _STRANGE = {
@@ -65,18 +73,27 @@ def open_corpus(source: str | os.PathLike[str] | BinaryIO) -> Opened:
     path = Path(source)
     if path.is_dir():
         return Opened(str(path), "", members=tuple(folder_members(path)))
-    inner = path.with_suffix("") if path.suffix.lower() in _PACKED_SUFFIXES else path
-    return _unpacked(str(path), inner.suffix.lower(), read_bytes(path))
+    return _unpacked(str(path), inner_suffix(path), read_bytes(path))
 
 
-def _unpacked(name: str, suffix: str, content: bytes) -> Opened:
+def open_member(name: str, member: Member) -> Opened:
+    """Read one file of a folder or of an archive; unpack it if it is packed."""
+    own = f"{name}, {member.path}"
+    return Opened(own, inner_suffix(member.path), _unpack(own, member.read()))
+
+
+def _unpack(name: str, content: bytes) -> bytes:
     for mark, unpack in _PACKED.items():
         if content.startswith(mark):
             try:
-                content = unpack(content)
+                return unpack(content)
             except _DAMAGED as error:
                 raise InvalidFile(f"{name} is damaged: {error}; get it again.") from error
-            break
+    return content
+
+
+def _unpacked(name: str, suffix: str, content: bytes) -> Opened:
+    content = _unpack(name, content)
     kind = archive_kind(content[:512])
     if kind is not None:
         return _archive(name, kind, content)
@@ -89,8 +106,7 @@ def _unpacked(name: str, suffix: str, content: bytes) -> Opened:
 def _archive(name: str, kind: str, content: bytes) -> Opened:
     members = archive_members(name, kind, io.BytesIO(content))
     if len(members) == 1:
-        only = members[0]
-        return Opened(f"{name}, {only.path}", only.path.suffix.lower(), only.read())
+        return open_member(name, members[0])
     return Opened(name, "", members=tuple(members))
 
 
@@ -122,11 +138,8 @@ def check_encoding(encoding: str | None) -> None:
 
 def decode(content: bytes, name: str, encoding: str | None) -> tuple[str, str]:
     """Return the text and its encoding; without one given, UTF-8 or what a byte order mark says."""
-    marked = next((named for mark, named in _MARKS if content.startswith(mark)), None)
-    chosen = encoding or marked or "utf-8"
-    if encoding is not None and marked == "utf-8-sig":
-        chosen = marked if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-    if encoding is None and marked is None:
+    chosen = encoding_of(content, encoding)
+    if encoding is None and chosen == "utf-8":
         _check_plain(content, name)
     try:
         return content.decode(chosen), "utf-8" if chosen == "utf-8-sig" else chosen
@@ -138,6 +151,14 @@ def decode(content: bytes, name: str, encoding: str | None) -> tuple[str, str]:
         raise InvalidFile(
             f"{name}, line {line}: this is not {what} ({reason}); {_remedy(content, encoding)}."
         ) from error
+
+
+def encoding_of(content: bytes, encoding: str | None) -> str:
+    """Return the encoding given, else the one of the byte order mark, else UTF-8."""
+    marked = next((named for mark, named in _MARKS if content.startswith(mark)), None)
+    if encoding is not None and marked == "utf-8-sig":
+        return marked if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    return encoding or marked or "utf-8"
 
 
 def _check_plain(content: bytes, name: str) -> None:

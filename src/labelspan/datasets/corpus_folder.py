@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 from ..errors import InvalidInput
 from .corpus_files import Member, decode
 from .corpus_labels import name_of, unique_names
+from .corpus_members import is_text, table_kind
 from .corpus_names import LABELS, PARTS
 
 __all__ = ["FolderText", "folder_items", "folder_texts"]
 
-# Suffixes of texts; files without a suffix are texts, too.
-_TEXTS = {"", ".txt", ".text", ".md", ".rst"}
 # Files of labels, one per line, next to the text with the same name.
 _LABEL_FILES = {".tsv", ".key", ".ann", ".lab", ".labels", ".tags"}
-_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx"}
 
 _LABEL_FOLDERS = frozenset((*LABELS, "keys", "annotations"))
 
@@ -58,7 +56,7 @@ def folder_texts(
     name: str, members: Sequence[Member], encoding: str | None
 ) -> tuple[list[FolderText], str, list[str]]:
     """Return texts that are not read yet, where labels came from, and notes."""
-    texts = [member for member in members if _is_text(member.path)]
+    texts = [member for member in members if is_text(member.path)]
     if not texts:
         _refuse(name, members)
     label_files = _paired(texts, members)
@@ -111,12 +109,6 @@ def _read_labels(
     }
     names = unique_names(pair for found in pairs.values() for pair in found)
     return {path: [names[uri] for uri, _ in found] for path, found in pairs.items()}
-
-
-def _is_text(path: PurePosixPath) -> bool:
-    # A number after a dot, as in "mail.12", is not a suffix.
-    suffix = path.suffix.lower()
-    return suffix in _TEXTS or suffix[1:].isdigit()
 
 
 def _paired(
@@ -172,11 +164,14 @@ def _label_lines(text: str) -> list[tuple[str, str]]:
 
 
 def _refuse(name: str, members: Sequence[Member]) -> None:
-    tables = [member.path for member in members if member.path.suffix.lower() in _TABLES]
+    tables = [member.path for member in members if table_kind(member.path)]
     if tables:
-        join = "" if len(tables) == 1 else f", or join all {len(tables):,} to one file"
         raise InvalidInput(
-            f"{name} holds no items: it has no text files (.txt, .md), but {tables[0]}; give that "
-            f"file itself{join}."
+            f"{name} holds no items: it has no text files (.txt, .md), but {tables[0]}; leave "
+            "--format out to read tables."
         )
-    raise InvalidInput(f"{name} holds no items: it has no text files (.txt, .md).")
+    other = f", but {members[0].path}" if members else ""
+    raise InvalidInput(
+        f"{name} holds no items: it has no text files (.txt, .md) and no tables (.jsonl, .csv, "
+        f".tsv, .parquet){other}."
+    )

@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import InvalidFile, InvalidInput, MissingData
-from .corpus_files import Opened, decode, open_corpus
+from .corpus_files import Opened, decode, open_corpus, open_member
 from .corpus_folder import folder_items
 from .corpus_labels import ANGLED
 from .corpus_names import HEADINGS, IDS, LABELS, TEXTS
+from .corpus_tables import Tables, find_tables
 from .readers.jsonl import parse_objects
 from .readers.lines import malformed
 from .readers.parquet import open_table
@@ -23,7 +24,9 @@ from .readers.parquet import open_table
 __all__ = [
     "FORMATS",
     "CorpusRows",
+    "JoinedRows",
     "TableLayout",
+    "Written",
     "flat",
     "parse_rows",
     "read_rows",
@@ -48,6 +51,8 @@ _PARQUET = b"PAR1"
 _KNOWN = frozenset((*TEXTS, *HEADINGS, *LABELS, *IDS))
 _LONGEST_CELL = 1 << 30
 _NO_QUOTES = "quotation marks are part of the text (guessed)"
+# Notes on single files of several that are shown.
+_FEW_NOTES = 5
 # Objects inside objects are read to this depth.
 _DEPTH = 4
 
@@ -68,6 +73,8 @@ class CorpusRows:
     # For a folder: whether labels are in "files" or in the names of "folders".
     labels_in: str | None = None
     notes: list[str] = field(default_factory=list)
+    # Of several tables: the name of each, and the number of its items.
+    files: Sequence[tuple[str, int]] = ()
 
     def place(self, number: int) -> str:
         """Return the place of an item: a line, a row or a file."""
@@ -102,13 +109,84 @@ def read_rows(
         raise MissingData(f"There is no folder {os.fspath(source)!r}; correct the path.")
     opened = open_corpus(source)
     if opened.members is not None:
-        if format not in (None, "folder"):
-            raise InvalidInput(f"{opened.name} is a folder, and cannot be read as {format}.")
+        tables = find_tables(opened.name, opened.members, format)
+        if tables is not None:
+            return _read_tables(opened.name, tables, Written(format, encoding, header, delimiter))
         items, places, how, notes = folder_items(opened.name, opened.members, encoding)
         return CorpusRows(opened.name, "folder", items, places, labels_in=how, notes=notes)
     if format == "folder":
         raise InvalidInput(f"{opened.name} is a file, not a folder; leave --format out.")
     return parse_rows(opened, format, encoding, header, delimiter)
+
+
+class Written(NamedTuple):
+    """How a table is written, as far as that is known."""
+
+    format: str | None
+    encoding: str | None
+    header: bool | None
+    delimiter: str | None
+
+    def like(self, kind: str, layout: TableLayout | None) -> Written:
+        """Return how a table is written that is like one of this kind and layout."""
+        if layout is None:
+            return self._replace(format=kind)
+        headed = layout.header is not None
+        return self._replace(format=kind, header=headed, delimiter=layout.delimiter)
+
+
+class JoinedRows:
+    """Rows of several tables, which are put together."""
+
+    def __init__(self, name: str, notes: Sequence[str]) -> None:
+        self._name, self._notes = name, list(notes)
+        self._said: list[str] = []
+        self._kind: str = ""
+        self._encoding: str | None = None
+        self.items: list[dict[str, Any]] = []
+        self._places: list[str] = []
+        self._files: list[tuple[str, int]] = []
+
+    def add(self, path: str, rows: CorpusRows, *, whole: bool = True) -> None:
+        """Add the rows of a table; all fields are expected in a whole one."""
+        if rows.items and not self.items:
+            self._kind, self._encoding = rows.kind, rows.encoding
+        self.items += rows.items
+        self._places += [f"{path}, {place}" for place in rows.places]
+        self._said += [f"{path}: {note}" for note in rows.notes]
+        if whole:
+            self._files.append((rows.name, len(rows.items)))
+
+    def rows(self) -> CorpusRows:
+        """Return the rows of all tables."""
+        notes = [*self._notes, *self._said[:_FEW_NOTES]]
+        if len(self._said) > _FEW_NOTES:
+            notes.append(f"{len(self._said) - _FEW_NOTES:,} more such notes on other files")
+        return CorpusRows(
+            self._name,
+            self._kind,
+            self.items,
+            self._places,
+            encoding=self._encoding,
+            notes=notes,
+            files=self._files,
+        )
+
+
+def _read_tables(name: str, tables: Tables, how: Written) -> CorpusRows:
+    """Read tables one after the other; the first with items tells how all are written."""
+    join = JoinedRows(name, tables.notes)
+    for member in tables.members:
+        opened = open_member(name, member)
+        rows = parse_rows(opened, *how)
+        if rows.items and not join.items:
+            layout = None
+            if rows.kind in ("csv", "tsv"):
+                text, _ = decode(opened.content, opened.name, how.encoding)
+                layout = table_layout(opened.name, text, rows.kind, how.delimiter, how.header)
+            how = how.like(rows.kind, layout)
+        join.add(str(member.path), rows)
+    return join.rows()
 
 
 def parse_rows(

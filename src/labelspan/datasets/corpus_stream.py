@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
 import hashlib
-import io
-import lzma
 import os
 import shutil
 import tempfile
 import weakref
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from .._files import check_there
 from ..errors import InvalidFile, InvalidInput
 from .corpora import CorpusReading, TaggedTexts, check_options, describe_reading, join_text
 from .corpus_archive import archive_kind, archive_members
-from .corpus_fields import Asked, Fields, choose_fields, plain
-from .corpus_files import Opened, decode, folder_members
+from .corpus_fields import Asked, Fields, choose_fields, has_field, missing_field, plain
+from .corpus_files import folder_members
 from .corpus_folder import FolderText, folder_texts
 from .corpus_labels import clean, label_parser, read_vocabulary
-from .corpus_members import Member
-from .corpus_rows import CorpusRows, TableLayout, flat, parse_rows, split_uris, table_layout
-from .readers.jsonl import parse_objects
-from .readers.parquet import parquet_rows
+from .corpus_members import PACKED_SUFFIXES, Member, is_text, table_kind
+from .corpus_rows import CorpusRows, JoinedRows, TableLayout, Written
+from .corpus_streamed_file import DAMAGED, StreamedFile
+from .corpus_tables import find_tables
 
 __all__ = ["CorpusStream", "StreamedItem", "unpacked_bytes"]
 
-_OPENERS: dict[bytes, Callable[[Path], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-}
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
-_PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 # How much larger a packed text is, about.
 _UNPACKED = 4
-_KINDS = ("jsonl", "csv", "tsv", "uris", "lines")
 # Bytes from which formats and fields are guessed.
 _HEAD = 1 << 23
-# Rows with too many cells that are left out before that counts as an error.
-_FEW_LONG = 100
 
 
 def unpacked_bytes(path: Path) -> int:
-    """Return the size of a file, or what it would be unpacked, about."""
-    packed = path.suffix.lower() in _PACKED_SUFFIXES
+    """Return the size of a file, or what it would be unpacked, about; of a folder, of all."""
+    if path.is_dir():
+        files = [path / member.path for member in folder_members(path)]
+        return sum(unpacked_bytes(file) for file in files if _is_streamed(file))
+    packed = path.suffix.lower() in PACKED_SUFFIXES
     return path.stat().st_size * (_UNPACKED if packed else 1)
+
+
+def _is_streamed(path: Path) -> bool:
+    return is_text(path) or table_kind(path) not in (None, "json")
 
 
 class StreamedItem(NamedTuple):
@@ -67,8 +58,9 @@ class StreamedItem(NamedTuple):
 class CorpusStream:
     r"""Items of a file of JSON lines, csv, tsv, URIs, plain lines or parquet, or of a folder.
 
-    A tar or zip archive is read as a folder, or if it holds one file as that one. A packed tar
-    archive is unpacked to a temporary file first.
+    A folder holds a text per file, or tables of one format, which are read one after the other by
+    their names. A tar or zip archive is read as a folder, or if it holds one file as that one. A
+    packed tar archive is unpacked to a temporary file first.
 
     Everything that :func:`read_corpus` guesses is guessed from the first 8 MiB; memory does not
     grow with the file. Of a folder of texts, the names and labels of all files are in memory. That
@@ -77,7 +69,7 @@ class CorpusStream:
     Parameters
     ----------
     source : path
-        A file, also packed by gzip, bzip2 or xz; a parquet file; or a folder with a text per file.
+        A file, also packed by gzip, bzip2 or xz; a parquet file; or a folder of texts or tables.
     format, text, labels, ids, separator, labelled, empty, encoding, header, delimiter, vocabulary
         As for :func:`read_corpus`; ``ids=""`` numbers the items.
     head : int, default=8388608
@@ -136,28 +128,21 @@ class CorpusStream:
         self.name, self._copy = str(self._path) if name is None else name, name is not None
         self._empty, self._labelled = empty, labelled
         self._names = {} if vocabulary is None else read_vocabulary(vocabulary, encoding)
-        content = b""
         self._members: list[Member] | None = None
-        self._only: Member | None = None
-        self._enter_archive()
-        if self._path.is_dir() or self._members is not None:
-            rows, whole = self._folder_head(format, encoding, head)
-        elif self._is_parquet(format):
-            rows, whole = self._parquet_head(head)
-        else:
-            content, whole = self._beginning(head)
-            rows = self._parsed(content, whole, format, encoding, header, delimiter)
+        # Paths in a folder or archive, and files; without such a path for the only file.
+        self._tables: list[tuple[str, StreamedFile]] = []
+        self._notes: list[str] = []
+        self._size = head
+        self._written = Written(format, encoding, header, delimiter)
+        self._open_source(format)
+        rows, whole = self._tables_head() if self._tables else self._folder_head(format, encoding)
         if not rows.items:
             raise InvalidInput(f"{rows.name} holds no items.")
-        self._kind, self._encoding = rows.kind, rows.encoding or "utf-8"
-        self._given_encoding = encoding
+        self._kind, self._given_encoding = rows.kind, encoding
         wanted = (text,) if isinstance(text, str) else tuple(text or ())
         asked = Asked(wanted, labels, ids, labelled=labelled)
         self._fields: Fields = choose_fields(rows, asked)
-        self._layout: TableLayout | None = None
-        if rows.kind in ("csv", "tsv"):
-            told, _ = decode(content, self.name, encoding)
-            self._layout = table_layout(self.name, told, rows.kind, delimiter, header)
+        self._check_columns()
         self._read_labels: Callable[[Any, Callable[[], str]], list[str] | None] | None = None
         style = None
         if labelled and self._fields.labels is not None:
@@ -200,74 +185,73 @@ class CorpusStream:
 
     def items(self, skip: int = 0) -> Iterator[StreamedItem]:
         """Yield all items after some that are skipped."""
-        if self._kind in ("parquet", "folder"):
-            for count, (found, row) in enumerate(self._placed(skip), skip):
-                yield self._item(count, row, self._at(found))
-            return
-        try:
-            with self._open() as raw:
-                codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-                with io.TextIOWrapper(raw, encoding=codec, newline=self._newline) as lines:
-                    place = 0
-
-                    def where(_: int) -> str:
-                        return f"{self.name}, line {place}"
-
-                    for number, (line, item) in enumerate(self._parse(lines)):
-                        if number >= skip:
-                            place = line
-                            yield self._item(number, item, where)
-        except UnicodeDecodeError as error:
-            raise InvalidFile(f"{self.name} is not {self._encoding} ({error.reason}).") from error
-        except _DAMAGED as error:
-            raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
-
-    def _at(self, place: str) -> Callable[[int], str]:
-        return lambda _: f"{self.name}, {place}"
-
-    def _placed(self, skip: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield items of a table or a folder with their places."""
         if self._kind == "folder":
-            for text in self._texts(self._given_encoding)[0][skip:]:
-                yield text.place, text.item(self.name, self._given_encoding)
+            for count, text in enumerate(self._texts(self._given_encoding)[0][skip:], skip):
+                row = text.item(self.name, self._given_encoding)
+                yield self._item(count, row, partial(_place, self.name, text.place))
             return
-        for number, row in enumerate(parquet_rows(self._path), 1):
-            if number > skip:
-                yield f"row {number}", flat(row)
+        word, count = "row" if self._kind == "parquet" else "line", 0
+        for _, file in self._tables:
+            missing = self._fields.needed if len(self._tables) > 1 else ()
+            there: dict[str, Any] = {}
+            for number, row in self._rows_of(file):
+                if missing:
+                    missing = tuple(name for name in missing if not has_field(row, name))
+                    there |= row
+                if count >= skip:
+                    place = partial(_place, file.name, f"{word} {number}")
+                    yield self._item(count, row, place)
+                count += 1
+            # A file without items has no fields.
+            if missing and there:
+                raise missing_field(file.name, missing[0], list(there))
 
     def _texts(self, encoding: str | None) -> tuple[list[FolderText], str, list[str]]:
-        members = folder_members(self._path) if self._members is None else self._members
-        return folder_texts(self.name, members, encoding)
+        return folder_texts(self.name, self._members or [], encoding)
+
+    def _open_source(self, format: str | None) -> None:
+        """Find the tables, or the texts, in a file, folder or archive."""
+        if self._path.is_dir():
+            self._members = folder_members(self._path)
+        else:
+            self._enter_archive()
+        if self._members is None:
+            return
+        found = find_tables(self.name, self._members, format)
+        if found is None:
+            return
+        self._notes = found.notes
+        for member in found.members:
+            path = member.path if member.open is not None else self._path / member.path
+            file = StreamedFile(f"{self.name}, {member.path}", path, member.open)
+            self._tables.append((str(member.path), file))
 
     def _enter_archive(self) -> None:
         """Find the files of an archive; a packed one is unpacked to a file without a name."""
-        if self._path.is_dir():
-            return
+        whole = StreamedFile(self.name, self._path)
+        self._tables = [("", whole)]
         try:
-            with self._open() as raw:
+            with whole.open() as raw:
                 kind = archive_kind(raw.read(512))
                 if kind is None:
                     return
                 file: Any = self._path.open("rb")
-                if self._packed():
+                if whole.is_packed():
                     file.close()
                     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
                     raw.seek(0)
                     shutil.copyfileobj(raw, file, 1 << 20)
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
         # The files in it are read as long as this object is there.
         weakref.finalize(self, file.close)
         members = archive_members(self.name, kind, file)
         if len(members) != 1:
-            self._members = members
+            self._members, self._tables = members, []
             return
-        self._only = members[0]
-        self.name = f"{self.name}, {self._only.path}"
-
-    def _packed(self) -> bool:
-        with self._path.open("rb") as file:
-            return file.read(8).startswith(tuple(_OPENERS))
+        only = members[0]
+        self.name = f"{self.name}, {only.path}"
+        self._tables = [("", StreamedFile(self.name, only.path, only.open))]
 
     def _files_seen(self) -> str:
         """Return a checksum of names, sizes and times of all files."""
@@ -277,11 +261,8 @@ class CorpusStream:
             digest.update(repr((str(member.path), found.st_size, found.st_mtime_ns)).encode())
         return digest.hexdigest()
 
-    def _folder_head(
-        self, format: str | None, encoding: str | None, size: int
-    ) -> tuple[CorpusRows, bool]:
-        if format not in (None, "folder"):
-            raise InvalidInput(f"{self.name} is a folder, and cannot be read as {format}.")
+    def _folder_head(self, format: str | None, encoding: str | None) -> tuple[CorpusRows, bool]:
+        size = self._size
         texts, how, notes = self._texts(encoding)
         items: list[dict[str, Any]] = []
         for text in texts:
@@ -293,135 +274,44 @@ class CorpusStream:
         rows = CorpusRows(self.name, "folder", items, places, labels_in=how, notes=notes)
         return rows, len(items) == len(texts)
 
-    def _is_parquet(self, format: str | None) -> bool:
-        if self._only is not None:
-            if format == "parquet" or self._read_start(4)[0] == b"PAR1":
-                raise InvalidInput(
-                    f"{self.name} is a parquet file in an archive, which cannot be read as a "
-                    "stream; unpack it, and give the file."
-                )
-            return False
-        with self._path.open("rb") as file:
-            return format == "parquet" or (format is None and file.read(4) == b"PAR1")
-
-    def _parquet_head(self, size: int) -> tuple[CorpusRows, bool]:
-        items: list[dict[str, Any]] = []
-        whole = True
-        for row in parquet_rows(self._path):
-            if size < 0:
-                whole = False
+    def _tables_head(self) -> tuple[CorpusRows, bool]:
+        """Return the first items of tables, and whether they are all."""
+        join = JoinedRows(self.name, self._notes)
+        left, whole = self._size, True
+        for path, file in self._tables:
+            # A few rows at the end of what is looked at tell little.
+            if join.items and left < self._size / 8:
+                return join.rows(), False
+            rows, whole, used = file.head(left, self._written)
+            left -= used
+            if rows.items and not join.items:
+                # All tables are written as the first one with items.
+                layout = self._layout(file, rows.kind)
+                self._written = self._written.like(rows.kind, layout)
+            if not path:
+                return rows, whole
+            join.add(path, rows, whole=whole)
+            if not whole:
                 break
-            items.append(flat(row))
-            size -= len(str(row))
-        places = [f"row {number}" for number in range(1, len(items) + 1)]
-        return CorpusRows(self.name, "parquet", items, places), whole
+        return join.rows(), whole
 
-    @property
-    def _newline(self) -> str | None:
-        return "" if self._kind in ("csv", "tsv") else None
+    def _layout(self, file: StreamedFile, kind: str) -> TableLayout | None:
+        return file.layout(self._size, kind, self._written) if kind in ("csv", "tsv") else None
 
-    def _open(self) -> BinaryIO:
-        if self._only is not None and self._only.open is not None:
-            return cast(BinaryIO, self._only.open())
-        with self._path.open("rb") as file:
-            start = file.read(8)
-        for mark, opener in _OPENERS.items():
-            if start.startswith(mark):
-                return opener(self._path)  # type: ignore[no-any-return]
-        return self._path.open("rb")
+    def _rows_of(self, file: StreamedFile) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the rows of a table with their numbers."""
+        self._layout(file, self._kind)
+        return file.rows(self._kind, self._given_encoding)
 
-    def _read_start(self, size: int) -> tuple[bytes, bool]:
-        """Return the first bytes of the file, and whether they are all of it."""
-        try:
-            with self._open() as raw:
-                return raw.read(size), not raw.read(1)
-        except (OSError, *_DAMAGED) as error:
-            raise InvalidFile(f"{self.name} is damaged: {error}; get it again.") from error
-
-    def _beginning(self, size: int) -> tuple[bytes, bool]:
-        """Return the first lines of the file, and whether they are all of it."""
-        content, whole = self._read_start(size)
-        if whole:
-            return content, True
-        # The last line is not complete, and a cell in quotation marks may have several lines.
-        end = content.rfind(b"\n") + 1
-        last = end
-        while end and content.count(b'"', 0, end) % 2:
-            end = content.rfind(b"\n", 0, end - 1) + 1
-        return content[: end or last], False
-
-    def _parsed(  # noqa: PLR0917
-        self,
-        content: bytes,
-        whole: bool,
-        format: str | None,
-        encoding: str | None,
-        header: bool | None,
-        delimiter: str | None,
-    ) -> CorpusRows:
-        inner = self._path if self._only is None else Path(self._only.path)
-        if inner.suffix.lower() in _PACKED_SUFFIXES:
-            inner = inner.with_suffix("")
-        opened = Opened(self.name, inner.suffix.lower(), content)
-        known = format or inner.suffix.lower().lstrip(".")
-        if known in ("parquet", "pq"):
-            raise InvalidFile(f"{self.name} is damaged or not a parquet file; get it again.")
-        if known in ("json", "folder"):
-            raise InvalidInput(
-                f"{self.name} cannot be read as a stream; JSON lines, csv, tsv, parquet, plain "
-                "lines and folders of texts can: convert it to one of these."
-            )
-        rows = parse_rows(opened, format, encoding, header, delimiter)
-        if rows.kind not in _KINDS:
-            raise InvalidInput(
-                f"{self.name} is one JSON value, which cannot be read as a stream; write one "
-                "object per line (JSON lines)."
-            )
-        return rows
-
-    def _parse(self, lines: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-        if self._layout is not None:
-            yield from self._cells(lines, self._layout)
+    def _check_columns(self) -> None:
+        """Raise an error at once if one of several tables lacks a column."""
+        if self._kind not in ("csv", "tsv") or len(self._tables) < 2:
             return
-        numbered = enumerate(lines, 1)
-        if self._kind == "jsonl":
-            for number, item in parse_objects(numbered, self.name):
-                yield number, flat(item)
-            return
-        for number, line in numbered:
-            if not line.strip():
-                continue
-            if self._kind == "uris":
-                yield number, split_uris(self.name, number, line)
-            else:
-                yield number, {"text": line.rstrip("\n")}
-
-    def _cells(self, lines: Any, layout: TableLayout) -> Iterator[tuple[int, dict[str, Any]]]:
-        limit = csv.field_size_limit(1 << 30)
-        reader = csv.reader(lines, delimiter=layout.delimiter, **layout.options)
-        long = rows = 0
-        try:
-            for row in reader:
-                if not any(row) or row == layout.header:
-                    continue
-                rows += 1
-                cells, width = row, len(layout.columns)
-                if len(cells) > width and any(cells[width:]):
-                    long += 1
-                    if long > max(_FEW_LONG, rows / 100):
-                        raise InvalidFile(
-                            f"{self.name}, line {reader.line_num}: {len(cells)} cells for {width} "
-                            "columns, as in many lines before; check the quotation marks."
-                        )
-                    continue
-                cells = [*cells[:width], *[""] * (width - len(cells))]
-                yield reader.line_num, dict(zip(layout.columns, cells, strict=True))
-        except csv.Error as error:
-            raise InvalidFile(
-                f"{self.name}, line {reader.line_num} cannot be split into columns ({error})."
-            ) from error
-        finally:
-            csv.field_size_limit(limit)
+        for _, file in self._tables:
+            row: dict[str, Any] = next(self._rows_of(file), (0, {}))[1]
+            for name in self._fields.needed if row else ():
+                if not has_field(row, name):
+                    raise missing_field(file.name, name, list(row))
 
     def _item(self, number: int, item: dict[str, Any], where: Callable[[int], str]) -> StreamedItem:
         fields = self._fields
@@ -444,3 +334,7 @@ class CorpusStream:
             name = clean(str(value))
         table = {key: plain(item[key]) for key in fields.metadata if key in item}
         return StreamedItem(text, labels, name, table)
+
+
+def _place(name: str, place: str, _: int) -> str:
+    return f"{name}, {place}"

@@ -1,0 +1,271 @@
+"""Folders and archives of tables: read as one table, in memory and as a stream."""
+
+import bz2
+import gzip
+import json
+import re
+import tarfile
+import zipfile
+from itertools import pairwise
+
+import pytest
+from _support.tagged import as_lines, as_table, rows
+
+from labelspan.datasets import edit_corpus, read_corpus
+from labelspan.datasets.corpus_stream import CorpusStream, unpacked_bytes
+from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
+
+# How a part is written, and the name of its file.
+WRITERS = {
+    "jsonl": as_lines,
+    "csv": as_table,
+    "tsv": lambda items: as_table(items, "\t", ","),
+}
+
+
+def parts(items, sizes=(20, 3, 25)):
+    ends = [sum(sizes[:n]) for n in range(len(sizes) + 1)]
+    return [items[start:end] for start, end in pairwise(ends)]
+
+
+def write_parts(folder, kind, items=None, suffix=""):
+    """Write three files whose names do not come in the order in which they are made."""
+    folder.mkdir(exist_ok=True)
+    names = [f"part-{n}.{kind}{suffix}" for n in range(3)]
+    pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[suffix]
+    for name, own in sorted(zip(names, parts(items or rows()), strict=True), reverse=True):
+        (folder / name).write_bytes(pack(WRITERS[kind](own).encode()))
+    return folder
+
+
+def content(found):
+    return (list(found.texts), list(found.labels), list(found.ids), list(found.metadata))
+
+
+def streamed(stream, skip=0):
+    found = list(stream.items(skip))
+    return tuple([getattr(item, name) for item in found] for name in found[0]._fields)
+
+
+def check(folder, one, head=1 << 23, **options):
+    """Compare a folder, in memory and as a stream, with the same items in one file."""
+    wanted = read_corpus(one, **options)
+    found = read_corpus(folder, **options)
+    assert content(found) == content(wanted)
+    stream = CorpusStream(folder, head=head, **options)
+    assert streamed(stream) == content(wanted)
+    # From the middle of the first file, its end, and the other files.
+    for skip in (5, 20, 21, 23, 40):
+        assert streamed(stream, skip) == tuple(values[skip:] for values in content(wanted))
+    for reading in (found.reading, stream.reading):
+        assert (reading.format, reading.text, reading.labels, reading.ids, reading.metadata) == (
+            wanted.reading.format,
+            wanted.reading.text,
+            wanted.reading.labels,
+            wanted.reading.ids,
+            wanted.reading.metadata,
+        )
+    return stream
+
+
+@pytest.mark.parametrize("head", [1 << 23, 2000])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
+def test_tables_are_read_as_one(tmp_path, kind, suffix, head):
+    folder = write_parts(tmp_path / "all", kind, suffix=suffix)
+    (tmp_path / f"one.{kind}").write_text(WRITERS[kind](rows()))
+    stream = check(folder, tmp_path / f"one.{kind}", head)
+    check(folder, tmp_path / f"one.{kind}", head, format=kind, ids="")
+    wanted = f"3 files, one after the other, from 'part-0.{kind}{suffix}' to"
+    assert any(note.startswith(wanted) for note in stream.head.notes)
+    assert (stream.head.notes[-1] == "guessed from the beginning of the file") == (head == 2000)
+
+
+@pytest.mark.parametrize("head", [300, 5000, 1 << 20])
+def test_parquet_tables(tmp_path, head):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    folder = tmp_path / "all"
+    folder.mkdir()
+    for number, own in enumerate(parts(rows())):
+        parquet.write_table(arrow.Table.from_pylist(own), folder / f"{number}.parquet")
+    parquet.write_table(arrow.Table.from_pylist(rows()), tmp_path / "one.parquet")
+    # Programs that write in parts leave such files.
+    (folder / "_SUCCESS").write_text("")
+    (folder / ".0.parquet.crc").write_text("x")
+    stream = check(folder, tmp_path / "one.parquet", head)
+    assert "1 other file(s) left out" in stream.head.notes
+    other = [{key: item[key] for key in ("id", "body", "tags")} for item in rows(60)[48:]]
+    parquet.write_table(arrow.Table.from_pylist(other), folder / "3.parquet")
+    for read in (read_corpus, lambda path: list(CorpusStream(path, head=head))):
+        with pytest.raises(InvalidFile, match=r"all, 3\.parquet has no field 'title'"):
+            read(folder)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "zip"])
+def test_tables_in_an_archive(tmp_path, mode):
+    folder = write_parts(tmp_path / "all", "jsonl", suffix=".gz")
+    (tmp_path / "one.jsonl").write_text(as_lines(rows()))
+    path = tmp_path / "packed"
+    if mode == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for file in folder.iterdir():
+                archive.write(file, file.name)
+    else:
+        with tarfile.open(path, mode) as archive:
+            archive.add(folder, "all")
+    check(path, tmp_path / "one.jsonl")
+
+
+def test_empty_files_folders_and_texts_about_tables(tmp_path):
+    folder = tmp_path / "all"
+    (folder / "sub").mkdir(parents=True)
+    first, second, third = parts(rows())
+    (folder / "0.csv").write_text("")
+    (folder / "1.csv").write_text("other,header\n")
+    (folder / "2.csv").write_text(as_table(first))
+    (folder / "3.csv").write_text("\n\n")
+    (folder / "README.md").write_text("About these tables.")
+    (folder / "sub" / "4.csv").write_bytes(as_table(second).encode("utf-16"))
+    # Columns may come in another order.
+    (folder / "sub" / "5.csv").write_text(as_table([dict(reversed(own.items())) for own in third]))
+    (tmp_path / "one.csv").write_text(as_table(rows()))
+    check(folder, tmp_path / "one.csv", head=3000)
+    for number in (2, 3):
+        (folder / f"{number}.csv").unlink()
+    (folder / "sub" / "4.csv").unlink()
+    (folder / "sub" / "5.csv").write_text("")
+    for read in (read_corpus, CorpusStream):
+        with pytest.raises(InvalidInput, match="all holds no items"):
+            read(folder)
+
+
+def test_tables_without_header(tmp_path):
+    folder = write_parts(tmp_path / "all", "csv")
+    for path in folder.iterdir():
+        path.write_text(path.read_text().partition("\n")[2])
+    (tmp_path / "one.csv").write_text(as_table(rows()).partition("\n")[2])
+    options = {"text": "column 3", "labels": "column 4", "ids": "column 1"}
+    check(folder, tmp_path / "one.csv", header=False, **options)
+    check(folder, tmp_path / "one.csv", **options)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
+@pytest.mark.parametrize("field", ["body", "tags", "title"])
+def test_a_missing_field_names_the_file(tmp_path, kind, field):
+    items = [dict(item, extra=1) for item in rows()]
+    folder = write_parts(tmp_path / "all", kind, items)
+    lines = [{key: item[key] for key in item if key != field} for item in items[20:23]]
+    write = {**WRITERS, "csv": as_cells, "tsv": lambda own: as_cells(own, "\t")}[kind]
+    (folder / f"part-1.{kind}").write_text(write(lines))
+    match = (
+        rf"all, part-1\.{kind} has no field '{field}', which other files have, but 'id', .*--text"
+    )
+    with pytest.raises(InvalidFile, match=match):
+        read_corpus(folder)
+    for head in (1 << 23, 2000):
+        with pytest.raises(InvalidFile, match=match):
+            list(CorpusStream(folder, head=head))
+    if kind != "jsonl":
+        # Columns are known before all is read.
+        with pytest.raises(InvalidFile, match=match):
+            CorpusStream(folder, head=2000)
+
+
+def as_cells(items, delimiter=","):
+    lines = [list(items[0]), *([str(cell) for cell in item.values()] for item in items)]
+    return "".join(delimiter.join(f'"{cell}"' for cell in line) + "\n" for line in lines)
+
+
+def test_a_field_may_be_missing_in_items_and_be_metadata(tmp_path):
+    items = [dict(item, author={"name": f"Ann {n}"}, labels=[]) for n, item in enumerate(rows())]
+    for number, item in enumerate(items):
+        item["labels"] = [{"name": tag} for tag in item.pop("tags")]
+        if number < 20:
+            del item["year"]
+        if 20 <= number < 23:
+            item["labels"] = []
+        if number % 2:
+            del item["title"]
+    folder = write_parts(tmp_path / "all", "jsonl", items)
+    (tmp_path / "one.jsonl").write_text(as_lines(items))
+    assert check(folder, tmp_path / "one.jsonl").reading.labels == "labels.name"
+
+
+def test_a_header_in_the_first_file_only_is_refused(tmp_path):
+    folder = write_parts(tmp_path / "all", "csv")
+    path = folder / "part-2.csv"
+    path.write_text(path.read_text().partition("\n")[2])
+    for read in (read_corpus, CorpusStream):
+        with pytest.raises(InvalidFile, match=r"part-2\.csv has no field 'title'.* 'item23'"):
+            read(folder)
+
+
+def test_tables_of_several_formats(tmp_path):
+    folder = write_parts(tmp_path / "all", "csv")
+    (folder / "z.jsonl").write_text(as_lines(rows()))
+    (tmp_path / "one.csv").write_text(as_table(rows()))
+    for read in (read_corpus, CorpusStream):
+        with pytest.raises(InvalidInput, match="holds tables of several formats") as e:
+            read(folder)
+        assert "as part-0.csv and z.jsonl; choose one with --format" in str(e.value)
+        assert len(re.findall(r"[.](\s|$)", str(e.value))) == 1
+    check(folder, tmp_path / "one.csv", format="csv")
+    assert "1 other file(s) left out" in read_corpus(folder, format="csv").notes
+
+
+def test_a_few_notes_on_many_files(tmp_path):
+    for number in range(8):
+        own = [dict(item, id=f"{number}-{item['id']}") for item in rows(8)]
+        lines = as_table(own).splitlines(keepends=True)
+        (tmp_path / f"{number}.csv").write_text("".join([*lines, lines[0]]))
+    for notes in (read_corpus(tmp_path).notes, CorpusStream(tmp_path).head.notes):
+        assert sum("repeat(s) the header" in note for note in notes) == 5
+        assert "0.csv: 1 line(s) (10) repeat(s) the header; left out" in notes
+        assert "3 more such notes on other files" in notes
+
+
+def test_errors_name_the_file(tmp_path):
+    folder = write_parts(tmp_path / "all", "jsonl")
+    with (folder / "part-2.jsonl").open("a") as file:
+        file.write("{broken\n")
+    for read in (read_corpus, lambda path: list(CorpusStream(path, head=2000))):
+        with pytest.raises(InvalidFile, match=r"all, part-2\.jsonl, line 26: this is not JSON"):
+            read(folder)
+    write_parts(folder, "jsonl")
+    again = rows()[3]
+    (folder / "part-3.jsonl").write_text(json.dumps(again) + "\n")
+    with pytest.raises(LabelspanError, match=r"part-3\.jsonl, line 1: the id 'item3' is also in"):
+        read_corpus(folder, ids="id")
+    (folder / "part-3.jsonl").write_text(json.dumps({**again, "body": 3}) + "\n")
+    with pytest.raises(InvalidFile, match=r"all, part-3\.jsonl, line 1: 'body' must be a text"):
+        list(CorpusStream(folder, head=2000))
+    (folder / "part-3.jsonl").write_bytes(b'{"id": "\xff"}\n')
+    with pytest.raises(InvalidFile, match=r"all, part-3\.jsonl is not utf-8"):
+        list(CorpusStream(folder, head=2000))
+    (tmp_path / "values").mkdir()
+    (tmp_path / "values" / "a.json").write_text(json.dumps(rows()))
+    with pytest.raises(InvalidInput, match=r"a\.json cannot be read as a stream"):
+        CorpusStream(tmp_path / "values")
+    assert len(read_corpus(tmp_path / "values")) == 48
+
+
+def test_labels_of_several_files_cannot_be_changed(tmp_path):
+    folder = write_parts(tmp_path / "all", "jsonl")
+    with pytest.raises(InvalidInput, match="is of the format folder; labels can be changed in"):
+        edit_corpus(folder, {"item1": {"game": True}})
+
+
+def test_the_fingerprint_sees_changed_and_added_files(tmp_path):
+    folder = write_parts(tmp_path / "all", "jsonl")
+    seen = [CorpusStream(folder).fingerprint]
+    assert CorpusStream(folder).fingerprint == seen[0]
+    (folder / "part-3.jsonl").write_text(as_lines([dict(rows()[0], id="new")]))
+    seen.append(CorpusStream(folder).fingerprint)
+    (folder / "part-3.jsonl").write_text(as_lines([dict(rows()[1], id="other")]))
+    seen.append(CorpusStream(folder).fingerprint)
+    (folder / "part-3.jsonl").rename(folder / "a.jsonl")
+    seen.append(CorpusStream(folder).fingerprint)
+    assert len({one["files"] for one in seen}) == 4
+    assert unpacked_bytes(folder) == sum(path.stat().st_size for path in folder.iterdir())
