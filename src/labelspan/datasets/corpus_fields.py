@@ -100,14 +100,16 @@ def choose_fields(rows: CorpusRows, asked: Asked) -> Fields:
 
 def _check_files(rows: CorpusRows, needed: Sequence[str]) -> None:
     """Raise an error if a field is in none of the items of a file."""
-    start = 0
+    start, keys = 0, {}
     for file, count in rows.files:
         own = rows.items[start : start + count]
-        for name in needed:
-            if own and not any(has_field(item, name) for item in own):
-                there = list(dict.fromkeys(key for item in own for key in item))
-                raise missing_field(file, name, there)
+        keys[file] = dict.fromkeys(key for item in own for key in item)
         start += count
+    for file, there in keys.items():
+        for name in needed if there else ():
+            if not has_field(there, name):
+                having = (other for other, found in keys.items() if name in found)
+                raise missing_field(file, name, list(there), next(having, None))
 
 
 def has_field(item: Container[str], name: str) -> bool:
@@ -118,11 +120,14 @@ def has_field(item: Container[str], name: str) -> bool:
     return bool(outer) and has_field(item, outer)
 
 
-def missing_field(file: str, name: str, there: Sequence[str]) -> InvalidFile:
-    """Return the error for a file that lacks a field which the other files have."""
+def missing_field(
+    file: str, name: str, there: Sequence[str], having: str | None = None
+) -> InvalidFile:
+    """Return the error for a file that lacks a field which another file has."""
     return InvalidFile(
-        f"{file} has no field {name!r}, which other files have, but {listed(there)}; give all "
-        "files the same fields, or name fields that all have (--text, --labels, --ids)."
+        f"{file} has no field {name!r}, which is in {having or 'other files'}, but "
+        f"{listed(there)}; give all files the same fields, or name fields that all have "
+        "(--text, --labels, --ids)."
     )
 
 
