@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-__all__ = ["PACKED_SUFFIXES", "Member", "inner_suffix", "is_hidden", "is_text", "table_kind"]
+__all__ = [
+    "PACKED_SUFFIXES",
+    "TABLE_SUFFIXES",
+    "Member",
+    "inner_suffix",
+    "is_hidden",
+    "is_text",
+    "table_kind",
+]
 
 PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 # Suffixes of texts; files without a suffix are texts, too.
 _TEXTS = {"", ".txt", ".text", ".md", ".rst"}
-_TABLES = {
+TABLE_SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
@@ -53,4 +61,4 @@ def inner_suffix(path: PurePath) -> str:
 
 def table_kind(path: PurePath) -> str | None:
     """Return the format of a table by the name of its file; None if it is none."""
-    return _TABLES.get(inner_suffix(path))
+    return TABLE_SUFFIXES.get(inner_suffix(path))

@@ -15,6 +15,7 @@ from ..errors import InvalidFile, InvalidInput, MissingData
 from .corpus_files import Opened, decode, open_corpus, open_member
 from .corpus_folder import folder_items
 from .corpus_labels import ANGLED
+from .corpus_members import TABLE_SUFFIXES
 from .corpus_names import HEADINGS, IDS, LABELS, TEXTS
 from .corpus_tables import Tables, find_tables
 from .readers.jsonl import parse_objects
@@ -36,17 +37,7 @@ __all__ = [
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "uris", "parquet", "lines", "folder")
 
-_SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "lines",
-}
+_SUFFIXES = {**TABLE_SUFFIXES, ".txt": "lines"}
 _PARQUET = b"PAR1"
 _KNOWN = frozenset((*TEXTS, *HEADINGS, *LABELS, *IDS))
 _LONGEST_CELL = 1 << 30
