@@ -18,7 +18,7 @@ MODULES = [
 
 
 # What extras bring, and modules import at their top.
-OPTIONAL = {"numba", "torch"}
+OPTIONAL = {"numba", "torch", "triton"}
 
 
 @pytest.mark.parametrize("name", ["labelspan", *MODULES])

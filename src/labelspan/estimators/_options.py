@@ -15,6 +15,7 @@ from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged, warn_caller
 from ..operators import Operator
+from ..operators.blas_buffers import take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.leave_one_out import choose_alpha
@@ -127,6 +128,7 @@ def solve(model: Any, problem: Problem, *, fewest: int | None = None) -> Solutio
     """
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
+    take_buffers()
     with _threads_for(problem.X):
         solution = solver.solve(problem)
     return accept(model, solution, problem.n_components if fewest is None else fewest)
@@ -136,6 +138,7 @@ def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, Alpha
     """Return alpha as a number, and the curve that it was chosen from where it is "auto"."""
     if model.alpha != "auto":
         return float(model.alpha), None
+    take_buffers()
     with _threads_for(X):
         curve = choose_alpha(X, labels, intercept=model.center)
     return curve.alpha, curve

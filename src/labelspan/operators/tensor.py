@@ -413,6 +413,7 @@ def _to_float64(values: Any) -> Any:
 
 
 def csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
+    """Return a CSR tensor of these parts, unchecked."""
     with warnings.catch_warnings():
         # torch warns once per process that CSR is in beta.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
