@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from _support.streams import Corpus
 from scipy import linalg
 from sklearn.base import clone
 
@@ -39,17 +40,6 @@ def items(count=N):
         labels = None if row % 9 == 5 else [f"t{topic}", *(["even"] if row % 2 == 0 else [])]
         found.append(SimpleNamespace(text=text, labels=labels, id=f"id{row}", metadata={"n": row}))
     return found
-
-
-class Corpus:
-    name = "corpus"
-
-    def __init__(self, content):
-        self.content = content
-        self.fingerprint = {"items": len(content)}
-
-    def items(self, skip=0):
-        return iter(self.content[skip:])
 
 
 def fitted(out, content, model=None, **options):

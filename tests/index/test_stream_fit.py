@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from _support.streams import Corpus
 from scipy import linalg, sparse
 
 from labelspan import HSL, LSI, MLSI, OPLS, PLSSVD, SemanticIndex
@@ -48,22 +49,6 @@ def items(count=N, unlabelled=True):
             labels = None
         found.append(SimpleNamespace(text=text, labels=labels, id=f"id{row}", metadata={"n": row}))
     return found
-
-
-class Corpus:
-    """Items in a list, as a stream."""
-
-    name = "corpus"
-
-    def __init__(self, content):
-        self.content = content
-
-    @property
-    def fingerprint(self):
-        return {"items": len(self.content)}
-
-    def items(self, skip=0):
-        return iter(self.content[skip:])
 
 
 def fitted(out, content, model=None, **options):
@@ -311,7 +296,7 @@ def test_what_is_there_is_not_read_again(tmp_path):
 def test_a_killed_fit_goes_on(tmp_path):
     """The process ends by SIGKILL in the middle of the third block."""
     program = (
-        "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
+        "import os, signal, sys; sys.path[:0] = [sys.argv[2], os.path.dirname(sys.argv[2])]\n"
         "from pathlib import Path\n"
         "import test_stream_fit as t\n"
         "seen = []\n"
@@ -339,7 +324,7 @@ def test_a_killed_fit_of_several_files_goes_on(tmp_path):
     for number, (start, end) in enumerate([(0, 50), (50, 170), (170, N)]):
         (folder / f"{number}.jsonl").write_text("\n".join(lines[start:end]) + "\n")
     program = (
-        "import os, signal, sys; sys.path.insert(0, sys.argv[3])\n"
+        "import os, signal, sys; sys.path[:0] = [sys.argv[3], os.path.dirname(sys.argv[3])]\n"
         "import test_stream_fit as t\n"
         "seen = []\n"
         "def report(*_):\n"

@@ -146,7 +146,7 @@ def _move_rows(
     if part != slice(0, csr.shape[0]):
         csr = rows_of(csr, part.start, part.stop)
     parts = (_as_tensor(each).to(device) for each in (csr.indptr, csr.indices, csr.data))
-    return SparseTensor(csr_tensor(*parts, shape=csr.shape), arranged=not visiting)
+    return SparseTensor(csr_tensor(*parts, shape=csr.shape), many_products=not visiting)
 
 
 class _LockedPages:

@@ -138,16 +138,18 @@ class Tensor(TensorOperator):
 class SparseTensor(TensorOperator):
     """A CSR tensor and its transpose, both stored: torch has no fast ``A.T @ U``.
 
-    With ``arranged``, many products are expected, and large data is prepared for them once.
+    With ``many_products``, large data is prepared for them once.
     """
 
-    def __init__(self, values: Any, transpose: Any | None = None, *, arranged: bool = True) -> None:
+    def __init__(
+        self, values: Any, transpose: Any | None = None, *, many_products: bool = True
+    ) -> None:
         super().__init__(tuple(values.shape), width_of(values.values()))
         self.device = values.device
         self._csr = _short_indices(values)
         self._transpose = _transposed(self._csr) if transpose is None else transpose
         compiled = None
-        if arranged and self._csr._nnz() >= _MANY_ENTRIES and self.device.type == "cuda":
+        if many_products and self._csr._nnz() >= _MANY_ENTRIES and self.device.type == "cuda":
             compiled = _compiled_products()
         self._forward = _Product(self._csr, compiled)
         self._backward = _Product(self._transpose, compiled)

@@ -27,25 +27,13 @@ def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
     ``parts`` are the first entry of each part, the one after its last, and the row of the result
     that it is written to, in the order in which the device takes them.
     """
-    starts, ends, places = parts
-    width = block.shape[1]
-    out = torch_module().empty((starts.numel(), width), dtype=block.dtype, device=block.device)
+    count, width = parts[0].numel(), block.shape[1]
+    out = torch_module().empty((count, width), dtype=block.dtype, device=block.device)
     tile = next((each for each in _SHAPES if each >= width), _WIDEST)
     at_once, warps = _SHAPES[tile]
-    grid = starts.numel(), triton.cdiv(width, tile)
-    _part_sums[grid](
-        starts,
-        ends,
-        places,
-        columns,
-        values,
-        block,
-        out,
-        width,
-        tile=tile,
-        at_once=at_once,
-        num_warps=warps,
-    )
+    grid = count, triton.cdiv(width, tile)
+    shape = {"tile": tile, "at_once": at_once, "num_warps": warps}
+    _part_sums[grid](*parts, columns, values, block, out, width, **shape)
     return out
 
 
