@@ -1,6 +1,8 @@
 """Rows in files: the same products and fits as in memory, and what happens to damaged files."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -173,3 +175,25 @@ def test_normal_products_are_two_products_by_default():
     assert type(operator).normal is Operator.normal
     block = np.ones((12, 2))
     np.testing.assert_allclose(operator.normal(block), ROWS.T @ (ROWS @ block))
+
+
+def test_two_threads_do_not_read_headers_at_once(tmp_path, monkeypatch):
+    """Python 3.11 raises SystemError where two threads parse the header of an array."""
+    files = [write(tmp_path / name, ROWS) for name in ("one", "two")]
+    inside, most, plain = [], [], np.load
+
+    def watched(*args, **options):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.005)
+        try:
+            return plain(*args, **options)
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(np, "load", watched)
+    with ThreadPoolExecutor(2) as readers:
+        arrays = list(readers.map(RowFiles.toarray, files))
+    for array in arrays:
+        np.testing.assert_array_equal(array, ROWS)
+    assert max(most) == 1

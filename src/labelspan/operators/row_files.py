@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +34,7 @@ _FORMAT = "labelspan-rows"
 _VERSION = 1
 _LIST = "blocks.jsonl"
 _SUMMARY = "rows.json"
+_one_reader = threading.Lock()
 _KINDS = {"sparse": ("indptr", "indices", "data"), "dense": ("rows",)}
 
 
@@ -442,7 +444,7 @@ def _read_block(folder: Path, entry: _Entry, *, verify: bool) -> Any:
                 with path.open("rb") as file:
                     if hashlib.file_digest(file, "sha256").hexdigest() != expected:
                         raise ValueError
-            arrays[part] = np.load(path, allow_pickle=False)
+            arrays[part] = _read_array(path)
         except FileNotFoundError:
             raise MissingData(f"{path} is missing; write the rows again.") from None
         except (ValueError, EOFError, OSError):
@@ -457,9 +459,16 @@ def _read_block(folder: Path, entry: _Entry, *, verify: bool) -> Any:
     return matrix
 
 
+def _read_array(path: Path) -> Array:
+    # Python 3.11 raises SystemError where two threads parse the header of an array.
+    with _one_reader:
+        values: Array = np.load(path, allow_pickle=False)
+    return values
+
+
 def _load(path: Path, length: int) -> Array:
     try:
-        values: Array = np.load(path, allow_pickle=False)
+        values = _read_array(path)
     except FileNotFoundError:
         raise MissingData(f"{path} is missing; write the rows again.") from None
     except (ValueError, EOFError, OSError):
