@@ -468,6 +468,10 @@ def join_text(item: Mapping[str, Any], keys: tuple[str, ...], where: Callable[[]
     parts = []
     for key in keys:
         value = item.get(key)
+        if type(value) is str:
+            if value.strip():
+                parts.append(clean(value))
+            continue
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             value = "\n".join(value)
         # A table read by pandas has NaN for an empty cell.

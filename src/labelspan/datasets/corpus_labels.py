@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
@@ -115,6 +116,7 @@ def _parsed(text: str) -> Any:
     return [word.strip().strip("'\"") for word in text[1:-1].split(",")]
 
 
+@lru_cache(1 << 14)
 def name_of(text: str) -> str:
     """Return a label without spaces, angle brackets and characters that cannot be stored."""
     text = text.strip()

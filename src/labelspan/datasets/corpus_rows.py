@@ -277,11 +277,18 @@ def _array(name: str, text: str) -> Numbered:
 
 
 def _is_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return False
+    return all(isinstance(one, dict) for one in value)
 
 
 def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     """Replace objects, and lists of objects, by fields with dotted names."""
+    for value in item.values():
+        if type(value) is not str and (isinstance(value, dict) or _is_objects(value)):
+            break
+    else:
+        return item
     found: dict[str, Any] = {}
     for key, value in item.items():
         if isinstance(value, dict) and value and depth:

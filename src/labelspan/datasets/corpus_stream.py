@@ -149,7 +149,10 @@ class CorpusStream:
             values = [item.get(self._fields.labels) for item in rows.items]
             self._read_labels, style = label_parser(values, self._fields.labels, separator)
         self.reading: CorpusReading
-        first = [self._item(number, item, rows.where) for number, item in enumerate(rows.items)]
+        first = [
+            self._item(number, item, partial(rows.where, number))
+            for number, item in enumerate(rows.items)
+        ]
         self.reading, sentences = describe_reading(rows, asked, self._fields, style, first)
         self.head = TaggedTexts(
             self.name,
@@ -199,8 +202,7 @@ class CorpusStream:
                     missing = tuple(name for name in missing if not has_field(row, name))
                     there |= row
                 if count >= skip:
-                    place = partial(_place, file.name, f"{word} {number}")
-                    yield self._item(count, row, place)
+                    yield self._item(count, row, partial(_place, file.name, word, number))
                 count += 1
             # A file without items has no fields.
             if missing and there:
@@ -313,12 +315,12 @@ class CorpusStream:
                 if not has_field(row, name):
                     raise missing_field(file.name, name, list(row))
 
-    def _item(self, number: int, item: dict[str, Any], where: Callable[[int], str]) -> StreamedItem:
+    def _item(self, number: int, item: dict[str, Any], where: Callable[[], str]) -> StreamedItem:
         fields = self._fields
-        text = join_text(item, fields.text, lambda: where(number))
+        text = join_text(item, fields.text, where)
         labels: list[str] | None = None
         if self._read_labels is not None:
-            labels = self._read_labels(item.get(fields.labels or ""), lambda: where(number))
+            labels = self._read_labels(item.get(fields.labels or ""), where)
             if labels and self._names:
                 labels = list(dict.fromkeys(self._names.get(label, label) for label in labels))
         if self._labelled:
@@ -326,9 +328,9 @@ class CorpusStream:
         name = str(number)
         if fields.ids is not None:
             value = item.get(fields.ids)
-            if value is None or isinstance(value, dict | list) or not str(value).strip():
+            if value is None or isinstance(value, (dict, list)) or not str(value).strip():
                 raise InvalidFile(
-                    f"{where(number)}: the field {fields.ids!r} is empty, but every item needs an "
+                    f"{where()}: the field {fields.ids!r} is empty, but every item needs an "
                     "id; choose another field for ids (--ids), or --ids '' to number the items."
                 )
             name = clean(str(value))
@@ -336,5 +338,5 @@ class CorpusStream:
         return StreamedItem(text, labels, name, table)
 
 
-def _place(name: str, place: str, _: int) -> str:
-    return f"{name}, {place}"
+def _place(name: str, *place: str | int) -> str:
+    return f"{name}, {' '.join(map(str, place))}"

@@ -22,7 +22,9 @@ __all__ = [
     "NO_LANGUAGE",
     "TOKENS",
     "TOKEN_PATTERN",
+    "UNSPACED_CHARACTER",
     "Analyzer",
+    "ascii_words",
     "check_language",
     "detect_language",
     "has_unspaced",
@@ -39,10 +41,13 @@ _MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 _SPACED_WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])+"
 TOKEN_PATTERN = rf"[{_UNSPACED}]|{_SPACED_WORD}"
 TOKENS = re.compile(TOKEN_PATTERN)
-# The same for texts in ASCII, in half of the time.
-_ASCII_TOKENS = re.compile(r"\w+", re.ASCII)
+# The characters of words in ASCII, and a space for all others.
+_ASCII_WORDS = "".join(
+    character if re.match(r"\w", character, re.ASCII) else " " for character in map(chr, range(128))
+)
+_ASCII_BYTES = _ASCII_WORDS.lower().encode() + b" " * 128
 _RUN = re.compile(rf"[{_UNSPACED}]+|{_SPACED_WORD}")
-_UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
+UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
 
 AUTO, NO_LANGUAGE = "auto", "none"
 # A language is detected on at most this number of texts, evenly spaced, and of words.
@@ -122,12 +127,18 @@ def detect_language(texts: Sequence[str]) -> str:
 
 def split_words(text: str) -> list[str]:
     """Split a normalised text into words."""
-    return (_ASCII_TOKENS if text.isascii() else TOKENS).findall(text)
+    # A table of characters is three times as fast as an expression.
+    return text.translate(_ASCII_WORDS).split() if text.isascii() else TOKENS.findall(text)
+
+
+def ascii_words(text: bytes) -> bytes:
+    """Lower the letters of a text in ASCII, and make everything outside words a space."""
+    return text.translate(_ASCII_BYTES)
 
 
 def has_unspaced(text: str) -> bool:
     """Tell whether a text has characters of a script that is written without spaces."""
-    return not text.isascii() and _UNSPACED_CHARACTER.search(text) is not None
+    return not text.isascii() and UNSPACED_CHARACTER.search(text) is not None
 
 
 def normalise(text: str) -> str:
@@ -200,7 +211,7 @@ class Analyzer:
         positions: list[int] = []
         length = place = 0
         for run in _RUN.findall(plain):
-            if _UNSPACED_CHARACTER.match(run) is None:
+            if UNSPACED_CHARACTER.match(run) is None:
                 found.append(stems[run])
                 positions.append(place)
                 length += run not in common
@@ -216,6 +227,16 @@ class Analyzer:
             place += len(run)
         return found, positions, length
 
+    def size(self, text: str) -> tuple[int, int]:
+        """Return the number of terms of a text, and how many are not frequent words."""
+        plain = normalise(text)
+        if has_unspaced(plain):
+            terms, _, length = self.terms(text)
+            return len(terms), length
+        words = split_words(plain)
+        common = self.common
+        return len(words), sum(word not in common for word in words) if common else len(words)
+
     def query(self, text: str) -> list[tuple[str, str, bool]]:
         """Return what to look for: words as they stand, their terms, and if they are frequent.
 
@@ -223,7 +244,7 @@ class Analyzer:
         """
         found: list[tuple[str, str, bool]] = []
         for run in _RUN.findall(normalise(text)):
-            if _UNSPACED_CHARACTER.match(run) is None:
+            if UNSPACED_CHARACTER.match(run) is None:
                 found.append((run, self._stems[run], run in self.common))
             else:
                 pairs = [run[n : n + 2] for n in range(len(run) - 1)] or [run]

@@ -20,7 +20,7 @@ from .analysis import Analyzer
 from .learn import MANY_TEXTS
 from .results import Item
 from .word_blocks import WordBlock
-from .word_hash import FEWEST_COLUMNS, MOST_COLUMNS, hash_pairs, hash_words
+from .word_hash import FEWEST_COLUMNS, MOST_COLUMNS, hash_pairs
 
 __all__ = [
     "HASHED_ARRAYS",
@@ -129,7 +129,7 @@ class ColumnNames:
         if not part.tokens.size:
             return
         single, pairs = part.occurrences()
-        hashes = hash_words(part.words)
+        hashes = part.hashes
         one, other = part.words_of(pairs[0])
         codes = np.concatenate([hashes[single[0]], hash_pairs(hashes[one], hashes[other])])
         first = np.concatenate([single[0], one])

@@ -905,10 +905,14 @@ def _line(error: Exception) -> str:
     return f"{' '.join(str(error).split()):.200}"
 
 
+# Made once: json.dumps makes an encoder for each call with an option.
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _format_row(record: ItemRow) -> tuple[Any, ...]:
     item = record.item
-    labels = None if item.labels is None else json.dumps(item.labels, ensure_ascii=False)
-    metadata = json.dumps(item.metadata, ensure_ascii=False)
+    labels = None if item.labels is None else _to_json(item.labels)
+    metadata = _to_json(item.metadata) if item.metadata else "{}"
     values = (record.row, item.id, item.text, labels, metadata, record.vector)
     return (*values, _hash(values))
 
@@ -944,9 +948,6 @@ def _expected_tables() -> list[Any]:
 
 
 def _hash(values: Iterable[Any]) -> bytes:
-    found = hashlib.blake2b(digest_size=16)
-    for value in values:
-        data = value if isinstance(value, bytes) else repr(value).encode()
-        found.update(len(data).to_bytes(8, "big"))
-        found.update(data)
-    return found.digest()
+    parts = [value if isinstance(value, bytes) else repr(value).encode() for value in values]
+    content = b"".join([one for data in parts for one in (len(data).to_bytes(8, "big"), data)])
+    return hashlib.blake2b(content, digest_size=16).digest()

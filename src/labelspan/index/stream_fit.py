@@ -54,7 +54,7 @@ from .hashed_words import (
     check_columns,
     count_columns,
 )
-from .inputs import read_ids, read_label_lists, read_metadata
+from .inputs import label_name, read_ids, read_label_lists, read_metadata
 from .items import ItemRow, ItemTable
 from .learn import directions_of, text_map_of
 from .model import IndexModel, space_vectors
@@ -66,11 +66,13 @@ from .word_runs import LabelKeys, add_run, merge_runs
 
 __all__ = ["ItemStream", "StreamedIndex", "fit_stream"]
 
-_VERSION = 2
+_VERSION = 3
 # Items of a block, and characters of their texts, at most.
 _ITEMS, _CHARACTERS = 20_000, 1 << 24
 # Labelled items from which the tagger learns, by default.
 TAG_SAMPLE = 10_000
+# Labels that are remembered as checked.
+_MOST_CHECKED = 1 << 16
 # Steps that are reported.
 _STEPS = 5
 
@@ -349,12 +351,12 @@ class _StreamFit:
     def _batches(self, skip: int) -> Iterator[list[Item]]:
         batch: list[Item] = []
         size = 0
+        checked: dict[str, str] = {}
         for found in self._corpus.items(skip):
-            labels = read_label_lists([found.labels], None, 1, "fit")[0]
+            labels = _checked_labels(found.labels, checked)
             name = read_ids([found.id], 1, "fit")[0]
-            batch.append(
-                Item(name, found.text, labels, read_metadata([found.metadata], 1, "fit")[0])
-            )
+            metadata = read_metadata([found.metadata], 1, "fit")[0] if found.metadata else {}
+            batch.append(Item(name, found.text, labels, metadata))
             size += len(found.text)
             if len(batch) >= self._block_items or size >= _CHARACTERS:
                 yield batch
@@ -582,6 +584,22 @@ class _Arrays(Mapping[str, Array]):
 
     def __len__(self) -> int:
         raise NotImplementedError
+
+
+def _checked_labels(
+    labels: Sequence[str] | None, checked: dict[str, str]
+) -> tuple[str, ...] | None:
+    """Return the labels of an item; ``checked`` has the names of those that came before."""
+    if labels is None:
+        return None
+    try:
+        return tuple(sorted({checked[label] for label in labels}))
+    except (KeyError, TypeError):
+        found = read_label_lists([labels], None, 1, "fit")[0]
+        if len(checked) > _MOST_CHECKED:
+            checked.clear()
+        checked.update((label, label_name(label)) for label in labels)
+        return found
 
 
 def _pack_labels(items: Sequence[Item]) -> dict[str, Array]:

@@ -17,10 +17,11 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .analysis import Analyzer, has_unspaced, normalise, split_words
+from .analysis import Analyzer, has_unspaced, normalise
 from .learn import MANY_TEXTS, MAX_FEATURES
 from .results import Item
 from .word_hash import hash_pairs, hash_words
+from .word_numbers import WordNumbers, number_words
 from .words import name_hashes, title_size
 
 __all__ = [
@@ -34,14 +35,8 @@ __all__ = [
 
 # Words and pairs that are counted at a time; above, the rarest are dropped.
 _MOST_CODES = 1 << 23
-
-
-class _Numbers(dict[str, int]):
-    """Number of each word, in the order in which they first come."""
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
+# Bits of a code by which most that are not features are told.
+_FIRST_BITS = 20
 
 
 def pack_words(words: Sequence[str]) -> Array:
@@ -91,6 +86,8 @@ class WordBlock:
         Numbers of terms in the titles, and of those that are not frequent words.
     name_keys, name_rows : arrays of int64 and int32
         Hashes of ids and titles.
+    hashes : array of uint64
+        Hashes of the words.
     """
 
     words: list[str]
@@ -105,43 +102,48 @@ class WordBlock:
     title_lengths: Array
     name_keys: Array
     name_rows: Array
+    hashes: Array
 
     @classmethod
     def of(cls, items: Sequence[Item], analyzer: Analyzer) -> WordBlock:
         """Split the texts of items."""
-        numbers, terms = _Numbers(), _Numbers()
-        tokens, other, rows, places = array("i"), array("i"), array("i"), array("i")
-        starts = np.zeros(len(items) + 1, dtype=np.int64)
+        terms: WordNumbers[str] = WordNumbers()
+        other, rows, places = array("i"), array("i"), array("i")
         lengths = np.full(len(items), -1, dtype=np.int32)
-        titles = np.zeros((2, len(items)), dtype=np.int32)
+        titles = np.zeros((len(items), 2), dtype=np.int32)
         keys, named = array("q"), array("i")
+        texts = []
         for row, item in enumerate(items):
-            titles[:, row] = title_size(analyzer, item.text)
-            folded = normalise(item.text)
-            lower = folded.lower()
-            tokens.extend(map(numbers.__getitem__, split_words(lower)))
-            starts[row + 1] = len(tokens)
-            if lower != folded or has_unspaced(folded):
-                found, positions, lengths[row] = analyzer.terms(item.text)
-                other.extend(map(terms.__getitem__, found))
-                places.extend(positions)
-                rows.extend([row] * len(found))
+            text = item.text
+            if "\n" in text:
+                titles[row] = title_size(analyzer, text)
+            if not text.isascii():
+                folded = normalise(text)
+                text = folded.lower()
+                if text != folded or has_unspaced(folded):
+                    found, positions, lengths[row] = analyzer.terms(item.text)
+                    other.extend(map(terms.__getitem__, found))
+                    places.extend(positions)
+                    rows.extend([row] * len(found))
+            texts.append(text)
             for key in name_hashes(analyzer, item):
                 keys.append(key)
                 named.append(row)
+        words, tokens, starts = number_words(texts)
         return cls(
-            list(numbers),
-            _array(tokens, np.int32),
+            words,
+            tokens,
             starts,
             list(terms),
             _array(other, np.int32),
             _array(rows, np.int32),
             _array(places, np.int32),
             lengths,
-            titles[0],
-            titles[1],
+            titles[:, 0].copy(),
+            titles[:, 1].copy(),
             _array(keys, np.int64),
             _array(named, np.int32),
+            hash_words(words),
         )
 
     def pack(self) -> dict[str, Array]:
@@ -163,8 +165,7 @@ class WordBlock:
 
     def codes(self) -> tuple[Array, Array, Array]:
         """Return the hash of every word and of every pair, their rows, and the places of words."""
-        hashes = hash_words(self.words)
-        single = hashes[self.tokens]
+        single = self.hashes[self.tokens]
         rows = np.repeat(np.arange(self.n_texts, dtype=np.int32), np.diff(self.starts))
         inside = np.flatnonzero(rows[1:] == rows[:-1])
         pairs = hash_pairs(single[inside], single[inside + 1])
@@ -176,7 +177,7 @@ class WordBlock:
 
     def counts(self) -> tuple[Array, Array, Array]:
         """Return the hashes of words and pairs, and in how many texts and how often each occurs."""
-        hashes = hash_words(self.words)
+        hashes = self.hashes
         single, pairs = self.occurrences()
         one, other = self.words_of(pairs[0])
         codes = np.concatenate([hashes[single[0]], hash_pairs(hashes[one], hashes[other])])
@@ -211,7 +212,7 @@ class WordBlock:
     def term_arrays(self, analyzer: Analyzer) -> TermArrays:
         """Return the terms for search, and where they occur."""
         stems = [analyzer.term(word) for word in self.words]
-        number = _Numbers()
+        number: WordNumbers[str] = WordNumbers()
         number.update((term, n) for n, term in enumerate(sorted({*stems, *self.terms})))
         usual = self.other_lengths < 0
         counts = np.diff(self.starts)
@@ -248,6 +249,7 @@ _ARRAYS = (
     "title_lengths",
     "name_keys",
     "name_rows",
+    "hashes",
 )
 
 
@@ -278,7 +280,7 @@ class FrequentCodes:
         parts = [self._found, *self._waiting]
         codes, texts, often = (np.concatenate([part[n] for part in parts]) for n in range(3))
         self._waiting, self._size = [], 0
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(codes)
         codes = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         if not codes.size:
@@ -317,10 +319,8 @@ class FeatureChoice:
     def features(self, block: WordBlock, names: dict[int, str]) -> sparse.csr_matrix:
         """Compute TF-IDF of a block; enter the names of columns that are met first."""
         codes, rows, places = block.codes()
-        column = np.searchsorted(self.codes, codes)
-        column[column == self.codes.size] = 0
-        hit = np.flatnonzero(self.codes[column] == codes) if self.codes.size else np.zeros(0, int)
-        column, rows = column[hit], rows[hit]
+        hit, column = self._columns(codes)
+        rows = rows[hit]
         if len(names) < self.codes.size:
             self._name(block, hit, column, places, names)
         width = self.codes.size
@@ -332,6 +332,18 @@ class FeatureChoice:
         starts = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=block.n_texts))])
         shape = (block.n_texts, width)
         return sparse.csr_matrix((values, columns.astype(np.int32), starts.astype(np.int32)), shape)
+
+    def _columns(self, codes: Array) -> tuple[Array, Array]:
+        """Return which codes are features, and their columns."""
+        # Most codes are none, and their first bits tell it at once.
+        first = np.zeros(1 << _FIRST_BITS, dtype=bool)
+        shift = np.uint64(64 - _FIRST_BITS)
+        first[self.codes >> shift] = True
+        hit = np.flatnonzero(first[codes >> shift])
+        column = np.searchsorted(self.codes, codes[hit])
+        column[column == self.codes.size] = 0
+        same = self.codes[column] == codes[hit] if self.codes.size else np.zeros(0, dtype=bool)
+        return hit[same], column[same]
 
     def _name(
         self, block: WordBlock, hit: Array, column: Array, places: Array, names: dict[int, str]

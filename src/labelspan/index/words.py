@@ -582,7 +582,8 @@ class _Tail:
 
 def name_hashes(analyzer: Analyzer, item: Item) -> set[int]:
     """Return the hashes of an item's id and title."""
-    first = next((line for line in item.text.splitlines() if line.strip()), "")
+    # Of a long text only the first line is split off.
+    first = next(iter(item.text.lstrip().partition("\n")[0].splitlines()), "")
     return {key for name in (item.id, first) if (key := _hash(analyzer.key(name))) is not None}
 
 
@@ -594,8 +595,7 @@ def title_size(analyzer: Analyzer, text: str) -> tuple[int, int]:
     first, _, rest = text.lstrip().partition("\n")
     if not rest.strip():
         return 0, 0
-    terms, _, length = analyzer.terms(first)
-    return len(terms), length
+    return analyzer.size(first)
 
 
 def _sorted_names(analyzer: Analyzer, items: Sequence[Item]) -> tuple[Array, Array]:
