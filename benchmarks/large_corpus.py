@@ -52,24 +52,24 @@ STEPS = (
 def write_corpus(path: Path, count: int, seed: int = 0) -> None:
     """Write texts as JSON lines, a block at a time."""
     rng = np.random.default_rng(seed)
-    words = np.array([f"w{number:x}" for number in range(VOCABULARY)])
+    words = [f"w{number:x}" for number in range(VOCABULARY)]
     chances = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** 1.05)
-    topics = [rng.integers(100, VOCABULARY, OWN) for _ in range(TOPICS)]
+    topics = np.array([rng.integers(100, VOCABULARY, OWN) for _ in range(TOPICS)])
     with path.open("w", encoding="ascii") as file:
         for start in range(0, count, 10_000):
             n = min(10_000, count - start)
             chosen = np.searchsorted(chances, rng.random((n, LENGTH)) * chances[-1])
             own = rng.integers(0, TOPICS, (n, 2))
-            for row in range(n):
-                for part, topic in enumerate(own[row]):
-                    chosen[row, part * 12 : part * 12 + 12] = topics[topic][
-                        rng.integers(0, OWN, 12)
-                    ]
-            for row in range(n):
+            chosen[:, :24] = topics[own[:, :, None], rng.integers(0, OWN, (n, 2, 12))].reshape(
+                n, 24
+            )
+            for number, row, pair in zip(
+                range(start, start + n), chosen.tolist(), own.tolist(), strict=True
+            ):
                 item = {
-                    "id": f"item{start + row}",
-                    "text": " ".join(words[chosen[row]]),
-                    "labels": sorted({f"topic {topic}" for topic in own[row]}),
+                    "id": f"item{number}",
+                    "text": " ".join([words[place] for place in row]),
+                    "labels": sorted({f"topic {topic}" for topic in pair}),
                 }
                 file.write(json.dumps(item) + "\n")
 

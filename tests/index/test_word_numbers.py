@@ -36,7 +36,7 @@ def _check(texts: list[str]) -> None:
 def test_words_are_those_of_each_text(
     seed: int, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_numbers, "_PART", part)
+    monkeypatch.setattr(word_numbers, "_PARTS", {True: part, False: part})
     draw = random.Random(seed)
     texts = [
         "".join(draw.choices(draw.choice([_ASCII[:4], _ASCII, _ASCII + _OTHERS]), k=size))

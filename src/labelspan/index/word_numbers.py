@@ -18,8 +18,8 @@ from .analysis import TOKENS, UNSPACED_CHARACTER, ascii_words
 
 __all__ = ["WordNumbers", "number_words"]
 
-# Characters of a part: its arrays take about 20 times as many bytes.
-_PART = 1 << 23
+# Characters of a part, in ASCII or not: its arrays take 12 or 30 times as many bytes.
+_PARTS = {True: 1 << 24, False: 1 << 22}
 # Words longer than these bytes are compared as strings.
 _LONG = 64
 _KEPT = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
@@ -59,6 +59,8 @@ def number_words(texts: Sequence[str]) -> tuple[list[str], Array, Array]:
         counts[rows] = sizes
         found.append((rows, tokens))
     starts = np.concatenate([[0], np.cumsum(counts)])
+    if len(found) == 1:
+        return [word.decode() for word in numbers], found[0][1], starts
     every = np.empty(int(starts[-1]), dtype=np.int32)
     for rows, tokens in found:
         sizes = counts[rows]
@@ -91,7 +93,7 @@ def _parts(texts: Sequence[str]) -> Iterator[tuple[Array, list[int]]]:
         kind = text.isascii()
         waiting[kind].append(row)
         sizes[kind] += len(text)
-        if sizes[kind] >= _PART:
+        if sizes[kind] >= _PARTS[kind]:
             yield np.array(waiting[kind]), waiting[kind]
             waiting[kind], sizes[kind] = [], 0
     for rows in waiting.values():
@@ -121,6 +123,7 @@ def _part_words(texts: list[str], numbers: WordNumbers[bytes]) -> tuple[Array, A
     same = _numbered(content, begin, end - begin)
     first = _first(same, int(same.max(initial=-1)) + 1)
     there = np.flatnonzero(first < same.size)
+    there = there[np.argsort(first[there])]
     own = np.zeros(first.size, dtype=np.int32)
     own[there] = [
         numbers[content[start:stop]]
