@@ -1,8 +1,14 @@
 """Running the command, and what it says when it refuses."""
 
+from functools import cache
+
+from typer import testing
 from typer.testing import CliRunner
 
 from labelspan.cli import app
+
+# To build the commands takes longer than to run most of them, and each run would do it again.
+testing._get_command = cache(testing._get_command)
 
 
 def run(*args, **options):

@@ -6,7 +6,7 @@ import os
 import sys
 
 import pytest
-from _support.stored import run
+from _support.forks import forked
 from _support.tagged import as_lines, as_table, rows
 from typer.testing import CliRunner
 
@@ -257,7 +257,7 @@ print(len(early), len(late))
 
 
 def result(script, *arguments):
-    done = run(script, *arguments)
+    done = forked(script, *arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(word) for word in done.stdout.split()]
 

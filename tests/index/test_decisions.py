@@ -5,11 +5,11 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from _support.forks import forked
 from _support.topics import corpus, planted, planted_index
 
 from labelspan import LSI, SemanticIndex
@@ -255,7 +255,8 @@ def test_a_kill_in_mid_decision(original_planted, tmp_path):
     for folder in folders.values():
         shutil.copytree(original_planted, folder)
     arguments = [f"{folder},{where},{cut}" for (where, cut), folder in folders.items()]
-    subprocess.run([sys.executable, "-c", KILLED, *arguments], check=True)
+    done = forked(KILLED, *arguments)
+    assert done.returncode == 0, done.stderr
     _, labels, ids = planted()
     for kill, folder in folders.items():
         with SemanticIndex.load(folder, write=True) as index:

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from _support.stored import answers, made, run
+from _support.forks import forked
+from _support.stored import answers, made
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile, InvalidInput
@@ -194,13 +195,13 @@ print(set(os.listdir(folder)) == left)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
 def test_a_full_disk_leaves_the_old_index(folder):
-    ran = run(LIMITED, folder)
+    ran = forked(LIMITED, folder)
     assert ran.stdout == "intact\n", ran.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 def test_a_kill_leaves_the_old_or_the_new(tmp_path):
-    ran = run(KILLED, tmp_path / "index", 12)
+    ran = forked(KILLED, tmp_path / "index", 12)
     assert ran.returncode == 0, ran.stderr
     states, clean = ran.stdout.split()
     # Killed at different moments, or the test would show nothing.

@@ -10,8 +10,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from _support.forks import forked
 from _support.hostile import Payload, attempt, header, refused, sample, works
-from _support.stored import edited, generation, replaced, run
+from _support.stored import edited, generation, replaced
 
 from labelspan.errors import LabelspanError
 from labelspan.index.folder import parse_json, read_manifest, write_manifest
@@ -232,8 +233,10 @@ def test_a_header_as_long_as_the_file_is_not_read(small):
 LARGE = """
 import resource, sys
 from pathlib import Path
+from _support.forks import forked
 from _support.hostile import altered, attempt, refused, tiny
 from _support.stored import edited, generation, replaced
+from _support.forks import forked
 from _support.hostile import header
 
 small = tiny(Path(sys.argv[1]))
@@ -306,6 +309,6 @@ print(count)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address-space limits are Linux's")
 def test_sizes_that_promise_terabytes_take_no_memory(tmp_path):
-    done = run(LARGE, tmp_path / "index")
+    done = forked(LARGE, tmp_path / "index")
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[-1]) > 35

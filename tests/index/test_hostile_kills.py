@@ -3,16 +3,18 @@
 import sys
 
 import pytest
-from _support.stored import run
+from _support.forks import forked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 # Children are forked, so that each is a process of its own and costs no import. In a child a
 # hook is told of every file that Python opens, renames or removes below a folder; before the
-# n-th of them the child kills itself. SQLite's own writing is met by delays.
+# n-th of them the child kills itself. SQLite's own writing is met by delays. What a task imports
+# late, the parent imports: it does each task once, elsewhere.
 TOOLS = """
 import os, random, signal, sys, time
 from pathlib import Path
+from typer.testing import CliRunner
 from _support.hostile import THOROUGH, sentence
 from _support.stored import answers, made
 from _support.tagged import as_lines, rows
@@ -82,6 +84,7 @@ SAVES = (
     TOOLS
     + """
 small, large = made(8, estimator=MLSI(2)), made(14, estimator=MLSI(3))
+small.save(root / "elsewhere")
 states = [None, answers(small), answers(large)]
 seen, kills = set(), 0
 for old, new, index in ((0, 1, small), (1, 2, large)):
@@ -116,6 +119,9 @@ items = rows(40)
 more.write_text(as_lines(items[16:]))
 fit = command("fit", corpus, "--out", out, "--dimensions", 3)
 add = command("add", more, "--index", out)
+elsewhere = root / "elsewhere"
+for args in (["fit", corpus, "--out", elsewhere], ["add", more, "--index", elsewhere]):
+    assert CliRunner().invoke(app, [str(arg) for arg in args]).exit_code == 0
 random.seed(3)
 kills = 0
 
@@ -178,8 +184,6 @@ TWO = (
     TOOLS
     + """
 import contextlib
-
-from typer.testing import CliRunner
 
 corpus = root / "corpus.jsonl"
 corpus.write_text(as_lines(rows(12)))
@@ -269,7 +273,7 @@ print(reads, marks.count(b"."), marks.count(b"l"))
 
 
 def numbers(script, folder):
-    done = run(script, folder)
+    done = forked(script, folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(word) for word in done.stdout.split()]
 

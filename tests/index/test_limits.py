@@ -6,7 +6,8 @@ import unicodedata
 
 import numpy as np
 import pytest
-from _support.stored import answers, run
+from _support.forks import forked
+from _support.stored import answers
 from _support.topics import corpus
 
 from labelspan import SemanticIndex
@@ -46,7 +47,7 @@ print("intact")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
 @pytest.mark.parametrize("mode", ["read", "write"])
 def test_too_many_open_files_are_not_called_damage(folder, mode):
-    ran = run(FEW_FILES, folder, mode)
+    ran = forked(FEW_FILES, folder, mode)
     assert ran.stdout == "intact\n", ran.stderr
 
 
@@ -79,7 +80,7 @@ print("intact")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
 def test_a_save_with_too_many_open_files_leaves_the_old_index(folder):
-    ran = run(SAVED_WITH_FEW_FILES, folder)
+    ran = forked(SAVED_WITH_FEW_FILES, folder)
     assert ran.stdout == "intact\n", ran.stderr
 
 

@@ -5,13 +5,12 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from _support.forks import forked
 from _support.streams import Corpus
 from scipy import linalg, sparse
 
@@ -307,9 +306,7 @@ def test_a_killed_fit_goes_on(tmp_path):
     )
     fitted(tmp_path / "whole", items())
     here = os.path.dirname(__file__)
-    ended = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "index", here, "3"], check=False
-    )
+    ended = forked(program, tmp_path / "index", here, "3")
     assert ended.returncode == -signal.SIGKILL
     assert fitted(tmp_path / "index", items()).resumed == 120
     assert sums(tmp_path / "index") == sums(tmp_path / "whole")
@@ -334,13 +331,13 @@ def test_a_killed_fit_of_several_files_goes_on(tmp_path):
     )
     fit_files(tmp_path / "one.jsonl", tmp_path / "whole")
     here = os.path.dirname(__file__)
-    command = [sys.executable, "-c", program, folder, tmp_path / "index", here]
-    ended = subprocess.run(command, check=False)
+    ended = forked(program, folder, tmp_path / "index", here)
     assert ended.returncode == -signal.SIGKILL
     assert fit_files(folder, tmp_path / "index").resumed == 120
     assert sums(tmp_path / "index") == sums(tmp_path / "whole")
     # With one more file it starts again.
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    ended = forked(program, folder, tmp_path / "index", here)
+    assert ended.returncode == -signal.SIGKILL
     (folder / "3.jsonl").write_text(json.dumps({"id": "new", "text": "more", "tags": ["t1"]}))
     done = fit_files(folder, tmp_path / "index")
     assert (done.resumed, done.items) == (0, N + 1)
