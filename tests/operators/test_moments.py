@@ -70,6 +70,29 @@ def test_products_from_both_sides(far, dtype, after, shape):
     assert (np.abs(cross - wide.T @ other) <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
 
 
+@pytest.mark.parametrize("columns", [1, 30])
+def test_sums_of_float32_columns_that_are_far_from_zero(columns):
+    """One column of 40 is summed again, or all of them; the others are off by little."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 40))
+    X[:, :columns] += 1e6
+    X = X.astype(np.float32)
+    exact = X.mean(axis=0, dtype=np.float64)
+    means = Dense(X).column_means()
+    np.testing.assert_allclose(means[:columns], exact[:columns], rtol=1e-14)
+    np.testing.assert_allclose(means[columns:], exact[columns:], atol=1e-8)
+
+
+def test_a_rare_value_does_not_make_a_column_constant():
+    X = rows(0.0, "float32", (5000, 40))
+    X[:, 3] = -1.0
+    X[777, 3] = 1.0
+    operator, means = Dense(X).centered()
+    wide = X.astype(np.float64) - means
+    np.testing.assert_allclose(operator.rough_gram(), wide.T @ wide, rtol=1e-4, atol=1e-2)
+    assert means[3] == pytest.approx(-1.0 + 2 / 5000, abs=1e-9)
+
+
 @pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
 def test_the_squared_norm_about_the_means(far):
     X = rows(far)

@@ -115,8 +115,9 @@ def test_units_over_eight_decades_without_a_penalty(solver):
 # --- certificates -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("count", [7, 40, 96])
 @pytest.mark.parametrize("kind", ["falling", "equal", "pairs", "steep"])
-def test_few_eigenvectors_are_those_of_all(kind):
+def test_few_eigenvectors_are_those_of_all(kind, count):
     rng = np.random.default_rng(0)
     index = np.arange(1, 97)
     values = {
@@ -127,10 +128,18 @@ def test_few_eigenvectors_are_those_of_all(kind):
     }[kind]
     turn = np.linalg.qr(rng.standard_normal((96, 96)))[0]
     matrix = turn * values @ turn.T
-    found, vectors = few_leading(matrix, 7)
-    np.testing.assert_allclose(found, leading(matrix, 7)[0], atol=1e-14)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-12)
+    found, vectors = few_leading(matrix, count)
+    np.testing.assert_allclose(found, leading(matrix, count)[0], atol=1e-14)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3])
+def test_eigenvectors_of_tiny_matrices(side):
+    matrix = np.diag(np.arange(1.0, side + 1))
+    values, vectors = few_leading(matrix, 1)
+    np.testing.assert_allclose(values, [side])
+    np.testing.assert_allclose(np.abs(vectors[:, 0]), np.eye(side)[-1], atol=1e-15)
 
 
 @pytest.mark.parametrize("solver", [Eigen(), Gram(), TwoStage()])

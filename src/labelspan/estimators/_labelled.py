@@ -20,7 +20,7 @@ from ..errors import (
     warn_caller,
 )
 from ..labels import Factor, Labels, read_labels
-from ..labels.factor import block_rank, square_rank
+from ..labels.factor import square_rank
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import (
@@ -86,6 +86,8 @@ class LabelledEmbedding(BaseEmbedding):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
     # Whether labels may stay in files.
     _label_files: ClassVar[bool] = False
+    # Whether ``_publish_labels`` needs Y'Y.
+    _keeps_label_square: ClassVar[bool] = False
     # Parameters that the sums of a stream depend on.
     _summed_with: ClassVar[tuple[str, ...]] = ()
 
@@ -275,13 +277,14 @@ class LabelledEmbedding(BaseEmbedding):
             # and X'H is unchanged.
             rows = VStack([rows, edges])
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
-        rank = block_rank(ready.factor)
+        h_gram = inner(ready.factor, ready.factor)  # H'H
+        rank = square_rank(h_gram)
         count = self._factor_count(ready.rows.shape, rank)
         values, label_means = self._label_values(ready.labels)  # Y
         alpha, curve = choose_penalty(self, ready.rows, values)
         penalty = L1(alpha) if self.penalty == "l1" else L2(alpha)
         solution = solve(self, Problem(rows, Factor(labels=factor), count, penalty))  # W, lambda
-        h_square = sum_of_squares(ready.factor)
+        h_square = float(np.trace(h_gram))
         if solution.eigenvalues[0] <= _FAINT * h_square:
             cross = ready.rows.cross(ready.factor)  # X'H
             self._refuse_rounding(cross, ready.rows.sum_of_squares(), h_square)
@@ -299,7 +302,7 @@ class LabelledEmbedding(BaseEmbedding):
             ready.labels.names,
             (signs / roots)[:, None] * images,
             label_means,
-            inner(values, values),
+            inner(values, values) if self._keeps_label_square else None,
         )
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self

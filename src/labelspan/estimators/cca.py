@@ -172,6 +172,7 @@ class CCA(LabelledEmbedding):
         )
 
     _label_files: ClassVar[bool] = True
+    _keeps_label_square: ClassVar[bool] = True
 
     def _make_factor(self, labels: Labels) -> Any:
         if labels.many:

@@ -378,7 +378,10 @@ class _Values(NamedTuple):
 def _values_in(numbers: Array) -> _Values:
     def look(rows: slice) -> tuple[bool, ...]:
         part = numbers[rows]
-        zeros, ones, minus = (int((part == value).sum()) for value in (0.0, 1.0, -1.0))
+        zeros, ones = (int(np.count_nonzero(part == value)) for value in (0.0, 1.0))
+        if zeros + ones == part.size:
+            return False, False, False, zeros > 0, ones > 0, False
+        minus = int(np.count_nonzero(part == -1.0))
         missing, infinite = int(np.isnan(part).sum()), bool(np.isinf(part).any())
         other = zeros + ones + minus + missing < part.size
         return infinite, missing > 0, minus > 0, zeros > 0, ones > 0, other

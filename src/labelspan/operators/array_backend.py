@@ -390,13 +390,15 @@ def largest_entries(block: Any) -> Array:
     if is_tensor(block):
         return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
 
-    def farthest(rows: slice) -> Array:
-        part = block[rows]
-        return np.asarray(np.take_along_axis(part, np.abs(part).argmax(axis=0)[None], axis=0)[0])
+    columns = np.arange(block.shape[1])
+
+    def farthest(part: Array) -> Array:
+        return np.asarray(part[np.abs(part).argmax(axis=0), columns])
 
     # Of entries that are equally far, the first.
-    each = np.stack(map_threads(farthest, row_parts(block.shape[0], block.shape[1])))
-    return host(np.take_along_axis(each, np.abs(each).argmax(axis=0)[None], axis=0)[0])
+    parts = row_parts(block.shape[0], block.shape[1])
+    each = map_threads(lambda rows: farthest(block[rows]), parts)
+    return host(farthest(np.stack(each)) if len(each) > 1 else each[0])
 
 
 def column_norms(block: Any) -> Array:

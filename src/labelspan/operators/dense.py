@@ -17,7 +17,12 @@ __all__ = ["Dense"]
 
 # Entries of rows that stay in the cache of a core, and the fewest rows of a block: for thin
 # products, and for Gram matrices, whose sums cost as much as some of the rows.
-_CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 1024
+_CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 2048
+# Rows that are summed in float32 before float64 takes over, and the share of the columns, as a
+# divisor, from which all are summed again rather than some.
+_SUMMED_ROWS, _MANY_COLUMNS = 512, 16
+# Rows of a narrow product that is taken from both sides.
+_BOTH_ROWS = 256
 # Parts of the rows that threads sum by themselves, and the widest block that is multiplied from
 # both sides while its rows are in the cache.
 _PARTS, _NARROW = 16, 32
@@ -142,32 +147,43 @@ class Dense(Operator):
 
         Products of a block of rows are taken in ``dtype``, and summed in float64.
         """
-        block = np.asarray(block, dtype=dtype)
-        width, columns = block.shape[1], self.shape[1]
+        # Its columns are rows here: BLAS multiplies few columns faster that way.
+        across = np.ascontiguousarray(block.T, dtype=dtype)
+        width, columns = across.shape[0], self.shape[1]
         offset = self._offset if self._mild else None
-        along = None if offset is None else (offset @ block).astype(dtype, copy=False)
+        along = None if offset is None else (across @ offset).astype(dtype, copy=False)[:, None]
+        height = width + (0 if other is None else other.shape[1])
 
-        def multiply(part: slice) -> tuple[Array, Array]:
-            product = np.zeros((width + (0 if other is None else other.shape[1]), columns))
-            sums = np.zeros(product.shape[0])
-            for rows in self._slices(part=part):
+        def multiply(part: slice) -> tuple[Array, Array | float]:
+            product, sums = np.zeros((height, columns)), 0.0
+            for start in range(part.start, part.stop, _BOTH_ROWS):
+                rows = slice(start, min(start + _BOTH_ROWS, part.stop))
                 if along is None:
                     piece = self._piece(rows, dtype)
-                    image = piece @ block
+                    image = across @ piece.T
                 else:
                     piece = self._array[rows].astype(dtype, copy=False)
-                    image = piece @ block - along
+                    image = across @ piece.T
+                    image -= along
                 if other is not None:
-                    image = np.concatenate([image, other[rows]], axis=1, dtype=dtype)
-                product += image.T @ piece
-                if along is not None:
-                    sums += image.sum(axis=0)
+                    image = np.concatenate([image, other[rows].T], axis=0, dtype=dtype)
+                product += image @ piece
+                if summed:
+                    sums = sums + image.sum(axis=1)
             return product, sums
 
+        # Products in float32 are no more exact than what the column sums give.
+        summed = offset is not None and np.dtype(dtype) == np.float64
         parts = map_threads(multiply, row_parts(*self.shape, _PARTS), blas=True)
         product = sum((one for one, _ in parts[1:]), parts[0][0])
         if offset is not None:
-            product -= np.outer(sum((one for _, one in parts[1:]), parts[0][1]), offset)
+            if summed:
+                sums = sum((one for _, one in parts[1:]), parts[0][1])
+            else:
+                sums = across @ (self._column_sums() - self.shape[0] * offset)
+                if other is not None:
+                    sums = np.concatenate([sums, other.sum(axis=0)])
+            product -= np.outer(sums, offset)
         return product[:width].T, product[width:].T
 
     def gram(self) -> Array:
@@ -193,52 +209,105 @@ class Dense(Operator):
         return self.cross(sparse.csr_array(block))
 
     def moments(self, block: Array) -> tuple[Array, Array]:
-        return self._moments(block, np.float64)
+        return self._moments(block, np.dtype(np.float64))
 
     def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
         if self._offset is None:
-            gram, cross = self._products(block, np.float64)
-            means = self._column_sums() / self.shape[0]
-            about = gram - np.outer(means, self._column_sums())
-            if _clear(gram, about):
+            gram, cross, sums = self._products(block, np.dtype(np.float64))
+            means = sums / self.shape[0]
+            about = gram - np.outer(means, sums)
+            if _clear(np.diag(gram), about):
                 return means, about, cross - np.outer(means, block.sum(axis=0))
         return super().centered_moments(block)
 
-    def _moments(self, block: Array, dtype: Any) -> tuple[Array, Array]:
-        if self._offset is None:
-            return self._products(block, dtype)
+    def _moments(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        if self._offset is None or (dtype == np.float32 and self._far(self._offset).size):
+            return self._products(block, dtype)[:2]
         # Centred afterwards: no copy of the data is made.
-        gram, cross = Dense(self._array)._products(block, dtype)
-        aside = np.outer(self._column_sums(), self._offset)
-        about = gram - aside - aside.T + self.shape[0] * np.outer(self._offset, self._offset)
-        few = _clear(gram, about, _FEW_TO_LOSE)
-        wide = np.dtype(dtype) == np.float64
-        if not (few or (wide and _clear(gram, about))):
-            return self._products(block, dtype)
+        plain = Dense(self._array)
+        plain._sums = self._sums
+        gram, cross, sums = plain._products(block, dtype)
+        squares = np.diag(gram).copy()
+        aside = np.outer(sums - 0.5 * self.shape[0] * self._offset, self._offset)
+        gram -= aside
+        gram -= aside.T
+        few = _clear(squares, gram, _FEW_TO_LOSE)
+        if not (few or (dtype == np.float64 and _clear(squares, gram))):
+            return self._products(block, dtype)[:2]
         self._mild = few or self.dtype == np.float64
-        return about, cross - np.outer(self._offset, block.sum(axis=0))
+        if block.shape[1]:
+            cross = cross - np.outer(self._offset, block.sum(axis=0))
+        return gram, cross
+
+    def _some_rows(self) -> Array:
+        return self._array[:: max(1, self.shape[0] // _FIRST_ROWS)]
+
+    def _far(self, means: Array) -> Array:
+        """Return the columns that are too far from zero to be centred afterwards in float32.
+
+        As some rows say, and all rows where these name few columns.
+        """
+        squares = np.square(means) / (_FEW_TO_LOSE - 1)
+        far = np.flatnonzero(~(squares <= self._some_rows().var(axis=0, dtype=np.float64)))
+        if 0 < _MANY_COLUMNS * far.size <= self.shape[1]:
+            far = far[~(squares[far] <= self._array[:, far].var(axis=0, dtype=np.float64))]
+        return far
 
     def _column_sums(self) -> Array:
         """Return the column sums in float64, without the offset."""
         if self._sums is None:
-            ones = np.ones((self.shape[0], 1))
             # Infinities and overflow are for the caller to find in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
-                self._sums = inner(ones, self._array, np.float64)[0]
+                if self.dtype == np.float64:
+                    self._sums = _wide_sums(self._array)
+                else:
+                    self._sums = self._sums_of_floats()
         return self._sums
 
-    def _products(self, block: Array, dtype: Any) -> tuple[Array, Array]:
-        """Return both products of the rows in a given type, summed in float64."""
+    def _sums_of_floats(self) -> Array:
+        """Return the column sums of float32: of some rows in float32, and of these in float64.
+
+        That takes a third of the time, and is off by less than the rounding of one entry. Columns
+        far from zero, for which that is much, are summed again in float64.
+        """
+        ones = np.ones(_SUMMED_ROWS, dtype=self.dtype)
+
+        def add(part: slice) -> Array:
+            sums = np.zeros(self.shape[1])
+            for start in range(part.start, part.stop, _SUMMED_ROWS):
+                rows = self._array[start : min(start + _SUMMED_ROWS, part.stop)]
+                sums += ones[: rows.shape[0]] @ rows
+            return sums
+
+        parts = map_threads(add, row_parts(*self.shape, _PARTS), blas=True)
+        sums = sum(parts[1:], parts[0])
+        far = self._far(sums / self.shape[0])
+        if _MANY_COLUMNS * far.size > self.shape[1]:
+            return _wide_sums(self._array)
+        sums[far] = _wide_sums(self._array[:, far])
+        return sums
+
+    def _products(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+        """Return both products of the rows in a given type, summed in float64, and column sums.
+
+        The column sums are without the offset, and as exact as the products.
+        """
         if self._offset is None and self.dtype == dtype == np.float64:
-            return self._array.T @ self._array, _pulled(self._array, block)
+            gram = self._array.T @ self._array
+            return gram, _pulled(self._array, block), self._column_sums()
         gram = np.zeros((self.shape[1], self.shape[1]))
         cross = np.zeros((block.shape[1], self.shape[1]))
-        for part in self._slices(_GRAM_ROWS):
+        converted = self._offset is None and self.dtype != dtype
+        sums = np.zeros(self.shape[1]) if converted else self._column_sums()
+        copied = converted or self._offset is not None
+        for part in self._slices(_GRAM_ROWS if copied else 2 * _GRAM_ROWS):
             piece = self._piece(part, dtype)
             gram += piece.T @ piece
             if block.shape[1]:
                 cross += block[part].astype(dtype, copy=False).T @ piece
-        return gram, cross.T
+            if converted:
+                sums += np.ones(piece.shape[0], dtype=dtype) @ piece
+        return gram, cross.T, sums
 
     def cogram(self) -> Array:
         whole = self._piece(slice(None), np.float64)
@@ -259,6 +328,8 @@ class Dense(Operator):
 
     def is_zero(self) -> bool:
         # Most data is not zero in its first rows.
+        if sum_of_squares(self._piece(slice(_FIRST_ROWS), np.float64)) > 0:
+            return False
         pieces = (self._piece(part, np.float64) for part in self._slices())
         return not any(sum_of_squares(piece) > 0 for piece in pieces)
 
@@ -278,9 +349,9 @@ class Dense(Operator):
         means = self.column_means()
         # A mean is rounded: subtracted from a constant column it would leave a column of
         # rounding errors, which a solver that scales columns would take for a feature.
-        # Few columns are constant in the first rows, and only those are checked in full.
+        # Few columns are constant in some rows, and only those are checked in full.
         first = self._piece(slice(0, 1), np.float64)[0]
-        same = np.flatnonzero((self._array[:_FIRST_ROWS] == self._array[:1]).all(axis=0))
+        same = np.flatnonzero((self._some_rows() == self._array[:1]).all(axis=0))
         constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
         means[constant] = first[constant]
         return self.shifted(means), means
@@ -300,6 +371,11 @@ def _pulled(rows: Array, block: Array) -> Array:
     return np.asarray((block.T @ rows).T)
 
 
-def _clear(about_zero: Array, about_means: Array, most: float = _DIGITS_TO_LOSE) -> bool:
+def _wide_sums(rows: Array) -> Array:
+    """Return the column sums, in float64."""
+    return np.asarray(inner(np.ones((rows.shape[0], 1)), rows, np.float64)[0])
+
+
+def _clear(squares: Array, about_means: Array, most: float = _DIGITS_TO_LOSE) -> bool:
     """Return whether sums of squares keep enough digits when centred afterwards."""
-    return bool((np.diag(about_zero) <= most * np.diag(about_means)).all())
+    return bool((squares <= most * np.diag(about_means)).all())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -44,22 +44,27 @@ class _OneBlasThread:
     """
 
     def __init__(self) -> None:
-        self._lock, self._inside, self._limiter = threading.Lock(), 0, None
+        self._lock, self._inside = threading.Lock(), 0
+        self._limiter: Any = None
         # What the libraries were allowed before; None outside.
         self.before: int | None = None
 
     def enter(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self.before = _allowed()
-                self._limiter = _controller().limit(limits=1, user_api="blas")
+                now = [library.num_threads for library in _controller().lib_controllers]
+                self.before = _fewest(now)
+                # Setting what is set already would take as long as a small product.
+                if any(threads != 1 for threads in now):
+                    self._limiter = _controller().limit(limits=1, user_api="blas")
             self._inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limiter.restore_original_limits()  # type: ignore[attr-defined]
+                if self._limiter is not None:
+                    self._limiter.restore_original_limits()
                 self._limiter = self.before = None
 
 
@@ -69,10 +74,15 @@ _here = threading.local()
 
 
 def _allowed() -> int:
+    return _fewest(library.num_threads for library in _controller().lib_controllers)
+
+
+def _fewest(limits_of_libraries: Iterable[int | None]) -> int:
+    """Return the number of threads that libraries, the machine and its settings allow."""
     limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()]
     if _OMP_NUM_THREADS.isdigit():
         limits.append(int(_OMP_NUM_THREADS))
-    limits += [library.num_threads for library in _controller().lib_controllers]
+    limits += limits_of_libraries
     return max(1, min(limit for limit in limits if limit))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -188,9 +189,13 @@ def unsure(off: float, residual: float) -> str:
     )
 
 
+@lru_cache(maxsize=64)
 def combinations(columns: int, most: int = _COMBINATIONS) -> Array:
-    """Return the coefficients of up to ``most`` random combinations of columns."""
+    """Return the coefficients of up to ``most`` random combinations of columns, to be read only."""
     if columns <= most:
-        return np.eye(columns)
-    rng = np.random.default_rng(_CHECK_SEED)
-    return np.asarray(rng.standard_normal((columns, most)) / np.sqrt(columns))
+        chosen = np.eye(columns)
+    else:
+        rng = np.random.default_rng(_CHECK_SEED)
+        chosen = rng.standard_normal((columns, most)) / np.sqrt(columns)
+    chosen.setflags(write=False)
+    return chosen
