@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.cross_decomposition import CCA as SklearnCCA
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import Ridge
 
 from labelspan import CCA, HSL, LSI, MLSI, datasets
 
@@ -44,7 +43,7 @@ def test_cca_has_scikit_learns_correlations(name):
 
 
 def test_lsi_keeps_the_energy_it_promises():
-    X, _ = load("rcv1")
+    X = load("rcv1")[0][:8000]
     exact = TruncatedSVD(100, algorithm="arpack", random_state=0).fit(X)
     ours = LSI(100).fit(X)
     assert ours.solver_ == "randomized"
@@ -53,13 +52,16 @@ def test_lsi_keeps_the_energy_it_promises():
 
 def test_mlsi_is_within_half_a_percent_of_its_optimum():
     X, Y = load("rcv1")
-    X, Y = X[:8000], Y[:8000]
+    X, Y = X[:4000], Y[:4000]
     Y = Y[:, np.asarray(Y.sum(axis=0)).ravel() > 0].astype(float)
     fast = MLSI(50, alpha=1.0).fit(X, Y)
     end = MLSI(50, solver="two-stage", alpha=1.0).fit(X, Y)
     assert fast.solver_ == "randomized"
-    ridge = Ridge(alpha=1.0, fit_intercept=False, solver="sparse_cg", tol=1e-5)
-    fitted = ridge.fit(X, Y.toarray()).predict(X)
+    # Ridge regression from the products of the rows: Y less alpha (X X' + alpha I)^-1 Y.
+    products = (X @ X.T).toarray().astype(np.float64)
+    products[np.diag_indices_from(products)] += 1.0
+    Y = Y.toarray()
+    fitted = Y - linalg.solve(products, Y, assume_a="pos", overwrite_a=True)
 
     def objective(model):
         V = np.linalg.qr(model.transform(X).astype(np.float64))[0]

@@ -127,14 +127,24 @@ MODELS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def held(client):
+    """Rows that all models learn from; they are sent to the workers once."""
+    rows = {("wide", "csr"): features("wide", 3), ("tall", "dense"): features("tall", 3)}
+    return {
+        (shape, kind): (X, row_blocks_of(client, kinds(X)[kind], 2))
+        for (shape, kind), X in rows.items()
+    }
+
+
 @pytest.mark.parametrize(("shape", "kind"), [("wide", "csr"), ("tall", "dense")])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_estimators_give_the_local_answer(client, model, shape, kind):
-    X = features(shape, 3)
+def test_estimators_give_the_local_answer(held, model, shape, kind):
+    X, operator = held[shape, kind]
     y = classes(len(X), 3) if isinstance(model, LDA) else indicator(len(X), 3)
     y[5:8] = -1
     local = clone(model).fit(X, y)
-    found = clone(model).fit(row_blocks_of(client, kinds(X)[kind], 2), y)
+    found = clone(model).fit(operator, y)
     np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-5)
     assert angle(found.transform(X), local.transform(X)) < 1e-5
     if not isinstance(model, LSI):
@@ -517,23 +527,21 @@ def test_a_block_that_reaches_no_worker_is_said(client, monkeypatch):
         row_blocks_of(client, np.eye(8), 2)
 
 
-@pytest.mark.parametrize("when", ["fit", "load"])
-def test_a_suspended_worker_is_named(when, monkeypatch):
+def test_a_suspended_worker_is_named(monkeypatch):
     model, X, Y, local = problem()
     with started() as client:
         operator = row_blocks_of(client, X, 4)
         worker, pid = sorted(client.run(os.getpid).items())[0]
-        use = {
-            "fit": lambda: clone(model).fit(operator, Y),
-            "load": lambda: row_blocks_of(client, X, 4),
-        }
+        named = f"The worker {worker} has been silent for"
         os.kill(pid, signal.SIGSTOP)
         try:
             with monkeypatch.context() as patience:
                 patience.setattr(worker_blocks, "_SILENCE", 5.0)
                 patience.setattr(worker_blocks, "_LOOK_AT_HEARTBEATS", 0.5)
-                with pytest.raises(LostWorkers, match=f"The worker {worker} has been silent for"):
-                    use[when]()
+                with pytest.raises(LostWorkers, match=named):
+                    clone(model).fit(operator, Y)
+                with pytest.raises(LostWorkers, match=named):
+                    row_blocks_of(client, X, 4)
         finally:
             os.kill(pid, signal.SIGCONT)
         # Once it runs again, so does the fit.

@@ -87,9 +87,11 @@ def test_mlsi_from_files(tmp_path, data, passes, balance):
     # Only the labels are as long as the rows.
     assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-4)
-    # Without balance, two eigenvalues are close, and in memory it is no nearer.
-    in_memory = MLSI(6, **options).fit(X, Y)
-    assert overlap(found, expected) > min(overlap(in_memory, expected) - 1e-3, 1 - 1e-4)
+    if overlap(found, expected) <= 1 - 1e-4:
+        # Without balance, two eigenvalues are close, and in memory it is no nearer.
+        assert not balance
+        in_memory = MLSI(6, **options).fit(X, Y)
+        assert overlap(found, expected) > overlap(in_memory, expected) - 1e-3
     np.testing.assert_allclose(
         found.label_loadings_.T @ found.label_loadings_,
         expected.label_loadings_.T @ expected.label_loadings_,

@@ -200,7 +200,7 @@ def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
                     assert found.rest <= tol
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("alpha", "more"), [(1e-2, 0), (1.0, 0), (1e2, 0), (1e-3, 40), (1.0, 40), (1e2, 40)]
 )

@@ -47,7 +47,7 @@ def test_answers_are_what_the_description_says(described, path, method, mode):
 
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=25,
+        max_examples=12,
         derandomize=True,
         database=None,
         deadline=None,

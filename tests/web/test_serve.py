@@ -142,10 +142,12 @@ def test_several_processes_serve_are_started_again_and_end_together(folder):
         assert len(now) == 2
         assert other in now
         assert killed not in now
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         # The end of its output comes when the last process has closed it.
         _, rest = process.communicate(timeout=600)
         assert (process.returncode, rest) == (0, "")
+        # The first process has waited for the others, so that nothing of them is left.
+        assert not any(map(is_there, now))
         with pytest.raises(ConnectionRefusedError):
             items_at(port)
     finally:
@@ -162,34 +164,14 @@ def is_there(process):
 
 
 @several
-def test_sigterm_ends_all_workers(folder):
-    process = served_by(folder, "--workers", "2")
-    try:
-        port = int(re.search(r":(\d+)/", process.stderr.readline())[1])
-        workers = workers_of(process)
-        assert len(workers) == 2
-        process.send_signal(signal.SIGTERM)
-        # The end of its output comes when the last process has closed it.
-        _, rest = process.communicate(timeout=600)
-        assert (process.returncode, rest) == (0, "")
-        # The first process has waited for the others, so that nothing of them is left.
-        assert not any(map(is_there, workers))
-        with pytest.raises(ConnectionRefusedError):
-            items_at(port)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@several
-def test_workers_that_have_begun_to_start_end_by_sigterm(folder):
+def test_workers_that_have_begun_to_start_end_by_ctrl_c(folder):
     process = served_by(folder, "--workers", "2")
     try:
         # Nothing is said before all are ready; the signal comes when the first one is there.
         while process.poll() is None and not workers_of(process):
             os.sched_yield()
         begun = workers_of(process)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=600)
         assert process.returncode == 0, rest
         assert not any(map(is_there, begun))
