@@ -74,6 +74,36 @@ def test_lines_and_encodings(tmp_path):
     same(tmp_path / "latin.csv", encoding="latin-1", head=1000)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("mark", [False, True])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_wide_encodings_are_cut_between_lines(tmp_path, name, encoding, mark):
+    items = rows()
+    for item in items:
+        # Characters with the bytes of line ends and of quotation marks.
+        item["body"] += '\u0a0a \u010a \u2222 \u0a22\n"quoted", and \U0001f600'
+    text = as_lines(items) if name == "a.jsonl" else as_table(items)
+    marked = mark and encoding[-2:] in ("le", "be")
+    (tmp_path / name).write_bytes((("\ufeff" if marked else "") + text).encode(encoding))
+    for head in range(9000, 9040, 7):
+        stream = same(tmp_path / name, head=head, encoding=encoding)
+        assert stream.head.notes[-1] == "guessed from the beginning of the file"
+        if marked or encoding in ("utf-16", "utf-32"):
+            same(tmp_path / name, head=head)
+
+
+def test_wide_encodings_that_are_unknown_or_damaged(tmp_path):
+    content = as_lines(rows()).encode("utf-16-le")
+    (tmp_path / "a.jsonl").write_bytes(content)
+    with pytest.raises(InvalidFile, match=r"without a byte order mark.*utf-16-le"):
+        CorpusStream(tmp_path / "a.jsonl", head=3000)
+    # A half of a surrogate pair, in the beginning and after it.
+    for place in (1000, 5000):
+        (tmp_path / "b.jsonl").write_bytes(content[:place] + b"\x00\xdc" + content[place:])
+        with pytest.raises(InvalidFile, match="not utf-16-le"):
+            list(CorpusStream(tmp_path / "b.jsonl", head=3000, encoding="utf-16-le"))
+
+
 def test_rows_with_too_many_cells_are_left_out(tmp_path):
     lines = as_table(rows(200)).splitlines(keepends=True)
     lines[150] = lines[150].rstrip() + ",more,cells\n"

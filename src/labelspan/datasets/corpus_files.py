@@ -26,6 +26,7 @@ __all__ = [
     "decode",
     "encoding_of",
     "folder_members",
+    "is_wide",
     "open_corpus",
     "open_member",
 ]
@@ -158,7 +159,19 @@ def encoding_of(content: bytes, encoding: str | None) -> str:
     marked = next((named for mark, named in _MARKS if content.startswith(mark)), None)
     if encoding is not None and marked == "utf-8-sig":
         return marked if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    if encoding is not None and marked is not None and _codec(encoding).startswith(marked):
+        # The mark tells the order of bytes, and is not part of the text.
+        return marked
     return encoding or marked or "utf-8"
+
+
+def is_wide(encoding: str) -> bool:
+    """Tell whether an encoding has two or four bytes for each character in ASCII."""
+    return _codec(encoding).startswith(("utf-16", "utf-32"))
+
+
+def _codec(encoding: str) -> str:
+    return codecs.lookup(encoding).name
 
 
 def _check_plain(content: bytes, name: str) -> None:

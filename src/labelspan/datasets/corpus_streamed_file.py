@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -11,10 +12,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, cast
+from typing import Any, AnyStr, BinaryIO, cast
 
 from ..errors import InvalidFile, InvalidInput
-from .corpus_files import Opened, decode, encoding_of
+from .corpus_files import Opened, decode, encoding_of, is_wide
 from .corpus_members import inner_suffix
 from .corpus_rows import (
     CorpusRows,
@@ -84,14 +85,16 @@ class StreamedFile:
         """Return the first rows, whether they are all, and their size."""
         if self.is_parquet(how.format):
             return self._parquet_head(size)
-        content, whole = self._beginning(size)
+        content, whole = self._beginning(size, how.encoding)
         rows = self._parsed(content, how)
         return rows, whole, len(content)
 
     def layout(self, size: int, kind: str, how: Written) -> TableLayout | None:
         """Find out from its beginning how a table is split; None if it is empty."""
         if self._layout is None:
-            text, self._encoding = decode(self._beginning(size)[0], self.name, how.encoding)
+            text, self._encoding = decode(
+                self._beginning(size, how.encoding)[0], self.name, how.encoding
+            )
             if text.strip():
                 self._layout = table_layout(self.name, text, kind, how.delimiter, how.header)
         return self._layout
@@ -131,17 +134,21 @@ class StreamedFile:
         except (OSError, *DAMAGED) as error:
             raise self._damaged(error) from error
 
-    def _beginning(self, size: int) -> tuple[bytes, bool]:
+    def _beginning(self, size: int, encoding: str | None) -> tuple[bytes, bool]:
         """Return the first lines of the file, and whether they are all of it."""
         content, whole = self._start(size)
         if whole:
             return content, True
-        # The last line is not complete, and a cell in quotation marks may have several lines.
-        end = content.rfind(b"\n") + 1
-        last = end
-        while end and content.count(b'"', 0, end) % 2:
-            end = content.rfind(b"\n", 0, end - 1) + 1
-        return content[: end or last], False
+        codec = encoding_of(content, encoding)
+        if not is_wide(codec):
+            return content[: _whole_lines(content, b"\n", b'"')], False
+        # Bytes of line ends are also in other characters, and one of these may be cut off.
+        try:
+            text = codecs.getincrementaldecoder(codec)().decode(content)
+        except UnicodeDecodeError:
+            # Raised again, with its place, where the rows are parsed.
+            return content, False
+        return text[: _whole_lines(text, "\n", '"')].encode(codec), False
 
     def _parquet_head(self, size: int) -> tuple[CorpusRows, bool, int]:
         items: list[dict[str, Any]] = []
@@ -218,3 +225,13 @@ class StreamedFile:
             ) from error
         finally:
             csv.field_size_limit(limit)
+
+
+def _whole_lines(content: AnyStr, line_end: AnyStr, quote: AnyStr) -> int:
+    """Return where the last complete row ends."""
+    # The last line is not complete, and a cell in quotation marks may have several lines.
+    end = content.rfind(line_end) + 1
+    last = end
+    while end and content.count(quote, 0, end) % 2:
+        end = content.rfind(line_end, 0, end - 1) + 1
+    return end or last
