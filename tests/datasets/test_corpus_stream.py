@@ -144,6 +144,31 @@ def test_a_changed_file_has_another_fingerprint(tmp_path):
     assert unpacked_bytes(path) == path.stat().st_size
 
 
+@pytest.mark.parametrize("name", ["texts", "tables"])
+def test_indexes_in_a_folder_are_not_read(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for number, item in enumerate(rows()):
+        if name == "texts":
+            (folder / f"{number}.txt").write_text(item["body"])
+        else:
+            (folder / f"{number}.jsonl").write_text(as_lines([item]))
+    # A file of this name that has nothing to do with an index.
+    (folder / "manifest.json.txt" if name == "texts" else folder / "more.jsonl").write_text("")
+    before, wanted = CorpusStream(folder).fingerprint, read_corpus(folder)
+    found = list(CorpusStream(folder))
+    for one, manifest in (("a", "manifest.json"), ("deep/b", "unfinished/plan.json")):
+        path = folder / one / manifest
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"format": "labelspan-index", "version": 4}))
+        for file in ("lock", "notes.txt", "0.jsonl", "generation/words.json"):
+            (folder / one / file).parent.mkdir(exist_ok=True)
+            (folder / one / file).write_text("{}")
+    assert CorpusStream(folder).fingerprint == before
+    assert list(CorpusStream(folder)) == found
+    assert list(read_corpus(folder).texts) == list(wanted.texts)
+
+
 @pytest.mark.skipif(
     not (FOLDER / "cacm.jsonl.gz").is_file(),
     reason="set LABELSPAN_DATA to the folder that holds corpora/",

@@ -312,9 +312,11 @@ def test_a_killed_fit_goes_on(tmp_path):
     assert sums(tmp_path / "index") == sums(tmp_path / "whole")
 
 
-def test_a_killed_fit_of_several_files_goes_on(tmp_path):
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_killed_fit_of_several_files_goes_on(tmp_path, inside):
     """The process ends by SIGKILL after blocks that end within the second of three files."""
     folder = tmp_path / "corpus"
+    index = folder / "an index" if inside else tmp_path / "index"
     folder.mkdir()
     lines = [json.dumps({"id": one.id, "text": one.text, "tags": one.labels}) for one in items()]
     (tmp_path / "one.jsonl").write_text("\n".join(lines))
@@ -331,15 +333,15 @@ def test_a_killed_fit_of_several_files_goes_on(tmp_path):
     )
     fit_files(tmp_path / "one.jsonl", tmp_path / "whole")
     here = os.path.dirname(__file__)
-    ended = forked(program, folder, tmp_path / "index", here)
+    ended = forked(program, folder, index, here)
     assert ended.returncode == -signal.SIGKILL
-    assert fit_files(folder, tmp_path / "index").resumed == 120
-    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
+    assert fit_files(folder, index).resumed == 120
+    assert sums(index) == sums(tmp_path / "whole")
     # With one more file it starts again.
-    ended = forked(program, folder, tmp_path / "index", here)
+    ended = forked(program, folder, index, here)
     assert ended.returncode == -signal.SIGKILL
     (folder / "3.jsonl").write_text(json.dumps({"id": "new", "text": "more", "tags": ["t1"]}))
-    done = fit_files(folder, tmp_path / "index")
+    done = fit_files(folder, index)
     assert (done.resumed, done.items) == (0, N + 1)
 
 

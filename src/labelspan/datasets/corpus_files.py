@@ -112,14 +112,28 @@ def _archive(name: str, kind: str, content: bytes) -> Opened:
 
 
 def folder_members(path: Path) -> list[Member]:
-    """Return the files of a folder and of the folders in it, by name."""
+    """Return the files of a folder and of the folders in it, by name, but not those of indexes."""
     found = []
-    for file in sorted(path.rglob("*")):
+    files = sorted(path.rglob("*"))
+    indexes = {folder for file in files if (folder := _index_of(file)) not in (None, path)}
+    for file in files:
         relative = PurePosixPath(file.relative_to(path).as_posix())
         # Pipes would be waited for, and links may lead nowhere.
-        if file.is_file() and not is_hidden(relative):
+        if not file.is_file() or is_hidden(relative):
+            continue
+        if not indexes or indexes.isdisjoint(file.parents):
             found.append(Member(relative, lambda file=file: read_bytes(file)))  # type: ignore[misc]
     return found
+
+
+def _index_of(file: Path) -> Path | None:
+    """Return the folder of a finished or unfinished index to which a file belongs."""
+    if file.name == "plan.json" and file.parent.name == "unfinished":
+        return file.parent.parent
+    if file.name == "manifest.json" and file.is_file():
+        with file.open("rb") as content:
+            return file.parent if b'"labelspan-index"' in content.read(100) else None
+    return None
 
 
 def check_encoding(encoding: str | None) -> None:
