@@ -8,6 +8,8 @@ import csv
 import gzip
 import io
 import lzma
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -70,16 +72,11 @@ class StreamedFile:
         return self._raw()
 
     def is_parquet(self, format: str | None) -> bool:
-        """Tell whether the file is a parquet table; in an archive that is an error."""
-        if self._inside is not None:
-            if format == "parquet" or self._start(4)[0] == b"PAR1":
-                raise InvalidInput(
-                    f"{self.name} is a parquet file in an archive, which cannot be read as a "
-                    "stream; unpack it, and give the file."
-                )
-            return False
+        """Tell whether the file is a parquet table."""
+        if format is not None or self._inside is not None:
+            return format == "parquet" or (format is None and self._start(4)[0] == b"PAR1")
         with self._raw() as file:
-            return format == "parquet" or (format is None and file.read(4) == b"PAR1")
+            return file.read(4) == b"PAR1"
 
     def head(self, size: int, how: Written) -> tuple[CorpusRows, bool, int]:
         """Return the first rows, whether they are all, and their size."""
@@ -102,7 +99,7 @@ class StreamedFile:
     def rows(self, kind: str, encoding: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield all rows with their numbers; of csv and tsv after :meth:`layout`."""
         if kind == "parquet":
-            for number, row in enumerate(parquet_rows(Path(self.path)), 1):
+            for number, row in enumerate(self._parquet_rows(), 1):
                 yield number, flat(row)
             return
         codec = self._encoding or encoding_of(self._start(8)[0], encoding)
@@ -150,10 +147,24 @@ class StreamedFile:
             return content, False
         return text[: _whole_lines(text, "\n", '"')].encode(codec), False
 
+    def _parquet_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a parquet table; one in an archive is copied to a file first."""
+        if self._inside is None:
+            yield from parquet_rows(Path(self.path))
+            return
+        # Parquet is read from its end, and a file in an archive only from its beginning.
+        with tempfile.TemporaryFile() as copy:
+            try:
+                with self.open() as raw:
+                    shutil.copyfileobj(raw, copy, 1 << 20)
+            except DAMAGED as error:
+                raise self._damaged(error) from error
+            yield from parquet_rows(self.name, copy)
+
     def _parquet_head(self, size: int) -> tuple[CorpusRows, bool, int]:
         items: list[dict[str, Any]] = []
         whole, used = True, 0
-        for row in parquet_rows(Path(self.path)):
+        for row in self._parquet_rows():
             if used > size:
                 whole = False
                 break

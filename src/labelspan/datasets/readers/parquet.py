@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -89,12 +89,17 @@ def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> An
         raise _damaged(path, error) from error
 
 
-def parquet_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a parquet file, a thousand in memory at a time."""
+def parquet_rows(
+    path: str | os.PathLike[str], file: BinaryIO | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a parquet file, a thousand in memory at a time.
+
+    If an open file is given, the path is only for messages.
+    """
     arrow, parquet = _arrow()
     try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH):
+        with parquet.ParquetFile(path if file is None else file) as table:
+            for batch in table.iter_batches(batch_size=_BATCH):
                 yield from batch.to_pylist()
     except (arrow.ArrowException, OSError) as error:
         raise _damaged(path, error) from error
