@@ -304,6 +304,26 @@ def test_unlabelled_rows_are_left_out_or_used():
     np.testing.assert_allclose(LDA(alpha=1.0).fit(X, y).mean_, X[:30].mean(axis=0))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("center", [False, True])
+def test_rows_that_were_learned_from_need_no_transform(dtype, center, monkeypatch):
+    """The randomized solver keeps their images, which are the places that transform gives."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 11_000), density=0.01, rng=rng, format="csr", dtype=dtype)
+    Y = (X[:, :6] @ rng.random((6, 5)) > 0.01).astype(float)
+    for scale in (None, "eigenvalue"):
+        model = MLSI(8, alpha=1.0, center=center, scale=scale, solver="randomized")
+        expected = model.fit(X, Y).transform(X)
+        with monkeypatch.context() as patch:
+            patch.setattr(MLSI, "transform", None)
+            found = model.fit_transform(X, Y)
+        assert found.dtype == dtype
+        close = 1e-9 if dtype == "float64" else 1e-5
+        np.testing.assert_allclose(found, expected, atol=close * np.abs(expected).max())
+    exact = MLSI(4, alpha=1.0).fit_transform(X[:, :50], Y)
+    np.testing.assert_array_equal(exact, MLSI(4, alpha=1.0).fit(X[:, :50], Y).transform(X[:, :50]))
+
+
 def test_randomized_agrees_with_gram_on_sparse_text_like_data():
     rng = np.random.default_rng(0)
     X = scattered((400, 300), 0.05, rng)

@@ -307,13 +307,41 @@ class MLSI(LabelledEmbedding):
         self
             The fitted estimator.
         """
+        self._learn(X, y)
+        return self
+
+    @all_or_nothing
+    @refuse_overflow
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Learn the space, and map the rows that it was learned from.
+
+        The same as ``fit(X, y).transform(X)``, up to rounding. On large data it costs a fraction of
+        :meth:`transform`, because the solver has met the rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : labels as :meth:`fit` takes them
+            The labels.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            The places of the rows.
+        """
+        places = self._learn(X, y)
+        return self.transform(X) if places is None else places()
+
+    def _learn(self, X: Any, y: Any) -> Callable[[], Array] | None:
+        """Fit; return what gives the places of the rows of X where they need no product with it."""
         self._check_params()
         features = self._read_features(X)
         labels = self._labels_in_place(y, features.operator)
         operator, means = self._center(features.operator, features.kernel_map)  # X
         if labels.many:
             fit_stack(self, features, (operator, means), labels)
-            return self
+            return None
         values, label_means = self._label_values(labels)  # Y
         informed = values if self.label_kernel == "linear" else self._label_features(labels)
         alpha, curve = self._penalty(operator, informed, labels)
@@ -336,7 +364,7 @@ class MLSI(LabelledEmbedding):
             self._publish_labels(features, labels.names, found[0], label_means)
             self.label_directions_ = features.place(found[1])
             self.alpha_, self.alpha_curve_ = alpha, curve
-            return self
+            return None
         stack = stack_weights(
             x_square=squared_norm(self, operator),
             y_square=_weighted_square(np.square(column_norms(informed)), weights_of_labels),
@@ -361,7 +389,10 @@ class MLSI(LabelledEmbedding):
         self._publish_labels(features, labels.names, loadings, label_means)
         self._publish_directions(features, solution, signs, scale)
         self.alpha_, self.alpha_curve_ = alpha, curve
-        return self
+        embed = solution.embed
+        if embed is None or features.kernel_map is not None or operator.device is not None:
+            return None
+        return lambda: features.place(scale_columns(embed(), signs * roots))
 
     @property
     def _equalizes(self) -> bool:

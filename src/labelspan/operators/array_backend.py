@@ -393,7 +393,12 @@ def largest_entries(block: Any) -> Array:
     columns = np.arange(block.shape[1])
 
     def farthest(part: Array) -> Array:
-        return np.asarray(part[np.abs(part).argmax(axis=0), columns])
+        high, low = part.max(axis=0), part.min(axis=0)
+        found = np.where(-low > high, low, high)
+        # Looking for the place takes four times as long, and matters where two are equally far.
+        if (-low == high).any():
+            found = part[np.abs(part).argmax(axis=0), columns]
+        return np.asarray(found)
 
     # Of entries that are equally far, the first.
     parts = row_parts(block.shape[0], block.shape[1])

@@ -117,6 +117,9 @@ class Solution:
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
         Further numbers, by name.
+    embed : function or None
+        Returns ``X W`` from what the solver has kept, without a product with X; None where it has
+        kept nothing.
 
     See Also
     --------
@@ -149,6 +152,7 @@ class Solution:
     level: float = 1.0
     metric: Array | None = None
     statistics: Mapping[str, float | str] = field(default_factory=dict)
+    embed: Callable[[], Array] | None = None
 
 
 @runtime_checkable

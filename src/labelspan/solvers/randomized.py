@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -239,6 +241,7 @@ class Randomized:
             images=images,
             label_axes=best.label_axes,
             level=best.level,
+            embed=None if X.one_pass else partial(space.combine_image, best.inside),
         )
 
     def _in_passes(
@@ -283,6 +286,7 @@ class Randomized:
         images: Array | None = None,
         label_axes: Array | None = None,
         level: float = 1.0,
+        embed: Callable[[], Array] | None = None,
     ) -> Solution:
         converged = rest <= tol
         rest = rest if reported is None else reported
@@ -315,6 +319,7 @@ class Randomized:
             label_axes=label_axes,
             level=level,
             statistics={"shown": float(seen.missing)},
+            embed=embed,
         )
 
 
