@@ -38,6 +38,17 @@ def test_products_of_long_blocks_are_those_of_numpy(dtype, small_parts):
     np.testing.assert_allclose(total, 3 * product, **close)
 
 
+def test_products_of_few_columns_are_taken_in_fewer_and_longer_parts():
+    rows, width = 1 << 18, 512
+    wide, few = (array_backend._long_parts(rows, width, 4, columns) for columns in (128, 2))
+    assert len(few) == array_backend._ENOUGH_PARTS < len(wide)
+    for parts in (wide, few):
+        assert [part.start for part in parts[1:]] == [part.stop for part in parts[:-1]]
+        assert (parts[0].start, parts[-1].stop) == (0, rows)
+    assert len(array_backend._long_parts(rows, width, 4, 128, most=16)) == 16
+    assert len(array_backend._long_parts(100, 10, 4, 2)) == 1
+
+
 def test_blocks_without_rows_or_columns_have_products(small_parts):
     empty = np.empty((0, 3))
     np.testing.assert_array_equal(array_backend.inner(empty, empty), np.zeros((3, 3)))

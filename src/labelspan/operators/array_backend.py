@@ -3,6 +3,9 @@
 A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose
 blocks by the operations that both have, and use these functions for the rest. Small
 matrices, with one row or column per component or label, are always on the host in float64.
+
+Tasks of threads whose product is small take it by ``np.dot``: ``@`` keeps the lock of the
+interpreter where its result has less than 500 entries, however long the factors are.
 """
 
 from __future__ import annotations
@@ -54,6 +57,10 @@ __all__ = [
 
 # Entries of all partial sums of a product together, and the fewest and most parts.
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
+# Multiplications that a product of a task takes at least, where that leaves enough parts for the
+# threads: one of some microseconds waits longer for the lock of the interpreter than it takes.
+# Columns are counted as at least so many, since reading takes that time too.
+_LONG, _COUNTED_COLUMNS, _ENOUGH_PARTS = 1 << 24, 16, 32
 # Numbers up to which memory is locked for their way to a device.
 _FEW_TO_MOVE = 1 << 20
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
@@ -233,7 +240,7 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
         first = left[rows].astype(dtype, copy=False)
         # The same array twice: BLAS computes one triangle.
         second = first if same else right[rows].astype(dtype, copy=False)
-        return host(first.T @ second)
+        return host(np.dot(first.T, second))
 
     width = left.shape[1] + (0 if same else right.shape[1])
     parts = row_parts(left.shape[0], width, _most_sums(left.shape[1] * right.shape[1]))
@@ -259,13 +266,26 @@ def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
         for left, (start, stop) in zip(lefts, pairwise(ends), strict=True):
             dtype = np.result_type(left, right)
             first = second if left is right else left[rows]
-            out[start:stop] = first.astype(dtype, copy=False).T @ second.astype(dtype, copy=False)
+            wide = first.astype(dtype, copy=False), second.astype(dtype, copy=False)
+            out[start:stop] = np.dot(wide[0].T, wide[1])
         return out
 
-    width = int(ends[-1]) + right.shape[1]
-    parts = row_parts(right.shape[0], width, _most_sums(int(ends[-1]) * right.shape[1]))
+    most = _most_sums(int(ends[-1]) * right.shape[1])
+    parts = _long_parts(right.shape[0], int(ends[-1]), len(lefts), right.shape[1], most)
     found = _total(map_threads(multiply, parts, blas=True))
     return [found[start:stop] for start, stop in pairwise(ends)]
+
+
+def _long_parts(
+    rows: int, width: int, blocks: int, columns: int, most: int | None = None
+) -> list[slice]:
+    """Split rows into parts for products of several blocks, ``width`` columns wide together.
+
+    Each block has a product of its own in each part; that shall not be too short.
+    """
+    fine = len(row_parts(rows, width + columns, most))
+    coarse = rows * (width // blocks) * max(columns, _COUNTED_COLUMNS) // _LONG
+    return row_parts(rows, width + columns, min(fine, max(coarse, _ENOUGH_PARTS)))
 
 
 def _most_sums(size: int) -> int:
@@ -289,7 +309,7 @@ def times(block: Any, small: Any) -> Array:
     def multiply(rows: slice) -> None:
         np.matmul(block[rows], small, out=out[rows])
 
-    map_threads(multiply, row_parts(block.shape[0], sum(small.shape)), blas=True)
+    map_threads(multiply, _long_parts(block.shape[0], small.shape[0], 1, small.shape[1]), blas=True)
     return out
 
 
@@ -322,11 +342,13 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
     out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
 
     def multiply(rows: slice) -> None:
-        np.matmul(parts[0][0][rows], parts[0][1], out=out[rows])
+        total = np.matmul(parts[0][0][rows], parts[0][1], out=out[rows])
+        product = np.empty_like(total)
         for block, part in parts[1:]:
-            out[rows] += block[rows] @ part
+            total += np.matmul(block[rows], part, out=product)
 
-    map_threads(multiply, row_parts(out.shape[0], sum(small.shape)), blas=True)
+    taken = _long_parts(out.shape[0], small.shape[0], len(parts), small.shape[1])
+    map_threads(multiply, taken, blas=True)
     return out
 
 
@@ -349,13 +371,13 @@ def subtract_products(
 
     def subtract(rows: slice) -> Array:
         part = block[rows]
-        before = _squares(part)
+        before, product = _squares(part), np.empty_like(part)
         for basis, small in zip(bases, smalls, strict=True):
-            part -= basis[rows] @ small
+            part -= np.matmul(basis[rows], small, out=product)
         return np.stack([before, _squares(part)])
 
-    width = block.shape[1] + sum(small.shape[0] for small in smalls)
-    parts = row_parts(block.shape[0], width, _MOST_SUMS)
+    width = sum(small.shape[0] for small in smalls)
+    parts = _long_parts(block.shape[0], width, len(bases), block.shape[1], _MOST_SUMS)
     before, after = np.sqrt(_total(map_threads(subtract, parts, blas=True)))
     return before, after
 
@@ -494,7 +516,7 @@ def sum_of_squares(block: Any) -> float:
 
     def squares(part: slice) -> float:
         piece = flat[part].astype(np.float64, copy=False)
-        return float(piece @ piece)
+        return float(np.dot(piece, piece))
 
     return sum(map_threads(squares, row_parts(flat.size, 1, _MOST_SUMS), blas=True))
 

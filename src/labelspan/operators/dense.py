@@ -167,7 +167,7 @@ class Dense(Operator):
                     image -= along
                 if other is not None:
                     image = np.concatenate([image, other[rows].T], axis=0, dtype=dtype)
-                product += image @ piece
+                product += np.dot(image, piece)
                 if summed:
                     sums = sums + image.sum(axis=1)
             return product, sums
