@@ -1,8 +1,11 @@
 """The same answers from tensors: operators, solvers and estimators on torch's arrays."""
 
+import warnings
+
 import numpy as np
 import pytest
 from _support.support import angle, features, indicator, scattered
+from sklearn.base import clone
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, as_operator
 from labelspan.errors import InvalidInput, InvalidLabels, Mismatch
@@ -104,8 +107,6 @@ MODELS = [
 def test_estimators_give_the_answer_of_arrays(model, kind, shape, device):
     X = features(shape, 3)
     Y = indicator(len(X), 3)
-    from sklearn.base import clone
-
     plain = clone(model).fit(X, Y)
     given = kinds(X, device)[kind]
     labels = torch.as_tensor(Y, device=device)
@@ -144,6 +145,26 @@ def test_iterated_regressions(kind, monkeypatch):
         np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("model", [MLSI(2, alpha=0.5), OPLS(alpha=0.5)], ids=str)
+def test_an_indicator_moves_to_the_device_of_the_data(model, dtype, monkeypatch):
+    X = features("tall", 3)
+    Y = indicator(len(X), 3)
+    # A label of every row, and one that is another's opposite, add no direction.
+    Y = np.hstack([Y, np.ones((len(Y), 1)), 1 - Y[:, :1]]).astype(dtype)
+    Y.flags.writeable = False
+    wanted = clone(model).fit(X, Y.astype(float))
+    # Nothing may read the labels on the host.
+    monkeypatch.setattr(type(model), "_read_labels", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = clone(model).fit(torch.as_tensor(X), Y)
+    assert found.components_.shape == wanted.components_.shape
+    assert angle(found.components_.numpy().T, wanted.components_.T) < 1e-8
+    np.testing.assert_allclose(found.label_means_.numpy(), wanted.label_means_, rtol=1e-12)
+    np.testing.assert_array_equal(found.classes_, wanted.classes_)
+
+
 def test_classes_unknown_rows_and_float32():
     X, y = features("tall", 6), np.arange(60) % 3
     y[40:] = -1
@@ -166,8 +187,6 @@ def test_classes_unknown_rows_and_float32():
     "model", [LSI(3, center=True), MLSI(3, alpha=1.0), CCA(alpha=0.1)], ids=str
 )
 def test_streams(model):
-    from sklearn.base import clone
-
     X, Y = features("tall", 7), indicator(60, 7)
     plain = clone(model).fit(X, Y)
     found = clone(model)

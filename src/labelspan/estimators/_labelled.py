@@ -175,6 +175,10 @@ class LabelledEmbedding(BaseEmbedding):
             )
         return labels
 
+    def _labels_for(self, y: Any, X: Operator, simple: bool) -> Labels:
+        """Read the labels of all rows; ``simple`` fits may keep them sparse."""
+        return self._read_labels(y, X.shape[0], keep_sparse=simple)
+
     def _label_values(self, labels: Labels) -> tuple[Array, Array]:
         """Return Y, centred where X is, with unknown entries at zero; and its means."""
         means = labels.means() if self.center else np.zeros(labels.values.shape[1])
@@ -321,7 +325,7 @@ class LabelledEmbedding(BaseEmbedding):
         """Read X and y, keep the labelled rows, centre them and make H."""
         features = self._read_features(X)
         keep_sparse = keep_sparse and (self._label_files or not isinstance(y, Operator))
-        labels = self._read_labels(y, features.operator.shape[0], keep_sparse=keep_sparse)
+        labels = self._labels_for(y, features.operator, keep_sparse)
         rows, labels = labelled_rows(features.operator, labels)
         if labels.kind == "classes" and labels.names.size < 2:
             raise InvalidLabels(

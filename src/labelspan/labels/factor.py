@@ -123,7 +123,7 @@ def block_rank(block: Array) -> int:
     >>> block_rank(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]))
     1
     """
-    return square_rank(inner(block, block))
+    return square_rank(inner(block, block, dtype=np.float64))
 
 
 def square_rank(square: Array) -> int:

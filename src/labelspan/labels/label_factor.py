@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, RowFiles, as_operator
-from ..operators.array_backend import column_norms, column_sums, subtract_row
+from ..operators.array_backend import column_norms, column_sums, like, subtract_row
 from ..operators.label_columns import scaled_block
 from .factor import RANK_TOLERANCE
 from .reading import Labels
@@ -288,7 +288,9 @@ def _finish(block: Any, labels: Labels, center: bool) -> Any:
         return block if unknown is None else np.where(unknown, 0.0, block)
     length = column_norms(block)
     if unknown is None:
-        block = subtract_row(block, column_sums(block) / max(1, block.shape[0]))
+        own = block is labels.values
+        means = labels.means() if own else column_sums(block) / max(1, block.shape[0])
+        block = subtract_row(block, like(means, block))
     else:
         known = np.maximum((~unknown).sum(axis=0), 1)
         means = np.where(unknown, 0.0, block).sum(axis=0) / known

@@ -22,7 +22,13 @@ import numpy as np
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
-from ..operators.array_backend import column_sums, contiguous, host, tensor_or_none
+from ..operators.array_backend import (
+    column_sums,
+    contiguous,
+    host,
+    tensor_or_none,
+    torch_module,
+)
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
@@ -37,11 +43,13 @@ _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 50
 # Entries up to which a sparse indicator is made dense: 256 MiB.
 DENSE_ENTRIES = 1 << 25
+# Types of numpy that torch has as well.
+_MOVED = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as an n x k block, in float64.
+    """Labels as an n x k block, in float64, or on the device of X in its type.
 
     Attributes
     ----------
@@ -120,8 +128,10 @@ class Labels:
         if self.unknown is None:
             if isinstance(self.values, np.ndarray):
                 return np.asarray(column_sums(self.values) / max(1, self.values.shape[0]))
-            means = self.values.mean(axis=0)
-            return host(means) if tensor_or_none(means) is not None else np.asarray(means).ravel()
+            if tensor_or_none(self.values) is not None:
+                # In float64: a label that every row has must have a mean of exactly 1.
+                return host(self.values.mean(axis=0, dtype=torch_module().float64))
+            return np.asarray(self.values.mean(axis=0)).ravel()
         known = (~self.unknown).sum(axis=0)
         return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 
@@ -212,7 +222,10 @@ def read_labels(
 
 
 def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
-    """Use a tensor of 0 and 1, all known, as labels on the device of X; else return None.
+    """Use 0 and 1, all known, as labels on the device of X; else return None.
+
+    A tensor, or an array where X is on a device: it moves there in the type that it has, and all
+    that is computed from it is computed there.
 
     Parameters
     ----------
@@ -230,9 +243,11 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
     >>> import numpy as np
     >>> from labelspan.labels.reading import indicator_in_place
     >>> from labelspan.operators import as_operator
-    >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not a tensor
+    >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not on a device
     True
     """
+    if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _MOVED:
+        y = X.on_device(y)
     y = tensor_or_none(y)
     if y is None or y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
         return None

@@ -110,6 +110,10 @@ class Operator(ABC):
         """Move a block to the device and convert it to the type of the products."""
         return contiguous(block, self.dtype)
 
+    def on_device(self, block: Array) -> Array:
+        """Move a block to the device in the type that it has."""
+        return block
+
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers, placed."""
         return self.place(normal_block(rows, width, rng, self.dtype))
@@ -276,6 +280,9 @@ class _Transposed(Operator):
     def place(self, block: Array) -> Array:
         return self.base.place(block)
 
+    def on_device(self, block: Array) -> Array:
+        return self.base.on_device(block)
+
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         return self.base.random_block(rows, width, rng)
 
@@ -307,6 +314,9 @@ class Composite(Operator):
         if self.device is None:
             return super().place(block)
         return self._leader.place(block)
+
+    def on_device(self, block: Array) -> Array:
+        return self._leader.on_device(block)
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         return self._leader.random_block(rows, width, rng)

@@ -46,6 +46,13 @@ class TensorOperator(Operator):
     def place(self, block: Any) -> Any:
         return self._moved(block, tensor_dtype(self.dtype))
 
+    def on_device(self, block: Any) -> Any:
+        if is_tensor(block):
+            return block.to(self.device)
+        # torch warns of arrays that it could write to but should not.
+        block = np.require(block, requirements=["C", "W"])
+        return torch.as_tensor(block).to(self.device)
+
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Any:
         generator = torch.Generator(device=self.device).manual_seed(int(rng.integers(2**31)))
         return torch.randn(
