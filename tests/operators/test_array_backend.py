@@ -83,6 +83,9 @@ def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypat
     same(array_backend.subtract_outer(block, column, row), block - column * row)
     same(array_backend.scale_rows(column, block), column * block)
     same(array_backend.concatenate([block, column], axis=1), np.hstack([block, column]))
+    turned = array_backend.scaled_transpose(block, row)
+    assert turned.flags.c_contiguous
+    same(turned, (block * row).T)
     order = rng.permutation(301)
     same(array_backend.put_rows(order, block)[order], block)
     lengths = np.array([1.0, 2.0, 0.0, 3.0, 4.0, 5.0])
@@ -91,6 +94,17 @@ def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypat
     same(array_backend.divide_columns(block, lengths + 1), block / (lengths + 1).astype("f4"))
     block[[7, 90, 200]] = np.array([[9.0], [-9.0], [9.0]])
     same(array_backend.largest_entries(block), np.full(6, 9.0))
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-15, 1.0, 1e17])
+def test_norms_of_what_is_left_in_any_unit(unit):
+    """Squares of float32 numbers may be too small or too large for float32."""
+    block = (unit * np.random.default_rng(5).standard_normal((200, 3))).astype("float32")
+    basis = np.eye(200, 1, dtype="float32")
+    expected = np.linalg.norm(block.astype(float), axis=0)
+    before, after = array_backend.subtract_products(block, [basis], [block[:1].copy()])
+    np.testing.assert_allclose(before, expected, rtol=1e-5)
+    np.testing.assert_allclose(after, np.linalg.norm(block[1:].astype(float), axis=0), rtol=1e-5)
 
 
 def test_contiguous_copies_only_what_is_not(small_parts):

@@ -24,7 +24,7 @@ from ..operators.array_backend import (
     largest_entries,
     like,
     on_host,
-    scale_columns,
+    scaled_transpose,
 )
 from ..operators.convert import operator_or_none
 from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
@@ -308,7 +308,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._kernel_map = kernel_map
         if kernel_map is None:
             signs = fixed_signs(weights)
-            self.components_ = features.place(scale_columns(weights, signs).T)
+            self.components_ = features.place(scaled_transpose(weights, signs))
             self.mean_ = features.place(means)
         else:
             visible = kernel_map.projection @ weights

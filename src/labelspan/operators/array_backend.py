@@ -44,6 +44,7 @@ __all__ = [
     "scale_columns",
     "scale_rows",
     "scaled",
+    "scaled_transpose",
     "subtract_outer",
     "subtract_products",
     "subtract_row",
@@ -61,6 +62,10 @@ _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 # threads: one of some microseconds waits longer for the lock of the interpreter than it takes.
 # Columns are counted as at least so many, since reading takes that time too.
 _LONG, _COUNTED_COLUMNS, _ENOUGH_PARTS = 1 << 24, 16, 32
+# Rows of a block that are transposed at a time.
+_TURNED_ROWS = 512
+# Sums of squares in float32 that are far from its smallest and largest numbers.
+_PLAIN_SQUARES = (1e-25, 1e30)
 # Numbers up to which memory is locked for their way to a device.
 _FEW_TO_MOVE = 1 << 20
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
@@ -357,7 +362,7 @@ def subtract_products(
 ) -> tuple[Array, Array]:
     """Compute ``block -= basis @ small`` in place for several, in one pass.
 
-    Returns the norms of the columns before and after it, on the host.
+    Returns the norms of the columns before and after it, on the host, to some digits.
     """
     if is_tensor(block):
         before = block.norm(dim=0)
@@ -371,10 +376,10 @@ def subtract_products(
 
     def subtract(rows: slice) -> Array:
         part = block[rows]
-        before, product = _squares(part), np.empty_like(part)
+        before, product = _rough_squares(part), np.empty_like(part)
         for basis, small in zip(bases, smalls, strict=True):
             part -= np.matmul(basis[rows], small, out=product)
-        return np.stack([before, _squares(part)])
+        return np.stack([before, _rough_squares(part)])
 
     width = sum(small.shape[0] for small in smalls)
     parts = _long_parts(block.shape[0], width, len(bases), block.shape[1], _MOST_SUMS)
@@ -386,6 +391,17 @@ def _squares(part: Array) -> Array:
     """Return the squared norm of each column, in float64."""
     part = part.astype(np.float64, copy=False)
     return np.asarray(np.einsum("ij,ij->j", part, part))
+
+
+def _rough_squares(part: Array) -> Array:
+    """Return the squared norm of each column; of float32 to about five digits."""
+    if part.dtype == np.float32 and part.size:
+        with np.errstate(over="ignore"):
+            squares = np.einsum("ij,ij->j", part, part)
+        low, high = _PLAIN_SQUARES
+        if low < squares.min() and squares.max() < high:
+            return np.asarray(squares, dtype=np.float64)
+    return _squares(part)
 
 
 def add_all(
@@ -495,6 +511,26 @@ def scale_columns(block: Any, factors: Any) -> Array:
         block.dtype,
         lambda rows, out: np.multiply(block[rows], factors, out=out),
     )
+
+
+def scaled_transpose(block: Any, factors: Any) -> Array:
+    """Return ``(block * factors).T`` in contiguous rows, a factor for each column of the block.
+
+    In blocks of rows that stay in the cache, on threads: a copy of the whole would take longer.
+    """
+    factors = like(factors, block)
+    if is_tensor(block):
+        product: Array = (block * factors).T
+        return product
+    out = np.empty(block.shape[::-1], dtype=block.dtype)
+
+    def turn(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, _TURNED_ROWS):
+            part = slice(start, min(start + _TURNED_ROWS, rows.stop))
+            out[:, part] = (block[part] * factors).T
+
+    map_threads(turn, row_parts(block.shape[0], 2 * block.shape[1]))
+    return out
 
 
 def put_rows(order: Array, block: Array) -> Array:
