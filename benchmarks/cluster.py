@@ -3,7 +3,9 @@
 Workers are processes of this machine with one thread each, so nothing here is gained by
 more machines; what is measured is the price of tasks, messages and copies. *Overhead* fits
 the same model on the same rows, locally (with one thread, and with those there are) and on
-one and two workers; ``angle`` is that between the spaces. *Weak scaling* gives every worker
+one and two workers; ``angle`` is that between the spaces. With ``--texts`` the local fit also runs
+alone, in a process without a cluster, whose threads disturb it, with as many threads as there are
+workers. *Weak scaling* gives every worker
 all rows of rcv1, as a file that it reads itself, with the labels to match: with two workers
 there are twice the rows, and the time would ideally stay. The client's own share of a fit,
 the orthogonalisation of n x K blocks, doubles in any case.
@@ -16,6 +18,9 @@ one row and one column: what is left is scheduling and messages, for a pass and 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -39,6 +44,7 @@ WORKERS = (1, 2)
 LOCAL = "local, one thread"
 WIDTH = 110
 EMPTY = (1, 16)
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def start(stack: ExitStack, workers: int) -> Client:
@@ -108,6 +114,16 @@ def overhead(
         if row.name.endswith("worker(s)"):
             row.notes["passes"] = f"{each:.0f}"
     return rows
+
+
+def alone(args: argparse.Namespace, threads: int) -> Row:
+    """The local fit in a process of its own."""
+    command = [sys.executable, "-m", __spec__.name, "--alone", "--texts", str(args.texts)]
+    command += ["--components", str(args.components), "--repeats", str(args.repeats)]
+    limits = dict.fromkeys(THREADS, str(threads))
+    done = subprocess.run(command, env=os.environ | limits, stdout=subprocess.PIPE, check=True)
+    runs = json.loads(done.stdout.splitlines()[-1])
+    return Row(f"local, alone, {threads} thread(s)", tuple(runs))
 
 
 def weak_scaling(
@@ -231,13 +247,19 @@ def main(args: argparse.Namespace) -> None:
     size = f"{name} {data.X.shape[0]} x {data.X.shape[1]}, float32"
     if args.texts:
         models.pop("CCA")
+    if args.alone:
+        model = next(iter(models.values()))
+        [row] = measure({"local": lambda: model(data.X, data.Y)}, args.repeats, memory=False)
+        print(json.dumps(row.runs))
+        return
+    of_one_process = [alone(args, workers) for workers in WORKERS] if args.texts else []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         clients = {workers: start(stack, workers) for workers in WORKERS}
         for name, model in models.items():
             print(f"{name} ...", file=sys.stderr)
             rows = overhead(data, model, clients, args.blocks, args.repeats)
-            report.add(f"overhead, {name}, {size}", rows, peer=LOCAL)
+            report.add(f"overhead, {name}, {size}", rows + of_one_process, peer=LOCAL)
         if args.texts:
             report.write()
             return
@@ -254,4 +276,5 @@ if __name__ == "__main__":
     parser.add_argument("--texts", type=int, help="only the overhead of MLSI on this many rows")
     parser.add_argument("--components", type=int, default=100, help="K of MLSI")
     parser.add_argument("--blocks", type=int, default=1, help="blocks a worker")
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     main(parser.parse_args())
