@@ -33,8 +33,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# One of the checks fits in float32, where this tolerance is not available and is raised.
-@pytest.mark.filterwarnings("ignore:tol=1e-14 is below what float32")
 @parametrize_with_multilabel_checks(
     [
         *FAMILY,

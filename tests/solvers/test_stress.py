@@ -6,13 +6,24 @@ import numpy as np
 import pytest
 from _support import stress
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from labelspan import LDA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
 from labelspan.labels import Factor, Regression
-from labelspan.operators import as_operator
-from labelspan.solvers import L2, Eigen, Gram, Problem, Randomized, TwoStage, regression
+from labelspan.metrics import principal_angles
+from labelspan.operators import VStack, as_operator
+from labelspan.solvers import (
+    L2,
+    Eigen,
+    Gram,
+    Problem,
+    Randomized,
+    TwoStage,
+    randomized,
+    regression,
+)
 from labelspan.solvers.krylov import inspect, truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
 from labelspan.solvers.small_dense import few_leading, leading, psd_basis
@@ -319,10 +330,35 @@ def test_an_inspection_finds_what_is_wrong():
     assert 0.5 * missing < found.outside / (1 + found.outside) < 2 * missing
 
 
-def test_a_tolerance_below_float32_is_raised_with_a_warning():
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+@pytest.mark.parametrize("kind", ["dense", "sparse", "tensor", "sparse tensor"])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("solver", ["randomized", "two-stage"])
+def test_a_tolerance_below_float32_is_met_in_float64(kind, center, solver, monkeypatch):
+    # Few entries are solved in float64 in any case.
+    monkeypatch.setattr(randomized, "_SMALL", 0)
+    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+    rng = np.random.default_rng(0)
+    X = np.maximum(rng.standard_normal((300, 120)), 0.8).astype(np.float32) - np.float32(0.8)
+    Y = (X @ rng.standard_normal((120, 4)) > 0.5).astype(float)
+    given = X if kind == "dense" else sparse.csr_array(X)
+    if "tensor" in kind:
+        torch = pytest.importorskip("torch", reason="torch is not installed")
+        given = torch.as_tensor(X)
+        given = given.to_sparse_csr() if "sparse" in kind else given
+    model = MLSI(12, solver=solver, tol=1e-10, alpha=1.0, center=center)
+    found = clone(model).fit(given, Y)
+    exact = clone(model).set_params(solver="gram", tol=None).fit(X.astype(float), Y)
+    components = np.asarray(found.components_)
+    assert components.dtype == np.float32
+    assert principal_angles(components.T.astype(float), exact.components_.T).max() < 1e-5
+
+
+def test_a_tolerance_below_float32_is_raised_with_a_warning_elsewhere():
     X = np.random.default_rng(0).standard_normal((60, 30)).astype(np.float32)
+    stacked = VStack([as_operator(X[:30]), as_operator(X[30:])])
     with pytest.warns(LabelspanWarning, match="tol=1e-07 is below what float32 can tell"):
-        LSI(3, solver="randomized", tol=1e-7).fit(X)
+        LSI(3, solver="randomized", tol=1e-7).fit(stacked)
 
 
 def test_long_runs_in_float32_stay_orthonormal():

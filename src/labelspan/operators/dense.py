@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,13 @@ class Dense(Operator):
     def offset(self) -> Array | None:
         """What is subtracted from every row."""
         return self._offset
+
+    def in_float64(self) -> Operator | None:
+        if self.dtype == np.float64:
+            return self
+        wide = copy(self)
+        wide._array, wide.dtype, wide._sums = self._array.astype(np.float64), np.dtype(float), None
+        return wide
 
     def _slices(self, fewest: int = 1, part: slice | None = None) -> Iterator[slice]:
         """Split the rows, or a part of them, into blocks that stay in the cache."""

@@ -114,6 +114,10 @@ class Operator(ABC):
         """Move a block to the device in the type that it has."""
         return block
 
+    def in_float64(self) -> Operator | None:
+        """Return the same data with products in float64; None where that is not possible."""
+        return self if self.dtype == np.float64 else None
+
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers, placed."""
         return self.place(normal_block(rows, width, rng, self.dtype))
@@ -365,6 +369,10 @@ class Centered(Composite):
         self.one_pass = base.one_pass
         self.offset = checked_offset(offset, base.shape[1])
         self._row = base.place(self.offset[None, :])
+
+    def in_float64(self) -> Operator | None:
+        wide = self.base.in_float64()
+        return None if wide is None else Centered(wide, self.offset)
 
     def _matmat(self, block: Array) -> Array:
         return self.base.matmat_less_row(block, self._row @ block)

@@ -199,14 +199,14 @@ class Sparse(Operator):
 
     def cross(self, block: Array) -> Array:
         if not self._has_transpose:
-            return self._in_float64().rmatmat(block)
+            return self.in_float64().rmatmat(block)
         if self._transposed is None and self._arranged is not None:
             # Its transpose is there already, or will be used again.
             arranged, order = self._arranged
             return put_rows(order, arranged.cross(block))
         return self._gathered(self._transpose(), contiguous(block, np.float64))
 
-    def _in_float64(self) -> Sparse:
+    def in_float64(self) -> Sparse:
         if self.dtype == np.float64:
             return self
         # Columns that were arranged are not sorted, need not be, and astype would sort them.
@@ -217,7 +217,7 @@ class Sparse(Operator):
         return wide
 
     def cogram(self) -> Array:
-        wide = self._in_float64()
+        wide = self.in_float64()
         rows = self.shape[0]
         out = np.empty((rows, rows))
         for start in range(0, rows, _COGRAM_BLOCK):

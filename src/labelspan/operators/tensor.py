@@ -74,6 +74,9 @@ class Tensor(TensorOperator):
         self._offset = offset
         self._row = None if offset is None else self.place(offset[None, :])
 
+    def in_float64(self) -> Operator | None:
+        return self if self.dtype == np.float64 else Tensor(self._values.double(), self._offset)
+
     def _slices(self) -> Iterator[slice]:
         step = max(1, BLOCK_BYTES // max(1, 8 * self.shape[1]))
         for start in range(0, self.shape[0], step):
@@ -175,7 +178,12 @@ class SparseTensor(TensorOperator):
     def gram(self) -> Array:
         if self.dtype == np.float64:
             return super().gram()
-        return SparseTensor(_to_float64(self._csr), _to_float64(self._transpose)).gram()
+        return self.in_float64().gram()
+
+    def in_float64(self) -> Operator:
+        if self.dtype == np.float64:
+            return self
+        return SparseTensor(_to_float64(self._csr), _to_float64(self._transpose))
 
     def rows(self, index: Array) -> Operator:
         wanted = torch.as_tensor(index, device=self.device)

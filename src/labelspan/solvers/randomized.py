@@ -91,8 +91,9 @@ class Randomized:
         steep, in steps, units over eight decades, float32; 3 to 100 labels) what is reported was
         never below what was missing: with labels that is twice the estimate, and more where the
         estimate is far below ``tol``, because the last gains say little of what is that small, or
-        where labels outside the first block would add more. It is an estimate, not a bound. In
-        float32 a ``tol`` below 4e-6 is raised to that, with a warning.
+        where labels outside the first block would add more. It is an estimate, not a bound. With
+        a ``tol`` below 4e-6, data in float32 is multiplied in float64, as far as it is in memory or
+        on a device; otherwise 4e-6 is used, with a warning.
     max_iter : int
         The most blocks that a space grows by, beyond those that ``n_components`` needs.
     seed : int
@@ -155,6 +156,9 @@ class Randomized:
         X = problem.X
         finest = finest_tolerance(X.dtype)
         if self.tol is not None and self.tol < finest and X.dtype != np.float64:
+            exact = X.in_float64()
+            if exact is not None:
+                return self.solve(replace(problem, X=exact))
             warn_caller(
                 f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Give "
                 "X in float64 for less.",

@@ -10,7 +10,7 @@ from .._typing import Array
 from ..operators import HStack, Scaled, as_operator
 from ..operators.array_backend import inner, like, sum_of_squares, times
 from .accuracy import accuracy_wanted, check_directions, column_lengths, sentence, unsure
-from .krylov import truncated_svd
+from .krylov import finest_tolerance, truncated_svd
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
 from .regression import SHORT, Regressed, regress
@@ -38,6 +38,7 @@ class TwoStage:
         Relative residual of the regressions where they are iterated on. None means 1e-8 for float64
         and 1e-4 for float32, but with a thin factor, a penalty and both sides of X above 4,096 the
         iteration stops where the eigenvalues still to come are estimated at 0.5% of those found.
+        Below 4e-6, data in float32 is multiplied in float64, where it is in memory or on a device.
     max_iter : int
         The most iterations of each stage.
     seed : int
@@ -88,6 +89,10 @@ class TwoStage:
         return None
 
     def solve(self, problem: Problem) -> Solution:
+        X = problem.X
+        if self.tol is not None and self.tol < finest_tolerance(X.dtype):
+            # In float32 the residual may be that small, but not the error of the directions.
+            problem = replace(problem, X=X.in_float64() or X)
         if problem.X.short_side <= SHORT:
             return self._solve(problem)
         return solve_arranged(problem, self._solve)
