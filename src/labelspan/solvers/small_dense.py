@@ -47,6 +47,7 @@ _TINY, _SMALL = 96, 768
 _FEW = 8
 # From this side on the steps of an eigensolver are called one by one; and their panels of columns.
 _TRIDIAGONAL, _PANEL = 3, 64
+_HAS_STEVD = hasattr(lapack, "dstevd")
 
 
 def _threads(side: int) -> AbstractContextManager[object]:
@@ -74,8 +75,9 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     nine tenths of the time.
     """
     side = matrix.shape[0]
-    # stemr was seen to loop forever on numbers that are not finite.
-    if side < _TRIDIAGONAL or not np.isfinite(matrix).all():
+    few = _FEW * count <= side
+    # stemr was seen to loop forever on numbers that are not finite; older scipy has no stevd.
+    if side < _TRIDIAGONAL or not np.isfinite(matrix).all() or not (few or _HAS_STEVD):
         return leading(matrix, count)
     with _threads(side):
         reflectors, diagonal, beside, scales, failed = lapack.dsytrd(
@@ -83,7 +85,7 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
         )
         if failed:
             return leading(matrix, count)
-        if _FEW * count <= side:
+        if few:
             found = lapack.dstemr(
                 diagonal, np.append(beside, 0.0), 2, 0.0, 1.0, side - count + 1, side
             )
