@@ -307,7 +307,7 @@ def test_unlabelled_rows_are_left_out_or_used():
 def test_rows_that_were_learned_from_need_no_transform(dtype, center, monkeypatch):
     """The randomized solver keeps their images, which are the places that transform gives."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((400, 11_000), density=0.01, rng=rng, format="csr", dtype=dtype)
+    X = scattered((400, 11_000), 0.01, rng, dtype)
     Y = (X[:, :6] @ rng.random((6, 5)) > 0.01).astype(float)
     for scale in (None, "eigenvalue"):
         model = MLSI(8, alpha=1.0, center=center, scale=scale, solver="randomized")
