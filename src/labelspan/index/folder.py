@@ -21,6 +21,7 @@ import re
 import secrets
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,6 +44,7 @@ from .items import ItemStore, check_descriptors, file_size, missing_resource
 from .label_places import LabelDirections
 from .model import Deferred, HashedTextMap, IndexModel, TextMap
 from .place_file import PLACES_FILE
+from .verified_files import VerifiedFiles
 from .words import WORD_ARRAYS, WordIndex
 
 __all__ = [
@@ -78,6 +80,8 @@ _CHUNK = 1 << 20
 # First bytes of an .npy file, and the longest header that numpy reads.
 _NPY_START = b"\x93NUMPY\x01\x00"
 _LONGEST_HEADER = 10_000
+# What is known of the arrays of the word index together.
+_WORDS_FIT = "words fit"
 _ESTIMATOR = "estimator_"
 _DIRECTIONS, _MEANS = f"{_ESTIMATOR}label_directions", f"{_ESTIMATOR}label_means"
 
@@ -355,7 +359,10 @@ def _read_generation(
     for name in ("folds", "random_state", "approximate_from"):
         _field(settings, name, int)
     _field(settings, "language", str)
-    files = _GenerationFiles(folder, _field(content, "files", dict), verify=verify, mapped=mapped)
+    entries = _field(content, "files", dict)
+    # A lazy index answers a few questions: to verify it again would take most of the time.
+    known = VerifiedFiles(folder) if lazy and verify else None
+    files = _GenerationFiles(folder, entries, verify=verify, mapped=mapped, known=known)
     model = _read_model(files, content, lazy=lazy)
     base = files.array("vectors")
     if lazy and model.text_map is not None:
@@ -373,10 +380,16 @@ class _GenerationFiles:
     """Files of a generation, as the manifest describes them."""
 
     def __init__(
-        self, folder: Path, entries: dict[str, Any], *, verify: bool, mapped: bool
+        self,
+        folder: Path,
+        entries: dict[str, Any],
+        *,
+        verify: bool,
+        mapped: bool,
+        known: VerifiedFiles | None = None,
     ) -> None:
         self._folder, self._entries = folder, entries
-        self._verify, self._mapped = verify, mapped
+        self._verify, self._mapped, self._known = verify, mapped, known
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -390,8 +403,24 @@ class _GenerationFiles:
     def array(self, name: str) -> Array:
         """Map or read an array."""
         path = self._folder / f"{name}.npy"
-        found = _read_array(path, self._entry(path.name), verify=self._verify)
+        entry, known = self._entry(path.name), self._known
+        sha256, started = str(entry.get("sha256")), time.time_ns()
+        trusted = known is not None and known.knows(path.name, sha256)
+        found = _read_array(path, entry, verify=self._verify and not trusted)
+        if known is not None and not trusted:
+            known.note(path.name, sha256, started)
         return found if self._mapped else np.array(found)
+
+    def words(self, analyzer: Analyzer, count: int) -> WordIndex:
+        """Read the word index; large files fit together if they did before."""
+        arrays = {name: self.array(name) for name in WORD_ARRAYS}
+        sums = [str(self._entry(f"{name}.npy").get("sha256")) for name in WORD_ARRAYS]
+        # Each of them has just been verified, or is known.
+        trusted = self._known is not None and self._known.knows_together(_WORDS_FIT, sums)
+        found = WordIndex.read(analyzer, arrays, count, check=not trusted)
+        if self._known is not None and not trusted:
+            self._known.note_together(_WORDS_FIT, sums)
+        return found
 
     def json(self, name: str) -> Any:
         """Read plain data."""
@@ -491,7 +520,7 @@ def _read_words(files: _GenerationFiles, content: dict[str, Any], count: int) ->
         analyzer = Analyzer(check_language("load", language))
     except InvalidParameter as error:
         raise InvalidFile(f"manifest.json: the language {language!r:.40} is unknown.") from error
-    return WordIndex.read(analyzer, {name: files.array(name) for name in WORD_ARRAYS}, count)
+    return files.words(analyzer, count)
 
 
 def _check_text_map(found: TextMap, base: Array) -> None:

@@ -1067,7 +1067,8 @@ class SemanticIndex:
         lazy : bool, default=False
             Whether vectorizer, estimator, tagger and items are read and checked only when they are
             first needed. A search for a text then starts without importing scikit-learn, and in a
-            time that hardly depends on the number of items.
+            time that hardly depends on the number of items. Files of 64 MiB or more are verified
+            again only when they have changed since this user last opened them this way.
         encoder : function or None, default=None
             The model of an index that was fitted with ``encoder=``; without it, such an index can
             only be searched by items and labels.
