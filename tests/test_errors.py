@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import labelspan
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
-from labelspan.operators import as_operator
+from labelspan.operators import VStack, as_operator
 from labelspan.solvers import TwoStage, regression
 
 X = features("tall", 0)
@@ -233,7 +233,9 @@ def caller_cases():
         "a pipeline": lambda: make_pipeline(OPLS(2, alpha=0.0)).fit(
             condition, rng.standard_normal((60, 3))
         ),
-        "a solver": lambda: LSI(3, solver="randomized", tol=1e-9).fit(narrow),
+        "a solver": lambda: LSI(3, solver="randomized", tol=1e-9).fit(
+            VStack([as_operator(narrow), as_operator(narrow)])
+        ),
         "an operator": lambda: LPP(2, alpha=1.0).fit(X, graph=crooked),
         "a kernel": lambda: LSI(2, kernel="precomputed").fit(indefinite),
         "labels": lambda: OPLS(2, alpha=1.0).fit(X, prices),
