@@ -281,7 +281,8 @@ class LabelledEmbedding(BaseEmbedding):
             # and X'H is unchanged.
             rows = VStack([rows, edges])
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
-        h_gram = inner(ready.factor, ready.factor)  # H'H
+        # In float64: a direction that float32 rounds to something would count.
+        h_gram = inner(ready.factor, ready.factor, dtype=np.float64)  # H'H
         rank = square_rank(h_gram)
         count = self._factor_count(ready.rows.shape, rank)
         values, label_means = self._label_values(ready.labels)  # Y
