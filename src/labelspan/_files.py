@@ -6,15 +6,27 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import InvalidFile, MissingData
 
-__all__ = ["check_there", "read_bytes", "sync_folder", "write_whole"]
+__all__ = ["cache_folder", "check_there", "read_bytes", "sync_folder", "write_whole"]
 
 _MISSING = "There is no file {!r}; correct the path."
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again, of this user and this package."""
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "labelspan"
 
 
 def check_there(path: Path) -> None:

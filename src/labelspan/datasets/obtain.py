@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+from .._files import cache_folder
 from ..errors import InvalidFile, MissingData
 from .cards import Card
 from .dataset import DataSet
@@ -44,13 +44,7 @@ def data_home(given: str | os.PathLike[str] | None = None) -> Path:
     named = given if given is not None else os.environ.get("LABELSPAN_DATA")
     if named:
         return Path(named).expanduser()
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "labelspan"
+    return cache_folder()
 
 
 def obtain(card: Card, home: Home, *, download: bool) -> DataSet:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .._files import cache_folder
+
 __all__ = ["VerifiedFiles"]
 
 # Bytes from which a file is remembered.
@@ -83,10 +85,10 @@ class VerifiedFiles:
 
 def _cache_file() -> Path | None:
     try:
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return cache_folder() / "verified.json"
     except RuntimeError:
+        # The user has no home folder.
         return None
-    return Path(cache) / "labelspan" / "verified.json"
 
 
 def _read(file: Path | None) -> dict[str, dict[str, list[Any]]]:

@@ -44,7 +44,7 @@ _ROWS_PER_CLASS = 50
 # Entries up to which a sparse indicator is made dense: 256 MiB.
 DENSE_ENTRIES = 1 << 25
 # Types of numpy that torch has as well.
-_MOVED = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
+_TORCH_TYPES = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
     >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not on a device
     True
     """
-    if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _MOVED:
+    if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
         y = X.on_device(y)
     y = tensor_or_none(y)
     if y is None or y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
