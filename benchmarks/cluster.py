@@ -4,14 +4,14 @@ Workers are processes of this machine with one thread each, so nothing here is g
 more machines; what is measured is the price of tasks, messages and copies. *Overhead* fits
 the same model on the same rows, locally (with one thread, and with those there are) and on
 one and two workers; ``angle`` is that between the spaces. With ``--texts`` the local fit also runs
-alone, in a process without a cluster, whose threads disturb it, with as many threads as there are
-workers. *Weak scaling* gives every worker
+in a process of its own, which the threads of a cluster do not disturb, with as many threads as
+there are workers. *Weak scaling* gives every worker
 all rows of rcv1, as a file that it reads itself, with the labels to match: with two workers
 there are twice the rows, and the time would ideally stay. The client's own share of a fit,
 the orthogonalisation of n x K blocks, doubles in any case.
 
 *Traffic* counts the bytes of arrays that a pass sends: from the client, back to it, and
-between workers, beside the bytes of X, which stay. *Empty passes* are passes over blocks of
+between workers, compared with the bytes of X, which stay. *Empty passes* are passes over blocks of
 one row and one column: what is left is scheduling and messages, for a pass and for a block.
 """
 
@@ -116,14 +116,14 @@ def overhead(
     return rows
 
 
-def alone(args: argparse.Namespace, threads: int) -> Row:
+def in_own_process(args: argparse.Namespace, threads: int) -> Row:
     """The local fit in a process of its own."""
-    command = [sys.executable, "-m", __spec__.name, "--alone", "--texts", str(args.texts)]
+    command = [sys.executable, "-m", __spec__.name, "--own-process", "--texts", str(args.texts)]
     command += ["--components", str(args.components), "--repeats", str(args.repeats)]
     limits = dict.fromkeys(THREADS, str(threads))
     done = subprocess.run(command, env=os.environ | limits, stdout=subprocess.PIPE, check=True)
     runs = json.loads(done.stdout.splitlines()[-1])
-    return Row(f"local, alone, {threads} thread(s)", tuple(runs))
+    return Row(f"local, own process, {threads} thread(s)", tuple(runs))
 
 
 def weak_scaling(
@@ -247,24 +247,24 @@ def main(args: argparse.Namespace) -> None:
     size = f"{name} {data.X.shape[0]} x {data.X.shape[1]}, float32"
     if args.texts:
         models.pop("CCA")
-    if args.alone:
+    if args.own_process:
         model = next(iter(models.values()))
         [row] = measure({"local": lambda: model(data.X, data.Y)}, args.repeats, memory=False)
         print(json.dumps(row.runs))
         return
-    of_one_process = [alone(args, workers) for workers in WORKERS] if args.texts else []
+    local = [in_own_process(args, workers) for workers in WORKERS] if args.texts else []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         clients = {workers: start(stack, workers) for workers in WORKERS}
         for name, model in models.items():
             print(f"{name} ...", file=sys.stderr)
             rows = overhead(data, model, clients, args.blocks, args.repeats)
-            report.add(f"overhead, {name}, {size}", rows + of_one_process, peer=LOCAL)
+            report.add(f"overhead, {name}, {size}", rows + local, peer=LOCAL)
         if args.texts:
             report.write()
             return
         rows = weak_scaling(data, next(iter(models.values())), clients, folder, args.repeats)
-        report.add(f"weak scaling, {size} a worker, {WIDTH} columns", rows)
+        report.add(f"weak scaling, {size} per worker, {WIDTH} columns", rows)
         print("traffic and empty passes ...", file=sys.stderr)
         report.add(f"traffic, {size}", traffic(data, next(iter(models.values())), clients))
         report.add("empty passes", empty_passes(clients, args.repeats))
@@ -275,6 +275,6 @@ if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=5)
     parser.add_argument("--texts", type=int, help="only the overhead of MLSI on this many rows")
     parser.add_argument("--components", type=int, default=100, help="K of MLSI")
-    parser.add_argument("--blocks", type=int, default=1, help="blocks a worker")
-    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--blocks", type=int, default=1, help="blocks per worker")
+    parser.add_argument("--own-process", action="store_true", help=argparse.SUPPRESS)
     main(parser.parse_args())

@@ -287,7 +287,7 @@ def main() -> None:
         files = members(sdist)
         _refuse(sdist.name, faults_of_sdist(files, _needed()))
         chosen = [args.only] if args.only else ["newest", "oldest"]
-        # Side by side, for much of it is waiting for pip.
+        # In parallel, because much of it is waiting for pip.
         with ThreadPoolExecutor() as pool:
             under_way = [
                 pool.submit(_elsewhere, which, work, wheel, files, say) for which in chosen
