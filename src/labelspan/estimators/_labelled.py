@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..labels import Factor, Labels, read_labels
 from ..labels.factor import square_rank
-from ..labels.reading import Kind
+from ..labels.reading import Kind, indicator_on_device
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import (
     as_block,
@@ -86,6 +86,8 @@ class LabelledEmbedding(BaseEmbedding):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
     # Whether labels may stay in files.
     _label_files: ClassVar[bool] = False
+    # Whether H can be made of labels on the device of X.
+    _labels_on_device: ClassVar[bool] = False
     # Whether ``_publish_labels`` needs Y'Y.
     _keeps_label_square: ClassVar[bool] = False
     # Parameters that the sums of a stream depend on.
@@ -175,9 +177,10 @@ class LabelledEmbedding(BaseEmbedding):
             )
         return labels
 
-    def _labels_for(self, y: Any, X: Operator, simple: bool) -> Labels:
-        """Read the labels of all rows; ``simple`` fits may keep them sparse."""
-        return self._read_labels(y, X.shape[0], keep_sparse=simple)
+    def _labels_of(self, X: Operator, y: Any, *, keep_sparse: bool, on_device: bool) -> Labels:
+        """Read the labels of the rows of X; ``on_device`` holds 0 and 1 on its device."""
+        found = indicator_on_device(y, X, type(self).__name__) if on_device else None
+        return self._read_labels(y, X.shape[0], keep_sparse=keep_sparse) if found is None else found
 
     def _label_values(self, labels: Labels) -> tuple[Array, Array]:
         """Return Y, centred where X is, with unknown entries at zero; and its means."""
@@ -326,7 +329,9 @@ class LabelledEmbedding(BaseEmbedding):
         """Read X and y, keep the labelled rows, centre them and make H."""
         features = self._read_features(X)
         keep_sparse = keep_sparse and (self._label_files or not isinstance(y, Operator))
-        labels = self._labels_for(y, features.operator, keep_sparse)
+        # On a device only where the fit is as plain as one that keeps labels sparse.
+        on_device = keep_sparse and self._labels_on_device
+        labels = self._labels_of(features.operator, y, keep_sparse=keep_sparse, on_device=on_device)
         rows, labels = labelled_rows(features.operator, labels)
         if labels.kind == "classes" and labels.names.size < 2:
             raise InvalidLabels(

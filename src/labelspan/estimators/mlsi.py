@@ -20,7 +20,6 @@ from ..labels.factor import (
     square_rank,
     stack_weights,
 )
-from ..labels.reading import indicator_in_place
 from ..operators import Operator
 from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..operators.kernel_map import KERNEL_LIMIT, Kernel, KernelMap
@@ -337,7 +336,12 @@ class MLSI(LabelledEmbedding):
         """Fit; return what gives the places of the rows of X where they need no product with it."""
         self._check_params()
         features = self._read_features(X)
-        labels = self._labels_in_place(y, features.operator)
+        labels = self._labels_of(
+            features.operator,
+            y,
+            keep_sparse=self._keeps_sparse,
+            on_device=self.label_kernel == "linear",
+        )
         operator, means = self._center(features.operator, features.kernel_map)  # X
         if labels.many:
             fit_stack(self, features, (operator, means), labels)
@@ -512,14 +516,6 @@ class MLSI(LabelledEmbedding):
             index = np.flatnonzero(labels.labelled)
             X, targets = X.rows(index), targets[index]
         return choose_penalty(self, X, targets)
-
-    def _labels_in_place(self, y: Any, X: Operator) -> Labels:
-        """Read the labels; an indicator on a device is not copied to the host."""
-        if self.label_kernel == "linear":
-            found = indicator_in_place(y, X, type(self).__name__)
-            if found is not None:
-                return found
-        return self._read_labels(y, X.shape[0], keep_sparse=self._keeps_sparse)
 
     @property
     def _keeps_sparse(self) -> bool:

@@ -8,8 +8,6 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels, opls_factor
-from ..labels.reading import indicator_in_place
-from ..operators import Operator
 from ..operators.array_backend import on_host
 from ._base import refuse_overflow
 from ._labelled import LabelledEmbedding
@@ -121,10 +119,7 @@ class OPLS(LabelledEmbedding):
     """
 
     _label_files: ClassVar[bool] = True
-
-    def _labels_for(self, y: Any, X: Operator, simple: bool) -> Labels:
-        found = indicator_in_place(y, X, type(self).__name__) if simple else None
-        return super()._labels_for(y, X, simple) if found is None else found
+    _labels_on_device: ClassVar[bool] = True
 
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y

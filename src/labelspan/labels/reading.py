@@ -34,7 +34,7 @@ from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
 from ..operators.threads import map_threads, row_parts
 
-__all__ = ["Kind", "Labels", "indicator_in_place", "read_labels"]
+__all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
 
 Kind = Literal["classes", "indicator", "targets"]
 
@@ -221,7 +221,7 @@ def read_labels(
     return labels
 
 
-def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
+def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
     """Use 0 and 1, all known, as labels on the device of X; else return None.
 
     A tensor, or an array where X is on a device: it moves there in the type that it has, and all
@@ -241,9 +241,9 @@ def indicator_in_place(y: Any, X: Operator, owner: str) -> Labels | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels.reading import indicator_in_place
+    >>> from labelspan.labels.reading import indicator_on_device
     >>> from labelspan.operators import as_operator
-    >>> indicator_in_place(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not on a device
+    >>> indicator_on_device(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not on a device
     True
     """
     if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
