@@ -2,13 +2,15 @@
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labelspan.errors import InvalidFile
-from labelspan.index import SemanticIndex, folder, verified_files, words
+from labelspan.index import SemanticIndex, ann, folder, verified_files, words
+from labelspan.index.ann import ANN_FILE
 
 TEXTS = ["red car", "blue car", "red boat", "green tree", "old tree", "blue boat"]
 LABELS = [["car"], ["car"], ["boat"], ["tree"], ["tree"], ["boat"]]
@@ -140,3 +142,114 @@ def test_numbers_are_the_same_either_way(cache, saved):
                 [hit.score for hit in index.search("blue", 4)],
                 [hit.score for hit in other.search("blue", 4)],
             )
+
+
+# --- the file for approximate search --------------------------------------------------------
+
+needs_usearch = pytest.mark.skipif(
+    find_spec("usearch") is None, reason="usearch is not installed: pip install 'labelspan[ann]'"
+)
+
+
+@pytest.fixture
+def saved_with_ann(tmp_path):
+    """An index with a file for approximate search; none has changed for a while."""
+    path = tmp_path / "index"
+    SemanticIndex(approximate_from=1).fit(TEXTS, LABELS).save(path)
+    with SemanticIndex.load(path) as index:
+        index.prepare_search()
+    for file in path.rglob("*"):
+        os.utime(file, (1e9, 1e9))
+    return path
+
+
+@pytest.fixture
+def ann_checks(monkeypatch):
+    """The checks of the file for approximate search that were made."""
+    made = []
+
+    def counted(name):
+        check = getattr(ann, name)
+
+        def run(*args):
+            made.append(name)
+            return check(*args)
+
+        monkeypatch.setattr(ann, name, run)
+
+    counted("_verify")
+    counted("check_ann")
+    return made
+
+
+def search_by(path, **options):
+    """Search, and return how it was done, and why not by the file."""
+    with SemanticIndex.load(path, **options) as index:
+        index.search("red car", 3)
+        return index.search_by_, index.search_cache().reason
+
+
+def overwrite_a_byte(path):
+    """Change a file in its place."""
+    with path.open("r+b") as file:
+        file.seek(-5, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-5, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
+
+
+@needs_usearch
+@pytest.mark.parametrize("mapped", [True, False])
+def test_the_ann_file_is_verified_once(cache, saved_with_ann, ann_checks, mapped):
+    for expected in (["_verify", "check_ann"], []):
+        ann_checks.clear()
+        assert search_by(saved_with_ann, lazy=True, mapped=mapped) == ("approximate", "")
+        assert ann_checks == expected
+    # Both are remembered: neither replaces what is known of the other.
+    (known,) = json.loads(cache.read_text()).values()
+    assert {ANN_FILE, "vectors.npy"} <= set(known)
+
+
+@needs_usearch
+@pytest.mark.parametrize("options", [{}, {"lazy": True, "verify": False}], ids=str)
+def test_the_ann_file_is_always_verified_otherwise(cache, saved_with_ann, ann_checks, options):
+    search_by(saved_with_ann, lazy=True)
+    ann_checks.clear()
+    assert search_by(saved_with_ann, **options) == ("approximate", "")
+    assert ann_checks == ["_verify", "check_ann"]
+
+
+@needs_usearch
+@pytest.mark.parametrize("opened_before", [True, False])
+def test_a_changed_ann_file_is_refused(cache, saved_with_ann, opened_before):
+    if opened_before:
+        assert search_by(saved_with_ann, lazy=True) == ("approximate", "")
+    overwrite_a_byte(next(saved_with_ann.rglob(ANN_FILE)))
+    for _ in range(2):
+        way, reason = search_by(saved_with_ann, lazy=True)
+        assert way == "exact"
+        assert "its content is not what was written" in reason
+
+
+@needs_usearch
+def test_an_ann_file_that_is_built_again_is_verified_again(cache, saved_with_ann, ann_checks):
+    search_by(saved_with_ann, lazy=True)
+    file = next(saved_with_ann.rglob(ANN_FILE))
+    # The same bytes in another file.
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    os.utime(copy, (1e9, 1e9))
+    copy.replace(file)
+    for expected in (["_verify", "check_ann"], []):
+        ann_checks.clear()
+        assert search_by(saved_with_ann, lazy=True) == ("approximate", "")
+        assert ann_checks == expected
+
+
+@needs_usearch
+def test_a_verified_ann_file_of_another_usearch_is_refused(cache, saved_with_ann, monkeypatch):
+    search_by(saved_with_ann, lazy=True)
+    monkeypatch.setattr(ann.metadata, "version", lambda name: "99.0")
+    way, reason = search_by(saved_with_ann, lazy=True)
+    assert way == "exact"
+    assert "its usearch differs" in reason

@@ -122,6 +122,7 @@ class IndexFolder:
         self._mapped = mapped
         self._lazy = lazy
         self._sha256 = ""
+        self._known: VerifiedFiles | None = None
         self._created = not path.exists()
         if new:
             _prepare(path)
@@ -139,6 +140,8 @@ class IndexFolder:
         content = read_manifest(self.path)
         for _ in range(_TRIES):
             generation = _generation_folder(self.path, content)
+            # A lazy index answers a few questions: to verify it again would take most of the time.
+            known = VerifiedFiles(generation) if self._lazy and verify else None
             try:
                 found = _read_generation(
                     generation,
@@ -147,6 +150,7 @@ class IndexFolder:
                     verify=verify,
                     mapped=self._mapped,
                     lazy=self._lazy,
+                    known=known,
                 )
             except (OSError, InvalidFile) as error:
                 newer = read_manifest(self.path)
@@ -156,7 +160,7 @@ class IndexFolder:
                     raise _unreadable(error, error.filename or generation) from error
                 content = newer
             else:
-                self.generation = generation.name
+                self.generation, self._known = generation.name, known
                 self._sha256 = content["files"]["vectors.npy"]["sha256"]
                 return found
         raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
@@ -218,7 +222,12 @@ class IndexFolder:
     def ann_source(self, name: str) -> dict[str, Any]:
         """Describe where the file for approximate search belongs, and which vectors it covers."""
         path = self.path / self.generation / name
-        return {"path": path, "sha256": self._sha256, "mapped": self._mapped}
+        return {
+            "path": path,
+            "sha256": self._sha256,
+            "mapped": self._mapped,
+            "known": self._known,
+        }
 
     def close(self) -> None:
         """Release the lock."""
@@ -350,7 +359,14 @@ def _write_model(
 
 
 def _read_generation(
-    folder: Path, content: dict[str, Any], *, write: bool, verify: bool, mapped: bool, lazy: bool
+    folder: Path,
+    content: dict[str, Any],
+    *,
+    write: bool,
+    verify: bool,
+    mapped: bool,
+    lazy: bool,
+    known: VerifiedFiles | None,
 ) -> Content:
     """Read the files of an index as its manifest describes them."""
     if _field(content, "class", str) != "SemanticIndex":
@@ -360,8 +376,6 @@ def _read_generation(
         _field(settings, name, int)
     _field(settings, "language", str)
     entries = _field(content, "files", dict)
-    # A lazy index answers a few questions: to verify it again would take most of the time.
-    known = VerifiedFiles(folder) if lazy and verify else None
     files = _GenerationFiles(folder, entries, verify=verify, mapped=mapped, known=known)
     model = _read_model(files, content, lazy=lazy)
     base = files.array("vectors")
