@@ -56,6 +56,15 @@ def arrays(names):
     return sorted(name for name in names if name.endswith(".npy"))
 
 
+def overwrite_a_byte(path):
+    """Change a file in its place."""
+    with path.open("r+b") as file:
+        file.seek(-5, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-5, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
+
+
 def test_arrays_are_verified_once(cache, saved, verified, monkeypatch):
     first = ask(saved, lazy=True)
     assert "vectors.npy" in arrays(verified)
@@ -94,6 +103,15 @@ def test_a_file_in_the_place_of_another_is_verified(cache, saved, verified):
     verified.clear()
     ask(saved, lazy=True)
     assert arrays(verified) == ["vectors.npy"]
+
+
+def test_a_change_that_restores_the_time_is_noticed(cache, saved, verified):
+    ask(saved, lazy=True)
+    file = next(saved.rglob("vectors.npy"))
+    overwrite_a_byte(file)
+    os.utime(file, (1e9, 1e9))
+    with pytest.raises(InvalidFile, match="its content is not what was written"):
+        ask(saved, lazy=True)
 
 
 def test_a_file_that_changed_just_now_is_not_remembered(cache, saved, verified):
@@ -187,15 +205,6 @@ def search_by(path, **options):
     with SemanticIndex.load(path, **options) as index:
         index.search("red car", 3)
         return index.search_by_, index.search_cache().reason
-
-
-def overwrite_a_byte(path):
-    """Change a file in its place."""
-    with path.open("r+b") as file:
-        file.seek(-5, os.SEEK_END)
-        byte = file.read(1)[0]
-        file.seek(-5, os.SEEK_END)
-        file.write(bytes([byte ^ 1]))
 
 
 @needs_usearch

@@ -1,8 +1,8 @@
 """Large files of indexes that this user's commands have verified before.
 
 To verify gigabytes takes longer than a search in them. What was verified is kept in a small file in
-the user's cache folder, and a file is verified again where its size, its time of change or its
-place on the disk is another. A file that changed within the last seconds is not remembered: a later
+the user's cache folder, and a file is verified again where its size, its times of change or its
+place on the disk are different. A file that changed within the last seconds is not remembered: a later
 change could have the same time. Without a folder to write to, everything is verified each time.
 """
 
@@ -63,7 +63,9 @@ class VerifiedFiles:
             found = (self._folder / name).stat()
         except OSError:
             return None
-        return [sha256, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev]
+        # A program can set the time of a change back (st_mtime), but not when it did so (st_ctime).
+        times = found.st_mtime_ns, found.st_ctime_ns
+        return [sha256, found.st_size, *times, found.st_ino, found.st_dev]
 
     def _keep(self, name: str, value: list[Any]) -> None:
         self._known = {**self._known, name: value}
