@@ -2,8 +2,9 @@
 
 To verify gigabytes takes longer than a search in them. What was verified is kept in a small file in
 the user's cache folder, and a file is verified again where its size, its times of change or its
-place on the disk are different. A file that changed within the last seconds is not remembered: a later
-change could have the same time. Without a folder to write to, everything is verified each time.
+place on the disk are different. A file that changed within the last seconds is not remembered: a
+later change could have the same time. Without a folder to write to, everything is verified each
+time.
 """
 
 from __future__ import annotations
