@@ -18,7 +18,7 @@ from labelspan.errors import InvalidInput, InvalidLabels, LabelspanError
 
 
 class Stopped(BaseException):
-    """What Ctrl-C raises is no Exception either."""
+    """What Ctrl-C raises is not an Exception either."""
 
 
 def counts(frame, event):
@@ -259,7 +259,7 @@ def test_merging_that_is_stopped_changes_nothing():
 
 
 def test_labels_are_read_whole_or_not_at_all():
-    """An indicator with an entry that is no label, deep inside."""
+    """An indicator with an invalid entry, far from its beginning."""
     X, Y = features("tall", 3), indicator(60, 3)
     Y[57, 1] = np.inf
     with pytest.raises(LabelspanError, match="y"):
@@ -267,7 +267,7 @@ def test_labels_are_read_whole_or_not_at_all():
 
 
 def test_threads_do_not_see_a_half_fitted_space():
-    """Reading beside a fit that is refused at its end gives what was there."""
+    """Reading during a fit that fails at its end gives what was there before."""
     X, y = features("tall", 4), classes(60, 4)
     model = MLSI(3).fit(X, y)
     before, wrong, stop = model.transform(X), [], threading.Event()

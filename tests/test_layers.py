@@ -52,7 +52,7 @@ def violations(files: list[Path]) -> list[str]:
             pieces = name.split(".")
             if pieces[0] == "labelspan" and parts[0] != "__init__":
                 own, other = parts[0], pieces[1]
-                # The package itself holds the version, beside the names it exports.
+                # The package itself holds the version, besides the names it exports.
                 if other in RANK and RANK[other] > RANK[own]:
                     found.append(f"{'/'.join(parts)} imports {name}")
             storage = any(name == s or name.startswith(f"{s}.") for s in STORAGE)

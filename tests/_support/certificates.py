@@ -66,7 +66,7 @@ def factor(model, values, unknown):
     elif isinstance(model, HSL):
         values = np.diag(power(values.sum(axis=1), -0.5)) @ values @ np.diag(power(size, -0.5))
     H = block(values, unknown, model.center)
-    # Centring leaves rounding of a constant label, which is no label.
+    # Centring leaves rounding of a constant label, which is not a label.
     H = H * (np.abs(H).max(axis=0) > 1e-12)
     if isinstance(model, CCA):
         lengths = np.linalg.norm(H, axis=0)
@@ -77,7 +77,7 @@ def factor(model, values, unknown):
 
 
 def clear_rank(squares, low=1e-13, high=1e-8):
-    """Leave out the drawn cases whose rank depends on where a line is drawn."""
+    """Leave out the random cases whose rank depends on a threshold."""
     top = max(squares.max(initial=0.0), 1e-300)
     assume(not ((squares > low * top) & (squares < high * top)).any())
 

@@ -132,7 +132,7 @@ def ask(app, target, *, method="GET", headers=(), body=(b"",)):
         "http_version": "1.1",
         "method": method,
         "scheme": "http",
-        # As uvicorn has it: what is no UTF-8 is replaced.
+        # As in uvicorn: what is not UTF-8 is replaced.
         "path": unquote(path.decode("latin-1")),
         "raw_path": path,
         "root_path": "",

@@ -70,7 +70,7 @@ def attempt(folder, *, verify=True, write=False, seconds=120):
 
 
 def sentence(error):
-    """The text of an error, which must be one sentence of a length that can be read."""
+    """The text of an error, which must be one sentence, short enough to read."""
     said = str(error)
     assert "\n" not in said
     assert 20 < len(said) < _LONGEST_SENTENCE, said

@@ -1,6 +1,6 @@
 """What the property tests draw: data and labels with every flaw that data has.
 
-A drawn case is a recipe, a few small choices and a seed, from which numpy makes the
+A generated case is a recipe, a few small choices and a seed, from which numpy makes the
 arrays: hypothesis then shrinks choices, and not entries. The numbers are small whole ones,
 so that a direction is either there by a wide margin or not there at all, and rank is
 no matter of opinion.

@@ -36,7 +36,7 @@ def fresh():
 
 
 def planted():
-    """The texts with wrong and missing labels: items 0, 6, 12, 18 are no sound, 1 and 4 images."""
+    """The texts with a wrong label (items 0, 6, 12, 18) or a missing one (1 and 4)."""
     texts, labels, ids, _ = corpus()
     for n in (0, 6, 12, 18):
         labels[n] = ["game", "sound"]

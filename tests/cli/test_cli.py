@@ -16,7 +16,7 @@ from labelspan import datasets
 from labelspan.cli import app
 
 
-def test_the_help_is_no_failure():
+def test_help_exits_with_success():
     assert CliRunner().invoke(app, ["--help"]).exit_code == 0
 
 
@@ -98,7 +98,7 @@ def test_data_get_verifies():
         (["info", "yest"], "There is no data set 'yest'; the names are "),
     ],
 )
-def test_data_refuses_in_one_sentence(args, message, tmp_path):
+def test_data_reports_bad_arguments(args, message, tmp_path):
     (tmp_path / "pie.npz").write_bytes(b"x")
     result = data(*args, "--data-home", tmp_path)
     assert result.exit_code == 1

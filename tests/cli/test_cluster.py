@@ -296,7 +296,7 @@ def test_workers_with_another_labelspan(version, said):
         cluster_client._check_versions(Fake())
 
 
-def test_a_cluster_that_goes_away_is_one_sentence(here, monkeypatch):
+def test_a_cluster_that_goes_away_is_reported(here, monkeypatch):
     """The scheduler and its workers gone in mid-fit."""
     with started(1) as going:
         held_run, passes = WorkerBlocks.run, []

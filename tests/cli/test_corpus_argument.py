@@ -133,7 +133,7 @@ def test_search_finds_nothing_and_says_so(saved):
         (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
     ],
 )
-def test_refusals_are_one_sentence(args, message, saved, here):
+def test_bad_arguments_are_reported(args, message, saved, here):
     result = run(*(arg.format(saved=saved) for arg in args), input="")
     assert message in one_sentence(result)
     assert result.stderr.count("\n") == 1

@@ -109,7 +109,7 @@ def test_fit_does_not_write_over_an_index(here):
         (["a.jsonl", "--format", "xml"], "format must be one of"),
     ],
 )
-def test_fit_refuses_in_one_sentence_and_leaves_nothing(args, message, here):
+def test_fit_reports_bad_arguments_and_leaves_no_files(args, message, here):
     formats(here)
     (here / "empty.jsonl").write_text("")
     (here / "one.jsonl").write_text(json.dumps(rows()[0]))
@@ -287,8 +287,8 @@ def test_fit_a_stream_with_hashed_words(here):
     for wrong in ("many", "2***3", "-5", "1e5", "12", "9**99"):
         told = one_sentence(run("fit", "a.jsonl", *options, "--hashing", wrong))
         assert "--hashing must be a number of columns" in told
-    alone = run("fit", "a.jsonl", "--force", "--no-stream", "--hashing", "1024")
-    assert "add --stream" in one_sentence(alone)
+    in_memory = run("fit", "a.jsonl", "--force", "--no-stream", "--hashing", "1024")
+    assert "add --stream" in one_sentence(in_memory)
 
 
 def test_fit_a_stream_of_standard_input_and_of_a_folder(here):

@@ -172,7 +172,7 @@ def as_file(tmp_path, name, items):
     return path
 
 
-def test_headings_alone_are_texts_and_lists_of_names_are_labels(tmp_path):
+def test_items_with_only_a_title_and_labels_as_lists_of_names(tmp_path):
     items = [{"title": f"Item {n}", "about": ["game", "board"][: 1 + n % 2]} for n in range(4)]
     found = read_corpus(as_file(tmp_path, "a.jsonl", items))
     assert found.texts[1] == "Item 1"
@@ -188,7 +188,7 @@ def test_many_fields_are_not_all_listed(tmp_path):
     assert "field20" not in str(caught.value)
 
 
-def test_a_damaged_stream_is_one_sentence():
+def test_a_damaged_stream_raises_an_error():
     damaged = gzip.compress(b"a text")[:10] + b"\xff" * 20
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read_corpus(io.BytesIO(damaged))

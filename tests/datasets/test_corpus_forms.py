@@ -518,7 +518,7 @@ def read_or_error(content, **options):
     format=st.sampled_from([None, None, "jsonl", "json", "csv", "tsv", "uris", "lines"]),
     encoding=st.sampled_from([None, None, None, "latin-1", "utf-16", "utf-7", "idna", "punycode"]),
 )
-def test_malformed_bytes_are_read_or_refused_in_one_sentence(seed, edits, format, encoding):
+def test_malformed_bytes_are_read_or_raise_an_error(seed, edits, format, encoding):
     content = bytearray(seed)
     for place, patch in edits:
         content[place % (len(content) + 1) : place % (len(content) + 1) + 1] = patch

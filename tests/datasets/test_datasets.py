@@ -178,7 +178,7 @@ def test_the_folder_is_the_argument_then_the_variable_then_the_cache(monkeypatch
 
 
 @pytest.mark.parametrize("name", ["yale", "rcv1", "reuters21578", "yeast"])
-def test_a_missing_set_is_one_sentence(name, tmp_path):
+def test_a_missing_set_raises_an_error(name, tmp_path):
     card = datasets.card(name)
     with pytest.raises(MissingData) as caught:
         datasets.load(name, tmp_path, download=False)

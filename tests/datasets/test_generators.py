@@ -1,4 +1,4 @@
-"""Drawn data: it has the structure it says, and the methods find it."""
+"""Synthetic data: it has the structure that was asked for, and the methods find it."""
 
 import numpy as np
 import pytest
@@ -146,7 +146,7 @@ def test_vectors_have_the_means_they_say(block, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_lsi_finds_directions_alone_and_mlsi_among_others(seed):
+def test_lsi_finds_directions_without_nuisance_and_mlsi_with_it(seed):
     plain = make_tagged_vectors(4000, 64, 12, rank=5, random_state=seed)
     found = LSI(5, center=True).fit(plain.X).components_.T.astype(float)
     assert angle(column_space(plain.directions), found) < 0.05

@@ -79,7 +79,7 @@ def broken_files():
 
 
 @pytest.mark.parametrize("name", broken_files())
-def test_a_broken_npz_is_one_sentence(name, tmp_path):
+def test_a_broken_npz_raises_an_error(name, tmp_path):
     content, message = broken_files()[name]
     (tmp_path / "bad.npz").write_bytes(content)
     with pytest.raises(InvalidFile, match=message) as caught:
@@ -125,7 +125,7 @@ def test_a_mark_of_test_rows_is_a_split(tmp_path):
     assert (read_npz(tmp_path / "a.npz").split == [TRAIN, TEST, TRAIN]).all()
 
 
-def test_features_that_are_no_matrix_of_numbers(tmp_path):
+def test_features_that_are_not_a_matrix_of_numbers(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones(3), y=[0, 1, 0])
     with pytest.raises(InvalidFile, match=r"X has shape \(3,\) and type float64"):
         read_npz(tmp_path / "a.npz")

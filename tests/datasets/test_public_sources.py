@@ -111,7 +111,7 @@ def test_what_public_copies_are_made_of(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "error", [URLError("down"), IncompleteRead(b""), ValueError("md5 differs\nof the file")]
 )
-def test_a_source_that_fails_is_one_sentence(error, tmp_path, monkeypatch):
+def test_a_source_that_fails_raises_an_error(error, tmp_path, monkeypatch):
     def fetch(**_):
         raise error
 

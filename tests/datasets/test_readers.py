@@ -82,7 +82,7 @@ def test_dense_arff_is_what_scipy_reads(tmp_path):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_sparse_arff_is_its_dense_twin(tmp_path, seed):
+def test_sparse_arff_equals_dense_arff(tmp_path, seed):
     rng = np.random.default_rng(seed)
     block = rng.random((15, 7)).round(3) * (rng.random((15, 7)) < 0.4)
     block[:, 5:] = block[:, 5:] > 0
@@ -329,7 +329,7 @@ def test_malformed_jsonl_is_named_by_its_line(tmp_path, line, message):
     assert f"{path}, {message}" in str(caught.value)
 
 
-def test_damaged_bytes_are_one_sentence(tmp_path):
+def test_damaged_bytes_raise_an_error(tmp_path):
     lines = b"".join(b'{"text": "%d", "labels": []}\n' % number for number in range(5000))
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(lines)[:-2000])

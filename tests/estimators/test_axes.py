@@ -34,7 +34,7 @@ def test_ends_are_the_extreme_weights(model):
         assert both.high[0].name == model.classes_[model.label_loadings_[0].argmax()]
 
 
-def test_names_come_from_a_data_frame_and_zeros_are_no_ends():
+def test_names_come_from_a_data_frame_and_zeros_are_left_out():
     wine = load_wine(as_frame=True)
     model = LDA(penalty="l1", alpha=3.0).fit(wine.data / wine.data.std(), wine.target)
     found = model.top_features(0, 13)

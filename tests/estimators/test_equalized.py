@@ -84,7 +84,7 @@ def test_a_label_that_is_the_same_everywhere_changes_nothing(data):
 
 
 @pytest.mark.parametrize("part", [slice(40, None), slice(0, None, 2)])
-def test_few_known_labels_weigh_less_beside_the_axes_of_the_features(data, part):
+def test_few_known_labels_weigh_less_than_the_axes_of_the_features(data, part):
     X = data[0]
     # Two of four labels have nothing to do with the features.
     Y = np.hstack([data[1][:, :2], np.random.default_rng(1).integers(0, 2, (N, 2)) * 1.0])

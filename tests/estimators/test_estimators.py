@@ -260,7 +260,7 @@ def test_mlsi_without_labels_share_is_lsi(shape, form):
     np.testing.assert_allclose(mlsi.eigenvalues_ * (X**2).sum(), lsi.eigenvalues_, rtol=1e-9)
 
 
-def test_mlsi_with_labels_alone_keeps_label_directions():
+def test_mlsi_with_only_labels_keeps_label_directions():
     X, Y = features("tall", 7), indicator(60, 7)
     mlsi = MLSI(beta=1.0, alpha=0.3, center=False).fit(X, Y)
     assert mlsi.n_components_ == 4

@@ -33,7 +33,7 @@ def test_a_constant_feature_has_no_weight(constant, store):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_constant_feature_far_from_zero_is_no_component(store):
+def test_a_constant_feature_far_from_zero_is_not_a_component(store):
     """In a sparse matrix, corrected afterwards, it left an eigenvalue of 2e-3."""
     X = features("tall", 1)
     X = np.column_stack([X, np.full(60, 1e6 / 3)])
@@ -168,7 +168,7 @@ def test_dle_refuses_classes_with_one_mean():
         DLE(n_neighbors=3).fit(X, Y)
 
 
-def test_dle_refuses_a_graph_that_joins_equal_rows_alone():
+def test_dle_refuses_a_graph_that_joins_only_equal_rows():
     """Groups of equal rows so far apart that X'LX is less than its own rounding."""
     X = np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]])
     with pytest.raises(InvalidInput, match="the graph connects no two rows that differ"):

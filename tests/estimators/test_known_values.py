@@ -118,7 +118,7 @@ def test_the_first_weights_of_pls_on_two_latent_variables():
 
     Its two largest singular values are close, and the iteration that gave the figures stops
     before it has told them apart: they are a hundredth off the leading direction and reach
-    all but 1e-4 of its covariance. Run to the end, the iteration gives our weights.
+    all but 1e-4 of its covariance. Run to full convergence, the iteration gives our weights.
     """
     rng = check_random_state(11)
     one, two = rng.normal(size=500), rng.normal(size=500)

@@ -119,7 +119,7 @@ def test_units_of_single_features_do_not_matter_without_a_penalty(name):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_a_rotation_of_the_features_turns_the_weights_alone(name):
+def test_a_rotation_of_the_features_only_rotates_the_weights(name):
     member = SMOOTH[name]
 
     @FEW

@@ -59,7 +59,7 @@ def test_threads_over_sparse_rows_change_nothing(name):
 
 
 @pytest.mark.parametrize("model", [LSI(5), MLSI(5), CCA(), LDA(alpha=1.0)], ids=repr)
-def test_threads_of_blas_change_rounding_alone(model):
+def test_threads_of_blas_change_only_rounding(model):
     """Large enough for a second thread to be used; the same up to 1e-7."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((900, 320)) * np.geomspace(10, 1, 320)

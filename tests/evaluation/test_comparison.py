@@ -134,7 +134,7 @@ def test_a_space_of_labels_has_no_more_dimensions_than_they_give():
 # --- protocol -----------------------------------------------------------------------------
 
 
-def test_every_method_is_judged_in_both_settings_and_all_folds(found):
+def test_every_method_is_evaluated_in_both_settings_and_all_folds(found):
     methods = [*METHODS, TUNED]
     assert found.results.distinct("method") == methods
     assert len(found.results) == len(methods) * 2 * len(SETTINGS)
@@ -168,7 +168,7 @@ def test_the_same_seed_gives_the_same_numbers(found):
     assert numbers(other) != numbers(found)[: len(other.results)]
 
 
-def test_no_space_sees_what_it_is_judged_by(monkeypatch):
+def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
     texts, lists = corpus(120)
     lists = [own if n % 4 else None for n, own in enumerate(lists)]
     seen = []
@@ -200,7 +200,7 @@ def test_rare_labels_are_left_out_and_items_drawn_and_both_are_said():
     assert full.facts.notes == ("1 of 7 labels have fewer than 5 items and were left out.",)
 
 
-def test_progress_is_told_to_the_end():
+def test_progress_is_reported_until_all_is_done():
     told = []
     texts, lists = corpus(80)
     evaluate(

@@ -229,7 +229,7 @@ def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
         assert index.prepare_search().search_cache().vectors == 1500
 
 
-# --- beside each other --------------------------------------------------------------------
+# --- at the same time ---------------------------------------------------------------------
 
 
 @needs_usearch
@@ -257,7 +257,7 @@ def test_searches_go_on_while_one_builds(X, monkeypatch):
 
 
 @needs_usearch
-def test_readers_and_builders_beside_a_writer(folder, X):
+def test_readers_and_builders_next_to_a_writer(folder, X):
     failures, stop = [], threading.Event()
 
     def read(approximate):

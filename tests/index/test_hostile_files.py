@@ -1,4 +1,4 @@
-"""Every byte, every cut and every exchange of a saved index: as before, or one sentence."""
+"""Every byte, every cut and every exchange of a saved index: as before, or an error message."""
 
 import shutil
 import sys
@@ -190,7 +190,7 @@ def test_parts_that_are_missing_or_too_many(small, before):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def test_a_model_of_vectors_alone(tmp_path):
+def test_a_model_of_vectors_only(tmp_path):
     """Without words and labels: another set of files, all of them guarded."""
     X = np.random.default_rng(0).standard_normal((6, 4))
     index = SemanticIndex(vectorizer=None, estimator=LSI(2)).fit([""] * 6, vectors=X)

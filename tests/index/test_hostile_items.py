@@ -114,7 +114,7 @@ INSTEAD = [pipe, link_to_zeros, link_to_itself, link_to_the_file, folder_instead
 
 
 @pytest.mark.parametrize("instead", INSTEAD, ids=lambda make: make.__name__)
-def test_what_is_no_plain_file_is_not_opened(instead, small):
+def test_what_is_not_a_plain_file_is_not_opened(instead, small):
     before = attempt(small)
     inner = generation(small)
     for path in (small / "manifest.json", *sorted(inner.iterdir())):

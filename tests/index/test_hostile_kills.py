@@ -1,4 +1,4 @@
-"""SIGKILL at every step of a save, a fit and an add; two writers; a reader beside a writer."""
+"""SIGKILL at every step of a save, a fit and an add; two writers; a reader next to a writer."""
 
 import sys
 
@@ -238,7 +238,7 @@ assert result.exit_code == 0, result.output
 small.save(out)
 
 
-# Two that write in turn, and one that reads beside them.
+# Two that write in turn, and one that reads meanwhile.
 def write(index):
     def task(tell):
         while True:
@@ -290,5 +290,5 @@ def test_the_commands_killed_at_many_moments(tmp_path):
 
 def test_two_writers_and_a_reader(tmp_path):
     reads, saves, waits = numbers(TWO, tmp_path)
-    print(f"\n{reads} reads beside {saves} saves, {waits} refused")
+    print(f"\n{reads} reads during {saves} saves, {waits} refused")
     assert reads > 4

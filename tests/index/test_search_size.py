@@ -18,7 +18,7 @@ needs_usearch = pytest.mark.skipif(
 ROWS, WIDTH = 3000, 24
 
 
-def drawn(count=ROWS, seed=0, width=WIDTH):
+def synthetic_vectors(count=ROWS, seed=0, width=WIDTH):
     """Unit vectors of mixtures of labels, as an index would hold them."""
     X = make_tagged_vectors(count, width, 40, rank=16, random_state=seed).X
     return unit_rows(X - X.mean(axis=0))
@@ -26,13 +26,13 @@ def drawn(count=ROWS, seed=0, width=WIDTH):
 
 @pytest.fixture(scope="module")
 def base():
-    return drawn()
+    return synthetic_vectors()
 
 
 @pytest.fixture(scope="module")
 def queries():
     # The labels' directions are drawn first: with the same seed they are the same.
-    return drawn(40)
+    return synthetic_vectors(40)
 
 
 def same(found, expected):
@@ -47,7 +47,7 @@ def same(found, expected):
 
 @pytest.mark.parametrize("k", [1, 10, 300, 5000])
 @pytest.mark.parametrize("sizes", [(1 << 22, 256), (5000, 7), (64, 3)])
-def test_many_queries_are_answered_as_each_alone(base, queries, k, sizes, monkeypatch):
+def test_many_queries_are_answered_like_single_ones(base, queries, k, sizes, monkeypatch):
     vectors = UnitVectors(base[:2500])
     vectors.append(base[2500:])
     vectors.drop(np.array([0, 17, 2700]))

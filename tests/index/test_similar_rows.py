@@ -1,4 +1,4 @@
-"""Pairs of rows that are nearly the same, beside all pairs."""
+"""Pairs of rows that are nearly the same, compared with all pairs."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scipy import sparse
 from labelspan.index.similar_rows import similar_rows
 
 
-def rows_with_twins(seed, n=120, d=60):
+def rows_with_near_duplicates(seed, n=120, d=60):
     """Sparse rows, some of them slightly changed copies of others."""
     rng = np.random.default_rng(seed)
     rows = rng.exponential(size=(n, d)) * (rng.random((n, d)) < 0.2)
@@ -25,7 +25,7 @@ def rows_with_twins(seed, n=120, d=60):
 def test_they_are_those_of_all_pairs(seed, least, kind, monkeypatch):
     monkeypatch.setattr("labelspan.index.similar_rows._ENTRIES", 1000)
     monkeypatch.setattr("labelspan.index.similar_rows._PAIRS", 7)
-    rows = rows_with_twins(seed)
+    rows = rows_with_near_duplicates(seed)
     units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     cosines = np.triu(units @ units.T, 1)
     found = similar_rows(kind(rows), least)

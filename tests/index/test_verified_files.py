@@ -133,7 +133,7 @@ def test_small_files_are_always_verified(cache, saved, verified, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"a": 1}', "[" * 100_000, None])
-def test_a_cache_that_cannot_be_used_is_no_error(cache, saved, verified, content):
+def test_a_cache_that_cannot_be_used_is_ignored(cache, saved, verified, content):
     cache.parent.mkdir(parents=True)
     if content is None:
         cache.mkdir()

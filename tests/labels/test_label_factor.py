@@ -218,7 +218,7 @@ def test_empty_rows_and_labels_give_zeros(name):
 
 @pytest.mark.parametrize("name", COLUMNWISE)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_unknown_entries_end_as_zeros_and_leave_the_mean_alone(name, seed):
+def test_unknown_entries_become_zeros_and_do_not_change_the_mean(name, seed):
     rng = np.random.default_rng(seed)
     Y = indicator(seed)
     holes = rng.random(Y.shape) < 0.2
@@ -334,7 +334,7 @@ def test_stack_balances_the_traces(form, beta, seed):
 
 
 @pytest.mark.parametrize("form", ["ridge", "direct", "inverse"])
-def test_stack_without_labels_is_the_features_alone(form):
+def test_stack_without_labels_is_only_the_features(form):
     Y = indicator(0)
     t = 1 + 0.7 if form == "inverse" else 1.0
     factor = stack_factor(Y, features_square=4.0, beta=0.0, alpha=0.7, form=form)

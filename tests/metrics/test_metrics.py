@@ -300,7 +300,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("measure", "given", "error", "sentence"), BAD)
-def test_bad_input_gets_one_sentence(measure, given, error, sentence):
+def test_bad_input_raises_an_error(measure, given, error, sentence):
     with pytest.raises(error, match=sentence) as caught:
         measure(*given)
     assert str(caught.value).startswith(f"{measure.__name__}: ")

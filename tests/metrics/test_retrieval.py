@@ -205,7 +205,7 @@ LISTS = [
         *((ranked_at_k, *case) for case in RETRIEVAL[4:] + LISTS),
     ],
 )
-def test_retrieval_refuses_with_one_sentence(measure, change, error, sentence):
+def test_bad_input_raises_an_error(measure, change, error, sentence):
     given = {"query_labels": GOOD, "item_labels": GOOD, "k": 2}
     if measure is ranked_at_k:
         given["ranked"] = [[0, 1]] * 3

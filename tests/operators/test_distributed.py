@@ -354,7 +354,7 @@ def test_only_thin_blocks_travel(client, monkeypatch):
     assert model.solver_ == "randomized"
     assert len(seen["scatter"]) > 10
     assert len(seen["gather"]) > 10
-    # Beside a block a shared message holds the means, and numbers of rows.
+    # Besides a block, a shared message holds the means, and numbers of rows.
     assert max(seen["scatter"]) <= thin + 8 * columns
     assert max(seen["gather"]) <= thin
     between = [

@@ -350,7 +350,7 @@ def test_blocks_of_a_wrong_shape_are_refused(name, shape):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.coo_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("X", [np.ones(3), np.eye(2) * 1j], ids=["1d", "complex"])
-def test_data_that_is_no_matrix_of_numbers_is_refused(X, make):
+def test_data_that_is_not_a_matrix_of_numbers_is_refused(X, make):
     bad = [np.ones((1, 1, 1)), np.array([[1, "a"]], dtype=object), np.array([["a"]]), None]
     for other in bad:
         with pytest.raises(InvalidInput, match=r"X must be a two-dimensional .* of numbers"):

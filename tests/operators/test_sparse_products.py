@@ -110,7 +110,7 @@ def test_a_centred_operator_is_arranged_with_its_offset(always_arranged):
     ],
     ids=["lsi", "mlsi", "mlsi-two-stage", "cca"],
 )
-def test_the_order_of_the_columns_is_no_part_of_the_answer(model, monkeypatch):
+def test_the_order_of_the_columns_does_not_change_the_result(model, monkeypatch):
     monkeypatch.setattr("labelspan.solvers.regression.SHORT", 5)
     monkeypatch.setattr("labelspan.solvers.two_stage.SHORT", 5)
     X = sparse_data(200, 90, density=0.3)

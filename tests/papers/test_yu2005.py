@@ -121,7 +121,7 @@ def test_rows_are_sized_by_the_training_rows(corpus):
 
 @pytest.fixture
 def decisions(monkeypatch):
-    """What the SVMs say, setting by setting, with the labels it is judged by."""
+    """What the SVMs say, setting by setting, with the labels it is evaluated on."""
     said = []
     monkeypatch.setattr(
         "labelspan.papers.yu2005.protocol._measure",
@@ -138,7 +138,7 @@ def decisions(monkeypatch):
     return run
 
 
-def test_both_settings_are_judged_by_libsvm(corpus, decisions):
+def test_both_settings_are_evaluated_with_libsvm(corpus, decisions):
     split = make_split(corpus, {"seed": 1, "fold": 2})
     (truth, one), (new, two) = decisions(corpus, split)
     svm = SVC(C=100.0, kernel="linear")
@@ -206,7 +206,7 @@ def test_mlsi_is_table_2_of_the_paper(beta, gamma):
     assert_allclose(np.abs(found), np.abs(expected), rtol=1e-6, atol=1e-9)
 
 
-def test_labels_alone_are_the_limit_of_beta():
+def test_only_labels_is_the_limit_of_beta():
     corpus = made_up(rows=40, words=90, categories=5, seed=2)
     X, Y = corpus.X, corpus.Y
     near = paper_mlsi(5, beta=1 - 1e-9).fit(X, Y).transform(X)
@@ -266,7 +266,7 @@ def test_records_of_what_lies_beyond(found):
     assert here.only(method="MLSI", most=50).mean("AUC") == figure.mean("AUC")
 
 
-def test_every_claim_can_be_judged(found):
+def test_every_claim_can_be_checked(found):
     claims = load_claims("yu2005")
     assert len({claim.id for claim in claims}) == len(claims)
     silent = [c.id for c in claims if judge_claim(c, found[c.part]).outcome == "not run"]

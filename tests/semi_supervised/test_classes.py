@@ -142,7 +142,7 @@ def test_class_mass_needs_some_of_every_class():
     np.testing.assert_array_equal(model.class_weight_, 1.0)
 
 
-def test_probabilities_are_there_for_classes_alone():
+def test_probabilities_are_available_only_for_classes():
     X = features("tall", 0)
     y, _ = known(classes(60, 0), 0.3, 0)
     model = HarmonicFunction(class_mass=True).fit(X, y)
@@ -208,7 +208,7 @@ def test_parts_are_joined_and_told_apart(kind):
     with pytest.warns(LabelspanWarning, match="the graph is not connected, so weak links"):
         model = kind(n_neighbors=4).fit(X, partly)
     np.testing.assert_array_equal(model.transduction_, y)
-    # Links that rounding swallows are no links.
+    # Links that rounding swallows do not count.
     with pytest.warns(LabelspanWarning, match="is not connected"):
         model = kind(n_neighbors=9).fit(X, partly)
     np.testing.assert_array_equal(model.transduction_, y)

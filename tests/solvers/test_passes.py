@@ -88,7 +88,7 @@ def test_mlsi_from_files(tmp_path, data, passes, balance):
     assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-4)
     if overlap(found, expected) <= 1 - 1e-4:
-        # Without balance, two eigenvalues are close, and in memory it is no nearer.
+        # Without balance, two eigenvalues are close, and in memory it is not closer.
         assert not balance
         in_memory = MLSI(6, **options).fit(X, Y)
         assert overlap(found, expected) > overlap(in_memory, expected) - 1e-3

@@ -504,7 +504,7 @@ def test_mixtures_are_regressed_from_what_a_space_knows(seed, dtype, monkeypatch
     assert runs[2].n_iter == pytest.approx(runs[0].n_iter, abs=1)
 
 
-def test_mixtures_are_regressed_anew_where_the_energy_is_not_what_was_counted(monkeypatch):
+def test_mixtures_are_regressed_again_where_the_energy_is_not_what_was_counted(monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((60, 40))
     X, mixed = as_operator(rows), rng.standard_normal((60, 3))

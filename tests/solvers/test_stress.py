@@ -295,7 +295,7 @@ def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
     assert found.eigenvalues.sum() > 0.99 * Eigen().solve(problem).eigenvalues.sum()
 
 
-def test_copies_that_there_is_no_time_for_are_warned_about():
+def test_a_warning_where_copies_of_an_eigenvalue_are_not_found_in_time():
     X, _ = many_copies(90, np.random.default_rng(0))
     with pytest.warns(NotConverged, match="fresh products .* raise max_iter or tol"):
         LSI(100, solver="randomized", max_iter=7).fit(X)
@@ -494,7 +494,7 @@ def test_iterating_without_a_penalty_knows_its_error(power, monkeypatch):
     # depends on the machine.
     if power <= 4:
         assert fit.converged
-    # Before, a residual of 1e-8 was enough: with condition 1e5 and up, that is no digit.
+    # Before, a residual of 1e-8 was enough: with condition 1e5 and up, not one digit is right then.
     assert off <= fit.error or not fit.converged
 
 

@@ -52,7 +52,7 @@ def test_a_tolerance_asks_for_full_convergence(data, large):
     assert model.n_iter_ > OPLS(alpha=0.1).fit(X, Y).n_iter_
 
 
-def test_no_penalty_is_solved_to_the_end(data, large):
+def test_no_penalty_is_solved_to_full_convergence(data, large):
     X, Y = data
     model = OPLS(alpha=0.0).fit(X[:, :50], Y)
     exact = OPLS(alpha=0.0, solver="eigen").fit(X[:, :50], Y)

@@ -258,12 +258,12 @@ def test_long_names_make_no_long_refusals(attacked):
         (0.1 + 0.2, "0.30000000000000004"),
     ],
 )
-def test_json_holds_numbers_of_json_alone(value, sent):
+def test_json_holds_only_numbers_that_json_has(value, sent):
     content = {"a": [value, {"b": (value, "NaN")}]}
     body = as_json(content).body.decode()
 
     def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     json.loads(body, parse_constant=refuse)
     assert body == f'{{"a": [{sent}, {{"b": [{sent}, "NaN"]}}]}}'

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("process") / "index"
-    # So many items that the file of their vectors has several pages.
+    # Enough items for a file of vectors that has several pages.
     make_index(path, count=2000)
     return path
 

@@ -42,7 +42,7 @@ def test_the_command_without_its_packages_says_how_to_get_them(folder, monkeypat
     )
 
 
-def test_the_command_refuses_in_one_sentence(folder, tmp_path):
+def test_the_command_reports_bad_arguments(folder, tmp_path):
     result = run(tmp_path / "none", "--port", 0)
     assert result.exit_code == 1
     assert "There is no index in" in result.stderr
