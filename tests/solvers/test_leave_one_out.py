@@ -336,7 +336,7 @@ def test_features_of_zeros_have_a_flat_curve():
     assert np.ptp(found.errors) == 0
 
 
-@pytest.mark.parametrize("k", [3, 16, 17, 60])
+@pytest.mark.parametrize("k", [3, 16, 17, 60, 140])
 def test_combinations_of_labels_have_their_expected_error(k):
     """Leading directions count exactly, the rest on average."""
     rng = np.random.default_rng(0)
@@ -348,6 +348,16 @@ def test_combinations_of_labels_have_their_expected_error(k):
         found.append(np.square(errors @ R).sum() / np.square(errors).sum())
     assert R.shape[1] == (k if k <= 16 else 8)
     assert np.mean(found) == pytest.approx(1.0, abs=0.02 if k > 16 else 1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_combinations_are_the_same_from_products_and_from_passes(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = as_operator(kind((rng.random((300, 40)) < np.linspace(0.02, 0.9, 40)).astype(float)))
+    at_once = leave_one_out_module._combinations(labels, np.random.default_rng(1))
+    monkeypatch.setattr(leave_one_out_module, "_GRAM_LABELS", 0)
+    in_passes = leave_one_out_module._combinations(labels, np.random.default_rng(1))
+    np.testing.assert_allclose(at_once, in_passes, atol=1e-12)
 
 
 def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_is_chosen():

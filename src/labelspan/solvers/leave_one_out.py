@@ -70,6 +70,9 @@ _SAMPLE = 5_000
 _PART, _MOST_HELD, _FEW_HELD = 0.15, 5_000, 1_000
 # Labels up to which each counts for itself, and the combinations that stand for more.
 _FEW_LABELS, _WIDTH = 16, 8
+# Labels up to which all their products take no longer than some passes over them, and much less on
+# many threads, whose tasks are then longer.
+_GRAM_LABELS = 128
 # The fewest and the most blocks of the Krylov space.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 3, 12
 # The space is large enough where one more block changes the penalty by less than this.
@@ -402,8 +405,10 @@ def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
         return np.eye(k)
     leading = _WIDTH // 2
     axes = rng.standard_normal((k, leading))
+    square = labels.rough_gram() if k <= _GRAM_LABELS and not labels.one_pass else None
     for _ in range(_POWERS):
-        axes = np.linalg.qr(host(labels.normal(axes)))[0]
+        product = host(labels.normal(axes)) if square is None else square @ axes
+        axes = np.linalg.qr(product)[0]
     random = rng.standard_normal((k, _WIDTH - leading)) / np.sqrt(_WIDTH - leading)
     return np.concatenate([axes, random - axes @ (axes.T @ random)], axis=1)
 
@@ -417,8 +422,12 @@ class _HeldOutRows:
         mask[held] = 0.0
         kept = like(mask[:, None], targets)
         if intercept:
-            targets = subtract_row(targets, like(inner(kept, targets) / mask.sum(), targets))
-            X = X.shifted(host(X.cross(mask[:, None]))[:, 0] / mask.sum())
+            left = X.shape[0] - held.size
+            targets = subtract_row(targets, like(inner(kept, targets) / left, targets))
+            # The sums of all rows are known, or needed again; those of few rows cost little.
+            few = X.rows(held)
+            sums = X.shape[0] * X.column_means() - held.size * few.column_means()
+            X = X.shifted(sums / left)
         # Rows of zeros instead of a copy of the training rows.
         train = Scaled(X, rows=mask)
         self._rows, self._truth = X.rows(held), host(targets[held])
