@@ -20,14 +20,14 @@ __all__ = ["Costs", "Setting", "blocks_of", "rewrite", "worked_page"]
 PAGE = Path(__file__).parent.parent / "docs" / "billion.md"
 COMPONENTS = (100, 200, 300)
 UNITS = {
-    "xv": ("`X V`", "ns a nonzero and column"),
-    "xtu": ("`X'U`", "ns a nonzero and column"),
-    "orth": ("orthonormal columns", "ns a row and column squared"),
-    "eigen": ("small eigenproblem", "ns a cubed side"),
-    "send": ("to a worker", "ns a byte"),
-    "back": ("back from a worker", "ns a byte"),
+    "xv": ("`X V`", "ns per nonzero and column"),
+    "xtu": ("`X'U`", "ns per nonzero and column"),
+    "orth": ("orthonormal columns", "ns per row and column squared"),
+    "eigen": ("small eigenproblem", "ns per cubed side"),
+    "send": ("to a worker", "ns per byte"),
+    "back": ("back from a worker", "ns per byte"),
     "task": ("task", "ms"),
-    "search": ("exact search, float16", "ns a query, row and dimension"),
+    "search": ("exact search, float16", "ns per query, row and dimension"),
     "held": ("a nonzero held", "bytes"),
 }
 
@@ -80,7 +80,7 @@ class Setting:
     cores: int = 16
     share: float = 0.5  # of a lone core's speed, when all cores of a machine run
     memory: float = 128e9
-    network: float = 1.25e9  # bytes a second of each machine
+    network: float = 1.25e9  # bytes per second of each machine
     fan: int = 4
     blocks: int = 7  # that a Krylov space grows to: rcv1 takes 6 at K = 100, 7 at K = 300
 
@@ -150,16 +150,16 @@ def memory_table(costs: Costs, at: Setting) -> str:
     return _table(
         [
             ("X", "n z h", lambda K: size(at.nonzeros * costs.held)),
-            ("X, a worker", "n z h / P", lambda K: size(at.nonzeros * costs.held / at.workers)),
+            ("X, per worker", "n z h / P", lambda K: size(at.nonzeros * costs.held / at.workers)),
             (
-                "X, a worker, indices int64",
+                "X, per worker, indices int64",
                 "n z (h + 4) / P",
                 lambda K: size(at.nonzeros * (costs.held + 4) / at.workers),
             ),
             ("a d x b block", "4 d b", lambda K: size(4 * at.d * b(K))),
             ("sums of `X'U` in a worker, at most", "8 (4 d b)", lambda K: size(32 * at.d * b(K))),
             ("an n x b block", "4 n b", lambda K: size(4 * at.n * b(K))),
-            ("the same, a worker", "4 n b / P", lambda K: size(4 * at.n * b(K) / at.workers)),
+            ("the same, per worker", "4 n b / P", lambda K: size(4 * at.n * b(K) / at.workers)),
             ("Krylov basis, d side", "4 d b q", lambda K: size(4 * at.d * b(K) * at.blocks)),
             ("Krylov image, n side", "4 n b q", lambda K: size(4 * at.n * b(K) * at.blocks)),
             ("labels, dense float64", "8 n k", lambda K: size(8 * at.n * at.k)),
@@ -222,7 +222,7 @@ def client(costs: Costs, at: Setting, K: int) -> float:
 
 
 def tasks(costs: Costs, at: Setting) -> float:
-    """One task a worker, and those that add."""
+    """One task per worker, and those that add."""
     return costs.task * 1e-3 * at.workers * (1 + 1 / (at.fan - 1))
 
 
@@ -342,9 +342,9 @@ def search_table(costs: Costs, at: Setting) -> str:
     return _table(
         [
             ("vectors, float16", "2 n K", lambda K: size(2 * at.n * K)),
-            ("the same, a worker", "2 n K / P", lambda K: size(2 * at.n * K / at.workers)),
+            ("the same, per worker", "2 n K / P", lambda K: size(2 * at.n * K / at.workers)),
             ("a query among 64", "n K f / (P c e)", lambda K: span(query(K))),
-            ("queries a second", "", lambda K: f"{1 / query(K):.3g}"),
+            ("queries per second", "", lambda K: f"{1 / query(K):.3g}"),
             (
                 "64 queries on one machine",
                 "64 n K f / (c e)",

@@ -75,7 +75,7 @@ def products(args: argparse.Namespace, rng: np.random.Generator) -> tuple[list[R
         ):
             row = Row(f"{name}, {width} columns", seconds(run, args.repeats))
             row.value = row.fastest / (csr.nnz * width)
-            row.notes = {"ns a nonzero and column": f"{1e9 * row.value:.3f}"}
+            row.notes = {"ns per nonzero and column": f"{1e9 * row.value:.3f}"}
             out.append(row)
     held = csr.data.nbytes + csr.indices.nbytes + csr.indptr.nbytes
     return out, held, csr.nnz
@@ -92,7 +92,7 @@ def small_algebra(args: argparse.Namespace, rng: np.random.Generator) -> list[Ro
             seconds(lambda b=block: orthonormalize(b), args.repeats),
         )
         row.value = row.fastest / (rows * width**2)
-        row.notes = {"ns a row and column squared": f"{1e9 * row.value:.3f}"}
+        row.notes = {"ns per row and column squared": f"{1e9 * row.value:.3f}"}
         out.append(row)
     for side in SIDES[: 2 if args.quick else None]:
         half = rng.standard_normal((side, side))
@@ -101,7 +101,7 @@ def small_algebra(args: argparse.Namespace, rng: np.random.Generator) -> list[Ro
             seconds(lambda h=half: np.linalg.eigh(h + h.T), args.repeats),
         )
         row.value = row.fastest / side**3
-        row.notes = {"ns a cubed side": f"{1e9 * row.value:.3f}"}
+        row.notes = {"ns per cubed side": f"{1e9 * row.value:.3f}"}
         out.append(row)
     return out
 
@@ -123,7 +123,7 @@ def messages(args: argparse.Namespace, client: Client, rng: np.random.Generator)
     for name, runs in (("to a worker", there[1:]), ("back", back[1:])):
         row = Row(f"{block.nbytes / 1e6:.0f} MB {name}", tuple(runs))
         row.value = row.fastest / block.nbytes
-        row.notes = {"ns a byte": f"{1e9 * row.value:.3f}"}
+        row.notes = {"ns per byte": f"{1e9 * row.value:.3f}"}
         out.append(row)
     count = 200 if args.quick else 2000
 
@@ -153,7 +153,7 @@ def searching(args: argparse.Namespace, rng: np.random.Generator) -> list[Row]:
             seconds(lambda kept=kept: _best(kept, queries), args.repeats),
         )
         row.value = row.fastest / (rows * width * QUERIES)
-        row.notes = {"ns a query, row and dimension": f"{1e9 * row.value:.4f}"}
+        row.notes = {"ns per query, row and dimension": f"{1e9 * row.value:.4f}"}
         out.append(row)
     return out
 

@@ -31,7 +31,7 @@ def test_a_new_run_is_put_in(tmp_path, monkeypatch):
     monkeypatch.setattr(billion, "PAGE", page)
     billion.rewrite(replace(COSTS, xv=1.23456))
     text = page.read_text(encoding="utf-8")
-    assert "| `X V` | 1.23 ns a nonzero and column |" in text
+    assert "| `X V` | 1.23 ns per nonzero and column |" in text
     assert billion.blocks_of(text) == billion.worked(Costs.of_page(text))
     assert "pass\n" in billion.worked_page()
     assert [path.name for path in tmp_path.iterdir()] == ["billion.md"]
