@@ -1,8 +1,8 @@
 """Planted mistakes in labels, and how many of them an audit finds first.
 
 ``python -m benchmarks.audit debtags stackoverflow reuters21578`` prints a table. Of the labels of
-a set a share is removed, as many wrong ones are added (drawn by the frequency of the labels), or
-as many are replaced by wrong ones. Every method then ranks all pairs of item and label: those that
+a set a share is removed, as many wrong ones are added (at random, by the frequency of the labels),
+or as many are replaced by wrong ones. Every method then ranks all pairs of item and label: those that
 are present by how wrong they look, those that are absent by how much they look missing. Columns:
 the share of planted mistakes among the first 100, and the average precision. The sets have mistakes
 of their own, which count as errors of every method.
@@ -187,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sets", nargs="*", default=["debtags", "stackoverflow", "reuters21578"])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--rows", type=int, default=6000, help="of a set, drawn at random")
+    parser.add_argument("--rows", type=int, default=6000, help="of a set, chosen at random")
     parser.add_argument("--share", type=float, default=0.05, help="of the labels")
     asked = parser.parse_args()
     head = False

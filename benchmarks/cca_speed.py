@@ -1,6 +1,6 @@
 """All components of CCA on small dense data: labelspan, scikit-learn and cca-zoo.
 
-Beside the time stands how far the correlations of the fitted pairs, computed from the
+Next to the time is how far the correlations of the fitted pairs, computed from the
 mapped rows, are from those of a dense singular value decomposition. The target is fifty
 times scikit-learn's speed.
 """

@@ -29,7 +29,7 @@ def classify(
     tol: float | None = None,
     jobs: int = 1,
 ) -> np.ndarray:
-    """Decision values of one linear SVM a label; liblinear lets threads run beside it.
+    """Decision values of one linear SVM per label; liblinear lets other threads run.
 
     The primal for dense rows, the dual for sparse ones: each is the faster there.
     """

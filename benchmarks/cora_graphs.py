@@ -3,7 +3,7 @@
 Words can say how similar two papers are (the 10 nearest by cosine), and citations can;
 ``both`` adds the two graphs so that each counts the same. DLE learns from words, graph and
 the known classes, LPP from words and graph, LDA from words and known classes. All are
-judged by the nearest labelled row in the space, on the rows without labels. Every alpha is
+evaluated by the nearest labelled row in the space, on the rows without labels. Every alpha is
 shown: none was chosen by looking at the rows that judge.
 """
 

@@ -1,6 +1,6 @@
 """Unit costs of this machine: what a nonzero, a row, a byte and a task take.
 
-Products are of one thread with drawn text-like data in float32 (word frequencies by Zipf),
+Products are of one thread with synthetic text-like data in float32 (word frequencies by Zipf),
 per nonzero and column of the block. Orthonormalising is per row and square of the columns,
 small eigenproblems per cube of their side. Sending is of float32 blocks from the client to
 a Dask worker on the loopback and back, a byte of the block; a task is one of many that do

@@ -13,7 +13,7 @@ __all__ = ["DataSet", "load"]
 
 
 def load(name: str, folder: str | None = None, **options: Any) -> DataSet:
-    """Load a set from a folder; what is missing is said in one sentence, and the script ends."""
+    """Load a set from a folder; end the script with a message if it is missing."""
     try:
         data = datasets.load(name, folder, **options)
     except LabelspanError as error:

@@ -1,6 +1,6 @@
 """MLSI on one GPU, with data of RCV1's full size resident: time, quality, and the ceilings.
 
-The data is drawn on the device: 804,414 x 47,236 with 60 M nonzeros whose columns follow a
+Synthetic data, made on the device: 804,414 x 47,236 with 60 M nonzeros whose columns follow a
 power law, and 103 labels that depend on them. Rounds are timed whole, with the device idle
 before and after. The peer knows no labels: ``torch.svd_lowrank`` of the same data. *Stages*
 time one fit with the device idle before and after each: products with X, the small algebra of
@@ -106,7 +106,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def products(operator: Any, args: argparse.Namespace) -> list[Row]:
-    """One pair of products, beside what the bandwidth allows."""
+    """One pair of products, compared with what the bandwidth allows."""
     width = 112
     U, V = (operator.random_block(side, width, np.random.default_rng(0)) for side in operator.shape)
     forward, _ = timed(lambda: operator.matmat(V), args.repeats, args.device)

@@ -5,7 +5,7 @@ and a graph: nearest neighbours by features (``emotions``), the citations of the
 their nearest neighbours by words (``cora``). Weights are divided by the mean degree, so
 that mu means about the same for every graph.
 
-Everything is judged on the rows without labels: on ``cora`` by the share of rows whose
+Everything is evaluated on the rows without labels: on ``cora`` by the share of rows whose
 class is that of the nearest class mean, or of the nearest labelled row, in the space; on
 ``emotions`` by ``label_scores``, for F1 cut so that each label is given to as large a share
 of the rows as among the labelled ones (a penalty shrinks scores, and a cut at one half

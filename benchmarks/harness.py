@@ -2,7 +2,7 @@
 
 The callables run in turn (one round of all, then the next round), so that whatever else
 the machine does disturbs all of them. A time means little on another machine: it is
-reported as a ratio to a peer of the same run, beside the absolute median.
+reported as a ratio to a peer of the same run, next to the absolute median.
 """
 
 from __future__ import annotations
@@ -191,6 +191,6 @@ def make_parser(description: str | None, *, repeats: int) -> argparse.ArgumentPa
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", help="folder of the data sets (default: $LABELSPAN_DATA)")
     parser.add_argument("--repeats", type=int, default=repeats, help="timed runs of each case")
-    parser.add_argument("--seed", type=int, default=0, help="of whatever is drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of all random numbers")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the script out")
     return parser

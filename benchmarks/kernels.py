@@ -10,7 +10,7 @@ For F1 each label is given to as large a share of the test rows as has it in tra
 Zero would be no fair cut: liblinear also penalises the intercept, so that a small C moves
 it, and a choice of C by F1 is then a choice of the cut.
 
-Beside the SVM's measures stands the AUC of the model's own ``label_scores``.
+Next to the measures of the SVM is the AUC of the model's own ``label_scores``.
 """
 
 from __future__ import annotations

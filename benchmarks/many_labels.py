@@ -5,7 +5,7 @@ from the topics, each with its own distribution (Zipf), and from a common one. E
 fitted in a process of its own, whose peak memory is what the system counts (data included), with a
 fixed alpha. Quality on rows that were not fitted: the share of a row's true labels among the five
 best by ``label_scores`` (recall at 5), and the share of labels that a row has in common with its
-ten nearest rows of the training data (Jaccard index), beside LSI.
+ten nearest rows of the training data (Jaccard index), compared with LSI.
 
 ``--rows 1000000 --features 100000 --labels 100000`` is the full size.
 """

@@ -1,4 +1,4 @@
-"""Layouts of a map: neighbours kept, time and memory, beside UMAP, openTSNE and PaCMAP.
+"""Layouts of a map: neighbours kept, time and memory, compared with UMAP, openTSNE and PaCMAP.
 
 The items are Debian packages (``debtags.jsonl.gz`` of LABELSPAN_DATA): TF-IDF of their
 descriptions, LSI with 100 dimensions, rows of length 1. ``kept`` is the share of the 30 nearest

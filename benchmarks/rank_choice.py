@@ -2,7 +2,7 @@
 
 ``n_components="auto"`` looks at the eigenvalues of one fit; cross-validation fits three folds of
 the training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
-numbers. Both use the same alpha, chosen by the fit. Judged on test rows: average precision of
+numbers. Both use the same alpha, chosen by the fit. Evaluated on test rows: average precision of
 ``label_scores`` (over rows), and nDCG of the ten nearest training rows by shared labels.
 
 ``--mlsi 50 100 auto 200 500`` compares these numbers for MLSI instead, whose "auto" goes by the

@@ -1,11 +1,11 @@
 """RCV1's full size on one machine: MLSI against TruncatedSVD as the rows grow, and a stream.
 
-*Texts*: drawn by ``make_tagged_corpus``, weighted by TF-IDF, 47,236 words, 103 labels, about 75
-words a text, up to 804,414 texts; K = 100, float32. Every fit runs in a process of its own,
+*Texts*: synthetic, from ``make_tagged_corpus``, weighted by TF-IDF, 47,236 words, 103 labels,
+about 75 words per text, up to 804,414 texts; K = 100, float32. Every fit runs in a process of its own,
 whose peak memory counts the data. The exponent is that of time against the nonzeros.
 
 *Stream*: a million dense rows with 768 columns and 50 labels pass through ``partial_fit`` in
-batches; beside it, the bare products in float64 that the statistics need, ``B'B`` and ``B'Y``
+batches, compared with the bare products in float64 that the statistics need, ``B'B`` and ``B'Y``
 of batches that are float64 already. The rows are one pool, passed several times.
 """
 
@@ -44,13 +44,13 @@ CASES: dict[str, Callable[[int], Any]] = {
 
 def draw(rows: int, seed: int, folder: Path) -> int:
     """Draw a corpus into a folder; the number of its nonzeros."""
-    drawn = make_tagged_corpus(
+    corpus = make_tagged_corpus(
         rows, WORDS, LABELS, words_per_text=WORDS_PER_TEXT, random_state=seed
     )
-    X = TfidfTransformer(sublinear_tf=True).fit_transform(drawn.X).astype(np.float32)
+    X = TfidfTransformer(sublinear_tf=True).fit_transform(corpus.X).astype(np.float32)
     for name in ("data", "indices", "indptr"):
         np.save(folder / f"{name}.npy", getattr(X, name))
-    np.save(folder / "Y.npy", np.asarray(drawn.Y.todense(), dtype=np.int8))
+    np.save(folder / "Y.npy", np.asarray(corpus.Y.todense(), dtype=np.int8))
     return int(X.nnz)
 
 
@@ -130,11 +130,11 @@ def texts(args: argparse.Namespace, report: Report) -> None:
 
 
 def stream(args: argparse.Namespace, report: Report) -> None:
-    """``partial_fit`` beside the products that it needs."""
+    """``partial_fit`` compared with the products that it needs."""
     pool, passes, size = (20_000, 2, 5_000) if args.quick else (100_000, 10, 10_000)
-    drawn = make_tagged_vectors(pool, 768, 50, random_state=args.seed)
-    Y = np.asarray(drawn.Y.todense() if sparse.issparse(drawn.Y) else drawn.Y, dtype=np.float64)
-    wide = np.asarray(drawn.X, dtype=np.float64)
+    data = make_tagged_vectors(pool, 768, 50, random_state=args.seed)
+    Y = np.asarray(data.Y.todense() if sparse.issparse(data.Y) else data.Y, dtype=np.float64)
+    wide = np.asarray(data.X, dtype=np.float64)
     parts = [slice(at, at + size) for _ in range(passes) for at in range(0, pool, size)]
 
     def bare() -> Any:

@@ -1,4 +1,4 @@
-"""LSI and MLSI against scikit-learn's TruncatedSVD on rcv1: time beside quality.
+"""LSI and MLSI against scikit-learn's TruncatedSVD on rcv1: time and quality.
 
 Every case is timed to the same end, the fitted model and the training rows mapped
 (``--fit-only`` times only the fit; scikit-learn's ``fit`` maps the rows in any case).

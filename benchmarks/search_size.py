@@ -66,12 +66,12 @@ def main(args: argparse.Namespace) -> None:
 def make_vectors(size: int, args: argparse.Namespace) -> tuple[Any, Any]:
     """Unit vectors of items and of queries in a space that MLSI learned."""
     count = size + args.queries
-    drawn = make_tagged_vectors(count, 256, LABELS, rank=120, nuisance=20, random_state=args.seed)
+    data = make_tagged_vectors(count, 256, LABELS, rank=120, nuisance=20, random_state=args.seed)
     learned = min(count, 20_000)
-    space = MLSI(WIDTH, alpha=1.0).fit(drawn.X[:learned], drawn.Y[:learned])
+    space = MLSI(WIDTH, alpha=1.0).fit(data.X[:learned], data.Y[:learned])
     found = np.empty((count, WIDTH), dtype=np.float32)
     for start in range(0, count, 50_000):
-        found[start : start + 50_000] = unit_rows(space.transform(drawn.X[start : start + 50_000]))
+        found[start : start + 50_000] = unit_rows(space.transform(data.X[start : start + 50_000]))
     return found[:size], found[size:]
 
 
@@ -90,7 +90,7 @@ def by_ann(queries: Any, ann: AnnIndex, vectors: UnitVectors, count: int) -> Any
 
 
 def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str, Any]:
-    """Recall, times of one query, queries a second in batches of 100, and memory of a batch."""
+    """Recall, times of one query, queries per second in batches of 100, and memory of a batch."""
     batches = [queries[start : start + 100] for start in range(0, len(queries), 100)]
     found = [rows for batch in batches for rows in search(batch)]
     same = [len(set(own) & set(other)) for own, other in zip(found, exact, strict=True)]

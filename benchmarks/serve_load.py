@@ -6,9 +6,9 @@ port of the loopback interface, by one process and by several (``--workers``), a
 afterwards. Each client holds one connection and
 reads its answer in full; anything but status 200 is an error. It asks again after a second,
 as a person would at the soonest, and in a second table at once: then fifty requests are under
-way at any moment, and times say how many the machine can answer. Requests are drawn at random,
+way at any moment, and times say how many the machine can answer. Requests are chosen at random,
 nearly all of them different; ``--repeated 0.5`` takes half of them from a list of 100. Clients are
-divided among ``--client-processes``: one of these cannot ask much more than 1,000 times a second.
+divided among ``--client-processes``: one of these cannot ask much more than 1,000 times per second.
 Targets, over all requests: no error, 95 in a hundred under 150 ms.
 """
 
@@ -37,7 +37,7 @@ from labelspan.datasets.debtags import Debtags, load_debtags
 
 from .harness import Report, Row, make_parser
 
-# How often each kind of request is drawn.
+# How often each kind of request is chosen.
 MIX = {"search": 50, "search.json": 20, "item": 12, "tag": 8, "label": 6, "why": 4}
 PATIENCE = 600.0
 _POPULAR = 100

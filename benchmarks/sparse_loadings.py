@@ -93,7 +93,7 @@ def judge(model: Any, train: DataSet, test: DataSet, jobs: int) -> dict[str, flo
 
 
 def walk(report: Report, data: DataSet, args: argparse.Namespace) -> None:
-    """Nonzeros and classification along alpha, beside the dense loadings."""
+    """Nonzeros and classification along alpha, compared with dense loadings."""
     order = np.random.default_rng(args.seed).permutation(len(data.texts))
     cut = round(0.7 * order.size)
     words = vectorizer()

@@ -9,7 +9,7 @@ the whole stream, by an orthonormal basis of the components, in percent of what 
 PCA keeps. MLSI also heeds the labels: ``labels explained`` is the share of their variance
 that least squares finds in the mapped rows.
 
-The data is drawn: a hundred latent variables of falling size, mixed, with noise and a mean
+The data is synthetic: a hundred latent variables of falling size, mixed, with noise and a mean
 far from zero; labels are thresholds of mixtures of the latent variables.
 """
 

@@ -1,5 +1,5 @@
 """
-A map of programs: LSI beside MLSI
+A map of programs: LSI and MLSI
 ==================================
 
 Programs of Debian that neither method has seen, placed only by their descriptions. LSI learned
@@ -46,7 +46,7 @@ order = np.argsort(carried.sum(axis=0))
 fig, axes = plt.subplots(1, 2, figsize=(10, 5.4), layout="constrained")
 for ax, (title, space) in zip(axes, spaces.items(), strict=True):
     Z = normalize(space.transform(X_new))
-    likeness = retrieval_at_k(Z, test.Y, Z, test.Y, k=10, exclude_self=True).jaccard
+    shared = retrieval_at_k(Z, test.Y, Z, test.Y, k=10, exclude_self=True).jaccard
     places = TSNE(init="pca", perplexity=30, max_iter=600, random_state=0).fit_transform(Z)
     rest = np.ones(len(places), dtype=bool)
     for place in order:
@@ -55,7 +55,7 @@ for ax, (title, space) in zip(axes, spaces.items(), strict=True):
         name = list(SHOWN.values())[place]
         ax.scatter(*places[here].T, s=14, color=f"C{place}", label=name, zorder=2)
     ax.scatter(*places[rest].T, s=5, color="#D0D0D0", label="others", zorder=1)
-    ax.set(title=f"{title}\n10 nearest share {likeness:.0%} of their tags", xticks=[], yticks=[])
+    ax.set(title=f"{title}\n10 nearest share {shared:.0%} of their tags", xticks=[], yticks=[])
     ax.set(xlabel="t-SNE, first", ylabel="t-SNE, second")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, frameon=False)
 plt.show()

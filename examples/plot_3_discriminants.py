@@ -1,5 +1,5 @@
 """
-LDA, CCA and OPLS beside scikit-learn's
+LDA, CCA and OPLS compared with scikit-learn
 =======================================
 
 Where two libraries solve one problem they must give one answer. Then a question that has no single
@@ -102,4 +102,4 @@ plt.show()
 # from seven on PCA is as good: for nearest neighbours the shape of a digit counts beyond its
 # class. LDA and OPLS span the same nine dimensions, but come to them in another order: OPLS follows
 # the classes with more rows, of which LDA takes no notice.
-print("rows a class:", np.bincount(y_train))
+print("rows per class:", np.bincount(y_train))

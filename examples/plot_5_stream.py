@@ -26,7 +26,7 @@ ASKED = {50, 100, 200, 400, 800, 1600, 3200, 6400}
 
 
 def judge(space):
-    """The likeness by labels of unseen rows and their ten nearest."""
+    """Similarity by labels of unseen rows and their ten nearest."""
     Z, Z_new = space.transform(X[:2000]), space.transform(X_new)
     return retrieval_at_k(Z_new, Y_new, Z, Y[:2000], k=10).jaccard
 

@@ -87,19 +87,19 @@ for digit, colour in zip(shown, COLOURS, strict=False):
             *place, digit, color=colour, fontsize=14, weight="bold", ha="center", path_effects=halo
         )
 left.set(xlabel="DLE, dimension 1", ylabel="dimension 2")
-left.set_title("Five labelled rows a class (written as digits);\nfive of ten classes shown")
+left.set_title("Five labelled rows per class (written as digits);\nfive of ten classes shown")
 styles = ["o-", "o:", "s-", "^--", "v--", "x:"]
 for (name, values), style, colour in zip(
     found.items(), styles, [*COLOURS[:5], "grey"], strict=True
 ):
     right.plot(sizes, values, style, color=COLOURS[0] if "DLE" in name else colour, label=name)
-right.set(xlabel="labelled rows a class", ylabel="accuracy on unlabelled rows", xticks=sizes)
+right.set(xlabel="labelled rows per class", ylabel="accuracy on unlabelled rows", xticks=sizes)
 right.set_title("Nearest labelled row, nine dimensions")
 right.legend()
 plt.show()
 
 # %%
-# With two to five labels a class LPP, which uses none, is the best space: the graph knows more than
-# so few labels. From ten on DLE is the best of the nine-dimensional ones, and no better than the
+# With two to five labels per class LPP, which uses none, is the best space: the graph tells more
+# than so few labels. From ten on DLE is the best of the nine-dimensional ones, and no better than the
 # pixels themselves. Without a penalty it is behind everything: the scatter within classes cannot be
-# told from a handful of rows. LDA, without the graph, is behind both.
+# learned from a handful of rows. LDA, without the graph, is behind both.

@@ -54,8 +54,8 @@ for row, column in np.ndindex(len(ALPHAS), len(BETAS)):
     space = MLSI(64, center=True, alpha=ALPHAS[row], beta=BETAS[column])
     space.fit(X[train], Y[train][:, ~hidden])
     Z, Z_new = space.transform(X[train]), space.transform(X[test])
-    for name, judged in (("tags seen", ~hidden), ("tags hidden", hidden)):
-        found = retrieval_at_k(Z_new, Y[test][:, judged], Z, Y[train][:, judged], k=10)
+    for name, columns in (("tags seen", ~hidden), ("tags hidden", hidden)):
+        found = retrieval_at_k(Z_new, Y[test][:, columns], Z, Y[train][:, columns], k=10)
         tables[name][row, column] = found.ndcg
 
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
@@ -75,7 +75,9 @@ for ax, (name, table) in zip(axes, tables.items(), strict=True):
     ax.set_xticks(range(len(BETAS)), BETAS)
     ax.set_yticks(range(len(ALPHAS)), ALPHAS)
     ax.set(
-        xlabel="beta, the labels' share", ylabel="alpha, the penalty", title=f"nDCG at 10, {name}"
+        xlabel="beta, the weight of the labels",
+        ylabel="alpha, the regularization strength",
+        title=f"nDCG at 10, {name}",
     )
     fig.colorbar(picture, ax=ax)
 plt.show()

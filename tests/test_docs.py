@@ -186,13 +186,13 @@ def sections(page):
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_the_page_has_every_verb_of_the_help(command):
+def test_the_page_has_every_command_of_the_help(command):
     found = sections(command.page())
     for path in ("labelspan", "labelspan data"):
         listed = re.findall(r"^│ (\w+)  ", help_of(path).partition("Commands")[2], re.MULTILINE)
         assert listed
-        for verb in listed:
-            assert f"{path} {verb}" in found
+        for name in listed:
+            assert f"{path} {name}" in found
 
 
 def test_the_page_says_what_the_help_says(command):

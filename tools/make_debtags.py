@@ -18,7 +18,7 @@ What is kept, in this order:
    both hold. The facet role, by which was chosen, and tags named TODO are left out.
 
 Source packages are the unit of the split, and those with texts alike to ``SAME_SIDE`` go
-together: the side is drawn from a hash of the first name, a fifth to the test part. The same
+together: the part is chosen by a hash of the first name, a fifth to the test part. The same
 lists give the same file, byte for byte with one version of zlib.
 """
 

@@ -1,6 +1,6 @@
 """Make notebooks of the scripts in docs/notebooks, which the tests run.
 
-``python tools/make_notebooks.py`` writes ``NAME.ipynb`` beside every ``NAME.py``. In a script,
+``python tools/make_notebooks.py`` writes ``NAME.ipynb`` next to every ``NAME.py``. In a script,
 ``# %% [markdown]`` begins a cell of text, whose lines are comments, and ``# %%`` a cell of code:
 the form that Jupytext, VS Code and others read. Only the standard library is needed.
 """

@@ -1,1 +1,1 @@
-"""labelspan beside its peers: the same work on the same data, time, memory and quality."""
+"""labelspan compared with its peers: the same work on the same data, time, memory and quality."""

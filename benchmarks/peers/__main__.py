@@ -1,4 +1,4 @@
-"""labelspan beside its peers: one command, tables and plots.
+"""labelspan compared with its peers: one command, tables and plots.
 
 Every contender has a process of its own, forked from one that has loaded the data: its peak
 memory is what it needs above the data, and a crash or a time limit ends only that process. Ours and
@@ -103,12 +103,12 @@ def load_pieces(path: Path, settings: Settings) -> list[Any]:
 
 def write(path: Path, text: str) -> None:
     """Write under another name, then rename: an interrupted run leaves the last whole file."""
-    beside = path.with_suffix(f"{path.suffix}.new")
-    with beside.open("w") as file:
+    partial = path.with_suffix(f"{path.suffix}.new")
+    with partial.open("w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    partial.replace(path)
 
 
 def draw(cases: Sequence[Any], growth: Sequence[Any], out: Path) -> None:

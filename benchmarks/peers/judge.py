@@ -1,7 +1,7 @@
 """What the mapped rows and weights are worth, computed again in float64.
 
 Never from what a solver says of itself. Each measure is a sum that the method maximises,
-in percent of its maximum; beside it, for the methods of labels, the sine of the largest
+in percent of its maximum; next to it, for methods with labels, the sine of the largest
 angle between the mapped rows and those of the reference.
 """
 

@@ -137,7 +137,7 @@ def _pcovr(task: Task) -> Fitted:
         regressor=ridge,
         random_state=task.seed,
     )
-    # Its transform takes off means that its fit does not.
+    # Its transform subtracts means that its fit does not.
     weights = model.fit(X, Y).pxt_
     return Fitted(X @ weights, weights)
 

@@ -21,7 +21,7 @@ Record = Mapping[str, Any]
 
 
 def plot_ratios(records: Sequence[Record], path: Path) -> None:
-    """Every peer's time over ours, a row a case: right of 1 ours is faster."""
+    """Every peer's time relative to ours, one row per case: right of 1 ours is faster."""
     figure, axes = plt.subplots(figsize=(9, 1.2 + 0.28 * len(records)), layout="constrained")
     kinds = {
         "the same work": ("o", "tab:blue"),

@@ -175,7 +175,7 @@ def markdown(
     """The same as a Markdown file."""
     versions = ", ".join(f"{name} {value}" for name, value in machine["packages"].items() if value)
     parts = [
-        "# labelspan beside its peers",
+        "# labelspan compared with its peers",
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}; Python "
         f"{machine['python']}, {versions}. {date}. Time to the fitted model and the mapped "
         "training rows; median of runs in turn, with the lowest and highest ratio of a round. "

@@ -1,4 +1,4 @@
-"""One case: every contender warmed up, then timed in turn, then judged."""
+"""One case: every contender warmed up, then timed in turn, then evaluated."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run_case(name: str, method: str, task: Task, settings: Settings) -> dict[str
         quality = in_child(lambda: judge(method, task, found))
     except RuntimeError as error:
         quality = {}
-        print(f"{name}: not judged: {error}")
+        print(f"{name}: not evaluated: {error}")
     for score in scores:
         score.quality = quality.get(score.name, {})
     return record(name, task, scores) | {"load": before}

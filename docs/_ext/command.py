@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 
 from labelspan.cli import app as labelspan
 
-MARK = "<!-- the verbs -->"
+MARK = "<!-- the commands -->"
 BAR = r"\|"  # in a cell of a table
 
 
@@ -29,12 +29,12 @@ def _fill(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def page() -> str:
-    """Every verb with its usage, its words, its arguments and its options, in Markdown."""
-    return "\n".join(part for path, verb in verbs() for part in _verb(path, verb))
+    """Every command with its usage, help text, arguments and options, in Markdown."""
+    return "\n".join(part for path, command in commands() for part in _section(path, command))
 
 
-def verbs() -> Iterator[tuple[str, Any]]:
-    """What can be called, with its full name, in the order of ``labelspan --help``."""
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with its full name, in the order of ``labelspan --help``."""
     yield from _walk("labelspan", typer.main.get_command(labelspan))
 
 
@@ -44,14 +44,14 @@ def _walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _walk(f"{path} {name}", inner)
 
 
-def _verb(path: str, verb: Any) -> Iterator[str]:
-    context = verb.make_context(path, [], resilient_parsing=True)
+def _section(path: str, command: Any) -> Iterator[str]:
+    context = command.make_context(path, [], resilient_parsing=True)
     level = "##" if path.count(" ") < 2 else "###"
     yield f"{level} {path}\n"
-    yield f"```text\n{' '.join([path, *verb.collect_usage_pieces(context)])}\n```\n"
-    yield from _words(inspect.cleandoc(verb.help or ""))
+    yield f"```text\n{' '.join([path, *command.collect_usage_pieces(context)])}\n```\n"
+    yield from _words(inspect.cleandoc(command.help or ""))
     panels: dict[str, list[str]] = {}
-    for parameter in verb.params:
+    for parameter in command.params:
         if not getattr(parameter, "hidden", False):
             panel = getattr(parameter, "rich_help_panel", None) or ""
             panels.setdefault(panel, []).append(_row(parameter, context))
@@ -64,7 +64,7 @@ def _verb(path: str, verb: Any) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """A verb's help: paragraphs, and a block of its examples, which are indented there."""
+    """Help of a command: paragraphs, and a block of its examples, which are indented there."""
     examples: list[str] = []
     for paragraph in text.split("\n\n"):
         if paragraph.startswith("  "):

@@ -116,7 +116,7 @@ def test_labels_by_number_and_by_name(fruit):
     fruit.with_suffix(".xml").unlink()
     assert read_arff(fruit, -1).label_names == ("red",)
     assert read_arff(fruit, ("round", "it's sweet")).label_names == ("round", "it's sweet")
-    with pytest.raises(InvalidParameter, match=r"there is no fruit.xml beside fruit.arff"):
+    with pytest.raises(InvalidParameter, match=r"there is no fruit.xml next to fruit.arff"):
         read_arff(fruit)
     with pytest.raises(InvalidParameter, match=r"labels=6 does not fit fruit.arff, which has 6"):
         read_arff(fruit, 6)
@@ -134,7 +134,7 @@ SPARSE_HEAD = "@relation x\n@attribute l {0,1}\n@attribute a numeric\n@attribute
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no @data; it is no ARFF file"),
+        ("", "has no @data; it is not an ARFF file"),
         ("@relation x\n@data\n1", "line 2: @data comes before any @attribute"),
         ("@relation x\nhello\n", "line 2: 'hello' does not belong in an ARFF header"),
         ("@attribute a\n", "line 1: this @attribute has no name or no type"),

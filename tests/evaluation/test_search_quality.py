@@ -1,4 +1,4 @@
-"""Quality of search: the measures, the queries that are drawn, and files of judged queries."""
+"""Quality of search: the measures, the random queries, and files of judged queries."""
 
 import json
 

@@ -115,15 +115,15 @@ def _paired(
     texts: Sequence[Member], members: Sequence[Member]
 ) -> dict[PurePosixPath, PurePosixPath]:
     """Return the file of labels of each text that has one, next to it or in a folder of labels."""
-    beside = {
+    next_to_text = {
         member.path.with_suffix(""): member.path
         for member in members
         if member.path.suffix.lower() in _LABEL_FILES
     }
     found = {
-        member.path: beside[member.path.with_suffix("")]
+        member.path: next_to_text[member.path.with_suffix("")]
         for member in texts
-        if member.path.with_suffix("") in beside
+        if member.path.with_suffix("") in next_to_text
     }
     if found:
         return found

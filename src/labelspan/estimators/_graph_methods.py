@@ -96,7 +96,7 @@ def warn_if_short(owner: str, shortest: float, dtype: Any) -> None:
 
 
 def warn_unclear(owner: str) -> None:
-    """Warn that the rank of the data cannot be told from its rounding."""
+    """Warn that the rank of the data cannot be distinguished from rounding."""
     warn_caller(
         f"{owner}: the answer may be wrong, because columns of X have very different units or "
         "depend on each other almost exactly; scale the columns, for example with "

@@ -1,7 +1,7 @@
 """Quality of search on a corpus: items found again, and judged queries, for several systems.
 
 - By title: the query is the first line of an item's text; the item should come first.
-- By words: the query is five words of the item, drawn at random, frequent words left out.
+- By words: the query is five words of the item, chosen at random, frequent words left out.
 - Judged queries: texts with the ids of the items that people called relevant.
 
 TF-IDF compares the default features by cosine, LSI the space of their truncated SVD. BM25, the
@@ -51,7 +51,7 @@ _KINDS = {
     "words": (
         "Items found by five of their words",
         ("first", f"in {_AT}", "MRR"),
-        "Words drawn at random from the text of an item, without frequent ones.",
+        "Words chosen at random from the text of an item, without frequent ones.",
     ),
     "judged": (
         "Judged queries",
@@ -198,8 +198,8 @@ def _queries(
             words = [word for word, _, common in analyzer.query(item.text) if not common]
             words = sorted(set(words))
             if len(words) >= 2:
-                drawn = [words[n] for n in rng.permutation(len(words))[:_WORDS_PER_QUERY]]
-                asked.append(("words", " ".join(drawn), frozenset({item.id})))
+                some = [words[n] for n in rng.permutation(len(words))[:_WORDS_PER_QUERY]]
+                asked.append(("words", " ".join(some), frozenset({item.id})))
     fine = 0
     for query in judged:
         relevant = query.relevant & known

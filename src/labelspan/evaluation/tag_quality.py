@@ -104,9 +104,9 @@ def evaluate_tagging(
             f"evaluate: to hold items out, {_FEWEST} items with labels are needed, but there are "
             f"{rows.size}; label more."
         )
-    drawn = np.random.default_rng(random_state).permutation(rows)[:most_items]
-    count = max(1, drawn.size // _HELD_OUT)
-    held, train = np.sort(drawn[:count]), np.sort(drawn[count:])
+    sample = np.random.default_rng(random_state).permutation(rows)[:most_items]
+    count = max(1, sample.size // _HELD_OUT)
+    held, train = np.sort(sample[:count]), np.sort(sample[count:])
     known: LabelLists = [tuple(sorted(set(lists[row] or ()))) for row in train]
     names = tuple(sorted({label for own in known for label in own or ()}))
     truth, missing = _truth([set(lists[row] or ()) for row in held], names)

@@ -60,7 +60,7 @@ __all__ = [
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 # Multiplications that a product of a task takes at least, where that leaves enough parts for the
 # threads: one of some microseconds waits longer for the lock of the interpreter than it takes.
-# Columns are counted as at least so many, since reading takes that time too.
+# Columns are counted as at least this number, because reading takes that time too.
 _LONG, _COUNTED_COLUMNS, _ENOUGH_PARTS = 1 << 24, 16, 32
 # Rows of a block that are transposed at a time.
 _TURNED_ROWS = 512
@@ -189,7 +189,7 @@ def divide_columns(block: Any, lengths: Array) -> Array:
 def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) -> Array:
     """Return standard normal random numbers, the same for any number of threads.
 
-    Many of them are drawn in blocks of rows, each from a stream of its own, in ``dtype``; few of
+    Many of them are generated in blocks of rows, each from its own stream, in ``dtype``; few of
     them by ``rng`` itself, in float64.
     """
     if rows * width < _MANY_RANDOM:

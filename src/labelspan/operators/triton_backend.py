@@ -17,7 +17,7 @@ __all__ = ["part_sums"]
 
 # The most columns that one program takes.
 _WIDEST = 128
-# Entries of a row that are read at once, and warps, for blocks of up to so many columns.
+# Entries of a row that are read at once, and warps, for blocks of up to this number of columns.
 _SHAPES = {8: (16, 2), 16: (8, 1), 32: (8, 1), 64: (4, 1), _WIDEST: (4, 1)}
 
 

@@ -70,7 +70,7 @@ _STEPS_TO_COME = 4.0
 class KrylovSpace:
     """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
 
-    Beside P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
+    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
     that a Rayleigh-Ritz step needs. Each :meth:`expand` costs one product with X' and
     one with X, for the width of the newest block.
     """
@@ -282,7 +282,7 @@ def inspect(
     """Check ``M V = V diag(values)`` and ``V'V = I`` by products that found nothing of them.
 
     ``apply`` multiplies by the symmetric positive semi-definite M, ``along`` returns ``V c`` and
-    ``project`` takes off what lies along V, in place; ``start`` is a block of random directions.
+    ``project`` removes what lies along V, in place; ``start`` is a block of random directions.
 
     The residual R of random combinations gives ``sum |r_i|^2 / values_i``, which a step along it
     adds at least. The random directions, freed of V, start a block Krylov space of two steps,

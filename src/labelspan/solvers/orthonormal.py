@@ -70,7 +70,7 @@ def _spectral(gram: Array) -> tuple[Array, Array, float]:
 
 
 def remove(block: Array, against: Sequence[Array]) -> Array:
-    """Take off, in place, what lies along orthonormal blocks; twice where that is much."""
+    """Remove, in place, what lies along orthonormal blocks; twice where that is much."""
     remove_measured(block, against)
     return block
 

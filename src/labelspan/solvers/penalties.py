@@ -33,7 +33,7 @@ class L2:
 
 @dataclass(frozen=True)
 class L1:
-    """``alpha * |w|_1`` beside the squared error: sparse loadings.
+    """``alpha * |w|_1`` added to the squared error: sparse loadings.
 
     Parameters
     ----------

@@ -89,13 +89,13 @@ class Solution:
     eigenvalues : array of shape (m,)
         lambda, falling.
     solver : str
-        What ran.
+        Name of the solver used.
     exact : bool
         False where the answer is an approximation by design.
     converged : bool
         False where an iteration stopped early; ``status`` then says what to do.
     status : str
-        One sentence on how it went.
+        Convergence message.
     n_iter : int
         Iterations, or 1 for a direct solver.
     residual : float or None
@@ -111,8 +111,8 @@ class Solution:
         What one row of L adds to its place ``sqrt(lambda) W'x`` where the labels are regressed:
         with ``Z = [c X, c' X B] = V diag(s) R'``, the rows of ``c' R`` that belong to the labels.
     level : float
-        c' of ``label_axes``: what the regressed labels are multiplied by in the objective, beside
-        what L was multiplied by.
+        c' of ``label_axes``: what the regressed labels are multiplied by in the objective, besides
+        the factor of L.
     metric : array of shape (m, m) or None
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
     statistics : mapping
@@ -175,7 +175,7 @@ class Solver(Protocol):
     def name(self) -> str: ...
 
     def why_not(self, problem: Problem) -> str | None:
-        """None where the solver takes the problem, else one sentence with the way out."""
+        """None where the solver takes the problem, else a message that says what to do."""
         ...
 
     def solve(self, problem: Problem) -> Solution: ...

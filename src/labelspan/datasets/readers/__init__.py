@@ -1,6 +1,6 @@
 """Readers for files of one's own: each gives a :class:`labelspan.datasets.DataSet`.
 
-A line that cannot be read is named by its number, in one sentence.
+A line that cannot be read is named by its number in the error.
 """
 
 from .arff import read_arff

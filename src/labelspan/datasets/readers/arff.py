@@ -97,14 +97,14 @@ def read_arff(
 def _label_columns(path: Path, header: Header, labels: Any) -> list[int]:
     names = [attribute.name for attribute in header.attributes]
     if labels is None:
-        beside = path.with_name(f"{stem(path)}.xml")
+        listed = path.with_name(f"{stem(path)}.xml")
         counted = _MEKA.search(header.relation)
-        if not beside.is_file() and counted is None:
+        if not listed.is_file() and counted is None:
             raise InvalidParameter(
-                f"read_arff: there is no {beside.name} beside {path.name}, so labels must say "
+                f"read_arff: there is no {listed.name} next to {path.name}, so labels must say "
                 "which attributes are labels: an XML file, their number or their names."
             )
-        labels = int(counted[1]) if counted and not beside.is_file() else beside
+        labels = int(counted[1]) if counted and not listed.is_file() else listed
     if isinstance(labels, int):
         if not 0 < abs(labels) < len(names):
             raise InvalidParameter(

@@ -72,7 +72,7 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
                 return Header(relation, list(attributes.values()))
             case _:
                 raise malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
-    raise InvalidFile(f"{path} has no @data; it is no ARFF file, or only a part of one.")
+    raise InvalidFile(f"{path} has no @data; it is not an ARFF file, or only a part of one.")
 
 
 def as_label(path: Path, attribute: Attribute) -> Attribute:

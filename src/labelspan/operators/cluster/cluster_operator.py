@@ -32,7 +32,7 @@ __all__ = ["RowBlocks", "row_blocks", "row_blocks_of"]
 class RowBlocks(Operator):
     """An operator over blocks of rows held by workers; made by :func:`row_blocks`.
 
-    Centring and row selection are applied by the workers, block by block. Beside a sparse block, a
+    Centring and row selection are applied by the workers, block by block. Besides a sparse block, a
     worker keeps its column numbers in the order of their counts, which makes products faster (4
     bytes per nonzero), and one more copy of the entries where columns without zeros have large
     means; nothing else of the size of the data.
@@ -330,7 +330,7 @@ class _Ready:
         return self._centred[1]
 
 
-# What a worker keeps beside its blocks; the blocks themselves are in the care of Dask.
+# What a worker keeps besides its blocks; the blocks themselves are in the care of Dask.
 _READY: dict[int, _Ready] = {}
 _ARRANGED = {"matmat", "rmatmat", "normal"}
 

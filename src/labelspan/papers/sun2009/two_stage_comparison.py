@@ -168,7 +168,7 @@ BEYOND = PaperPart(
         "Not in the paper: regress on the factor itself, then solve an s x s eigenproblem. "
         "This is what labelspan runs by default.",
         "All solvers run at their usual tolerances. Times are of one thread and of the processor, "
-        "one solver after the other in one job; jobs may run beside others, so compare within a "
+        "one solver after the other in one job; jobs may run next to others, so compare within a "
         "job, by the ratios.",
     ),
 )
