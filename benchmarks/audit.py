@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.audit debtags stackoverflow reuters21578`` prints a table. Of the labels of
 a set a share is removed, as many wrong ones are added (at random, by the frequency of the labels),
-or as many are replaced by wrong ones. Every method then ranks all pairs of item and label: those that
-are present by how wrong they look, those that are absent by how much they look missing. Columns:
-the share of planted mistakes among the first 100, and the average precision. The sets have mistakes
-of their own, which count as errors of every method.
+or as many are replaced by wrong ones. Every method then ranks all pairs of item and label: those
+that are present by how wrong they look, those that are absent by how much they look missing.
+Columns: the share of planted mistakes among the first 100, and the average precision. The sets
+have mistakes of their own, which count as errors of every method.
 
 labelspan: the scores of ``SemanticIndex.audit``. one-vs-rest: probabilities of logistic regression
 on TF-IDF of single words, out of five folds. votes: the share of the 20 nearest neighbours by the

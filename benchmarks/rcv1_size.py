@@ -1,7 +1,7 @@
 """RCV1's full size on one machine: MLSI against TruncatedSVD as the rows grow, and a stream.
 
 *Texts*: synthetic, from ``make_tagged_corpus``, weighted by TF-IDF, 47,236 words, 103 labels,
-about 75 words per text, up to 804,414 texts; K = 100, float32. Every fit runs in a process of its own,
+about 75 words per text, up to 804,414 texts; K = 100, float32. Every fit runs in its own process,
 whose peak memory counts the data. The exponent is that of time against the nonzeros.
 
 *Stream*: a million dense rows with 768 columns and 50 labels pass through ``partial_fit`` in

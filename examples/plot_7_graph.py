@@ -100,6 +100,6 @@ plt.show()
 
 # %%
 # With two to five labels per class LPP, which uses none, is the best space: the graph tells more
-# than so few labels. From ten on DLE is the best of the nine-dimensional ones, and no better than the
-# pixels themselves. Without a penalty it is behind everything: the scatter within classes cannot be
-# learned from a handful of rows. LDA, without the graph, is behind both.
+# than so few labels. From ten on DLE is the best of the nine-dimensional ones, and no better than
+# the pixels themselves. Without a penalty it is behind everything: the scatter within classes
+# cannot be learned from a handful of rows. LDA, without the graph, is behind both.

@@ -67,10 +67,13 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     ] = None,
     only_these_labels: Annotated[
         bool,
-        typer.Option("--only-these-labels", help="Labels that come later do not matter."),
+        typer.Option(
+            "--only-these-labels",
+            help="Choose for these labels only, not for labels that come later.",
+        ),
     ] = False,
     name: Annotated[
-        str | None, typer.Option(help="Array or column that holds the vectors, if several do.")
+        str | None, typer.Option(help="Array or column of the vectors, if the file has several.")
     ] = None,
     field: Annotated[
         str | None, typer.Option(help="Field of the labels in a table (default: guessed).")
@@ -85,7 +88,9 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
             help="Rows without labels are known to have none; by default they are unknown.",
         ),
     ] = False,
-    min_count: Annotated[int, typer.Option(help="Leave out labels of fewer rows.", min=1)] = 2,
+    min_count: Annotated[
+        int, typer.Option(help="Leave out labels with fewer rows than this.", min=1)
+    ] = 2,
     save_vectors: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write the adapted vectors: .npy, in float32."),
@@ -93,7 +98,8 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     by_labels: Annotated[
         bool,
         typer.Option(
-            "--by-labels", help="Place the saved vectors by their known labels too, as items."
+            "--by-labels",
+            help="Map the saved vectors by their known labels, too, as items of a collection.",
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
@@ -104,7 +110,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
 
     One linear map, written for numpy, ONNX, faiss or sentence-transformers. It is compared on
     held-out rows with the vectors as they are and with PCA; where nothing is gained, it is PCA.
-    Files are read in batches and may be larger than the memory.
+    Files are read in batches and may be larger than memory.
 
     For example:
 

@@ -127,7 +127,9 @@ Vocabulary = Annotated[
 ]
 MinCount = Annotated[
     int,
-    typer.Option(help="Leave out labels of fewer items.", min=1, rich_help_panel=_PANEL),
+    typer.Option(
+        help="Leave out labels with fewer items than this.", min=1, rich_help_panel=_PANEL
+    ),
 ]
 LimitLabels = Annotated[
     int | None,

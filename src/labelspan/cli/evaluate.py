@@ -49,7 +49,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         float, typer.Option(help="Share of the labels not used for training.", min=0.05, max=0.95)
     ] = 0.3,
     most: Annotated[
-        int, typer.Option(help="Maximum number of items; from more, a random sample.", min=20)
+        int,
+        typer.Option(help="Maximum number of items; a larger corpus is sampled at random.", min=20),
     ] = 6000,
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Also tune the hyperparameters of MLSI.")
@@ -58,8 +59,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Judged queries: JSON objects, one per line, with `query` and `relevant`, a list "
-            "of ids.",
+            help="Queries with known relevant items: JSON objects, one per line, with `query` and "
+            "`relevant`, a list of ids.",
         ),
     ] = None,
     known_items: Annotated[
@@ -97,9 +98,9 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     one part of the corpus and evaluated on another: how well they find items with the same
     labels, and how well they predict labels, for labels used in training and for held-out
     labels. Then tags are predicted for a fifth of the items, by linear SVMs and by the tagger of
-    an index, and search is evaluated: items found again by title and by words, and judged
-    queries, with TF-IDF, LSI, BM25, the space, and words and space together. Time and memory are
-    estimated first.
+    an index, and search is evaluated: items found again by title and by words, and the queries
+    of --queries, with TF-IDF, LSI, BM25, the space, and words and space together. Time and memory
+    are estimated first.
 
     For example:
 

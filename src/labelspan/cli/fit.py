@@ -125,9 +125,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Read the corpus in blocks and keep features on the disk, for one larger than "
-            "memory; an interrupted fit goes on where it was. By default for files that are too "
-            "large. Not for json.",
+            help="Read the corpus in blocks and keep features on disk, for a corpus larger than "
+            "memory; an interrupted fit continues where it stopped. The default for files that are "
+            "too large. Not for json.",
             show_default=False,
         ),
     ] = None,
@@ -140,7 +140,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option(
             metavar="COLUMNS",
             help="With --stream: hash words and pairs to this number of columns, for example "
-            "2**18, instead of counting them all to take the 30,000 most frequent.",
+            "2**18, instead of counting all to find the 30,000 most frequent.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -59,7 +59,8 @@ def labels(
 def relabel(
     item: Annotated[str, typer.Argument(metavar="ID", help="Id of the item.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="LABEL", help="Its labels; none for no label.")
+        list[str] | None,
+        typer.Argument(metavar="LABEL", help="Its new labels; give none to remove all."),
     ] = None,
     index: IndexOption = DEFAULT,
     unknown: Annotated[

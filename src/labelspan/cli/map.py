@@ -37,7 +37,7 @@ def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option(help="Random seed of the layout (default: the stored one, or 0).", min=0),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Lay out all items, even if a layout is stored.")
+        bool, typer.Option("--again", help="Compute the layout again, even if one is stored.")
     ] = False,
     same: SameIndex = None,
 ) -> None:

@@ -58,18 +58,28 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     export: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write the decisions to .csv or .jsonl, or - for JSON lines here."
+            metavar="FILE",
+            help="Write the decisions to .csv or .jsonl, or - for JSON lines on standard output.",
         ),
     ] = None,
     apply: Annotated[
         Path | None,
-        typer.Option(metavar="CORPUS", help="Change the labels of this file as decided ..."),
+        typer.Option(
+            metavar="CORPUS",
+            help="Apply the decisions to this corpus, and write the result to --out or --patch.",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="COPY", help="... in a copy with this name,")
+        Path | None,
+        typer.Option(
+            metavar="COPY", help="With --apply: write a changed copy of the corpus with this name."
+        ),
     ] = None,
     patch: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="... or as a patch for the file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --apply: write the changes as a patch of the corpus."
+        ),
     ] = None,
     text: TextFields = None,
     labels: LabelField = None,
@@ -84,7 +94,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     """Decide about labels that look wrong or missing, one by one, the clearest first.
 
     Keys: a accepts (removes a wrong label, adds a missing one), r rejects, s skips, u undoes the
-    last decision, q quits. Each decision is on disk at once, and tags are learned from it. Keys
+    last decision, q quits. Each decision is saved at once, and tags are learned from it. Keys
     can also be piped, one per line.
 
     For example:

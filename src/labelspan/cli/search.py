@@ -32,8 +32,8 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         typer.Argument(
             metavar="WORDS",
             help="What to search for: words, an id or a title; '\"two words\"' for a phrase, "
-            "'chess -online' to exclude a word, 'comput*' for a beginning. - reads one query per "
-            "line from standard input.",
+            "'chess -online' to exclude a word, 'comput*' for the beginning of a word. - reads one "
+            "query per line from standard input.",
         ),
     ] = None,
     index: IndexOption = DEFAULT,
@@ -98,8 +98,8 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Find items by words and meaning, by similar items, by labels, or any combination.
 
-    An item whose id or title is the query comes first. Quote a query with special signs for the
-    shell.
+    An item whose id or title is the query comes first. Quote a query that contains special
+    characters of the shell.
 
     With several queries on standard input, --json prints one object per line.
 

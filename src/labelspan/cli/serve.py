@@ -29,10 +29,11 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     ] = 8000,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A further host name of this server; repeat for several."),
+        typer.Option(help="Another host name of this server; repeat for several."),
     ] = None,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Let who has the printed address change labels.")
+        bool,
+        typer.Option("--edit", help="Allow everyone who has the printed address to change labels."),
     ] = False,
     compare_with: Annotated[
         Path | None,
