@@ -1,7 +1,9 @@
 """Threads over blocks of work: their order, and how many there may be."""
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,87 @@ def test_map_threads_keeps_the_order_and_raises(monkeypatch):
     assert threads_module.map_threads(abs, []) == []
     with pytest.raises(ZeroDivisionError):
         threads_module.map_threads(lambda item: 1 // item, [1, 0])
+
+
+def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):
+    """Nothing may still write into a block when the caller goes on."""
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 4)
+    caller, others = threading.get_ident(), Event()
+    started, ended = [], []
+
+    def task(item):
+        if threading.get_ident() == caller:
+            assert others.wait(10)
+            raise KeyboardInterrupt
+        started.append(item)
+        others.set()
+        time.sleep(0.1)
+        ended.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads_module.map_threads(task, range(100))
+    assert sorted(started) == sorted(ended)
+    assert 1 <= len(started) < 99
+
+
+def test_an_error_in_another_thread_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
+    caller, failed = threading.get_ident(), Event()
+
+    def task(item):
+        if threading.get_ident() != caller:
+            failed.set()
+            raise ZeroDivisionError
+        assert failed.wait(10)
+
+    with pytest.raises(ZeroDivisionError):
+        threads_module.map_threads(task, range(50))
+
+
+def test_a_task_has_no_threads_of_its_own(monkeypatch):
+    threads = {
+        "_one_blas_thread": SimpleNamespace(before=4),
+        "_here": threading.local(),
+    }
+    for name, value in threads.items():
+        monkeypatch.setattr(threads_module, name, value)
+    assert threads_module.n_threads() == 4
+    found = threads_module.map_threads(
+        lambda item: threads_module.map_threads(
+            lambda other: (threads_module.n_threads(), threading.get_ident()), range(item + 2)
+        ),
+        range(20),
+    )
+    assert all({threads for threads, _ in inside} == {1} for inside in found)
+    assert all(len({thread for _, thread in inside}) == 1 for inside in found)
+    assert threads_module.n_threads() == 4
+
+
+def test_a_call_does_not_wait_for_threads_that_another_call_keeps_busy(monkeypatch):
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 3)
+    monkeypatch.setattr(threads_module, "_pool", threads_module._Pool())
+    go_on, inside = Event(), Barrier(4)
+
+    def hold(_):
+        inside.wait(10)
+        assert go_on.wait(10)
+
+    with ThreadPoolExecutor(1) as executor:
+        first = executor.submit(threads_module.map_threads, hold, range(3))
+        inside.wait(10)
+        assert threads_module.map_threads(abs, range(-5, 0)) == [5, 4, 3, 2, 1]
+        go_on.set()
+        first.result()
+
+
+def test_a_process_that_was_forked_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
+    # As it is in a child: a pool whose threads were left behind.
+    left = threads_module._Pool()
+    left.process, left._threads = -1, 8
+    monkeypatch.setattr(threads_module, "_pool", left)
+    both = Barrier(2)
+    assert threads_module.map_threads(lambda item: both.wait(10) >= 0 and item, [1, 2]) == [1, 2]
 
 
 def test_n_threads_follows_the_environment_and_the_limits(monkeypatch):

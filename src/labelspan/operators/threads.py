@@ -11,9 +11,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -121,14 +121,43 @@ def own_threads() -> AbstractContextManager[object]:
     return _limited(n_threads())
 
 
-@lru_cache(maxsize=1)
-def _executor(process: int, workers: int) -> ThreadPoolExecutor:
-    # Keyed by process: threads do not survive a fork, so a child process starts new ones.
-    return ThreadPoolExecutor(workers, thread_name_prefix="labelspan", initializer=_stay_single)
+class _Pool:
+    """Threads that wait for work, as many as were ever asked for, until the process ends.
+
+    An executor of :mod:`concurrent.futures` has a future for each thread and call: with sixteen
+    threads that takes half a millisecond, as long as many products of thin blocks.
+    """
+
+    def __init__(self) -> None:
+        # Threads do not survive a fork: a child process has a pool of its own.
+        self.process = os.getpid()
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock, self._threads = threading.Lock(), 0
+
+    def run(self, work: Callable[[], None], threads: int) -> None:
+        """Let threads start with some work as soon as they are free."""
+        with self._lock:
+            while self._threads < threads:
+                self._threads += 1
+                name = f"labelspan_{self._threads}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
+        for _ in range(threads):
+            self._work.put(work)
+
+    def _serve(self) -> None:
+        _here.threads = 1
+        while True:
+            self._work.get()()
 
 
-def _stay_single() -> None:
-    _here.threads = 1
+_pool = _Pool()
+
+
+def _own_pool() -> _Pool:
+    global _pool  # noqa: PLW0603 - one for each process
+    if _pool.process != os.getpid():
+        _pool = _Pool()
+    return _pool
 
 
 def map_threads(
@@ -145,48 +174,77 @@ def map_threads(
     if threads <= 1:
         return [task(item) for item in items]
     with single_thread() if blas else nullcontext():
-        return _shared(task, items, _executor(os.getpid(), threads), min(threads, len(items)))
+        tasks = _Tasks(task, items)
+        tasks.run(min(threads, len(items)))
+    return tasks.found
 
 
-def _shared(
-    task: Callable[[_Item], _Result],
-    items: Sequence[_Item],
-    executor: ThreadPoolExecutor,
-    workers: int,
-) -> list[_Result]:
-    """Let workers take one item after the other; a future for each costs more than a short task.
+class _Tasks:
+    """The items of one call, which threads take one after the other.
 
+    The thread that calls is one of them, and never waits for others that have not started.
     The first error ends the others after their present item.
     """
-    found: dict[int, _Result] = {}
-    waiting = deque(range(len(items)))
-    # What numpy does about an overflow is a setting of each thread.
-    state = np.geterr()
 
-    def work() -> None:
-        with np.errstate(**state):
-            while True:
-                try:
-                    number = waiting.popleft()
-                except IndexError:
-                    return
-                try:
-                    found[number] = task(items[number])
-                except BaseException:
-                    waiting.clear()
-                    raise
+    def __init__(self, task: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self._task, self._items = task, items
+        self.found: list[Any] = [None] * len(items)
+        self._waiting = deque(range(len(items)))
+        self._error: BaseException | None = None
+        # What numpy does about an overflow is a setting of each thread.
+        self._state = np.geterr()
+        self._lock, self._idle = threading.Lock(), threading.Lock()
+        self._helpers, self._closed = 0, False
 
-    futures = [executor.submit(work) for _ in range(workers)]
-    try:
-        wait(futures)
-    except BaseException:
-        # Ctrl-C: nothing may still be writing into a block when the caller goes on.
-        waiting.clear()
-        wait(futures)
-        raise
-    for future in futures:
-        future.result()
-    return [found[number] for number in range(len(items))]
+    def run(self, threads: int) -> None:
+        before = getattr(_here, "threads", None)
+        _own_pool().run(self._help, threads - 1)
+        _here.threads = 1
+        try:
+            self._take()
+        finally:
+            _here.threads = before
+            # After Ctrl-C too: nothing may still be writing into a block when the caller goes on.
+            self._waiting.clear()
+            self._close()
+        if self._error is not None:
+            # Not kept here: it knows its frames, and these know the items.
+            error, self._error = self._error, None
+            raise error
+
+    def _take(self) -> None:
+        while True:
+            try:
+                number = self._waiting.popleft()
+            except IndexError:
+                return
+            self.found[number] = self._task(self._items[number])
+
+    def _help(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if self._helpers == 0:
+                self._idle.acquire()
+            self._helpers += 1
+        try:
+            with np.errstate(**self._state):
+                self._take()
+        except BaseException as error:
+            self._waiting.clear()
+            self._error = error
+        finally:
+            with self._lock:
+                self._helpers -= 1
+                if self._helpers == 0:
+                    self._idle.release()
+
+    def _close(self) -> None:
+        """Wait for the threads that have started."""
+        with self._lock:
+            self._closed = True
+        with self._idle:
+            pass
 
 
 def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:

@@ -246,9 +246,12 @@ def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Arra
     return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
 
 
-def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Eigenpairs of the s x s matrix of the second stage, null directions left out."""
-    values, vectors = leading(matrix, count)
+def thin_spectrum(matrix: Array, count: int, *, checked: bool = False) -> tuple[Array, Array]:
+    """Eigenpairs of the s x s matrix of the second stage, null directions left out.
+
+    Those that are ``checked`` against the data afterwards are found by :func:`few_leading`.
+    """
+    values, vectors = (few_leading if checked else leading)(matrix, count)
     keep = values > RANK_TOLERANCE * max(values[0], 0.0)
     return values[keep], vectors[:, keep]
 
@@ -379,7 +382,7 @@ def ritz(  # noqa: PLR0917
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         if vectors:
-            values, axes = thin_spectrum(agreement, count)
+            values, axes = thin_spectrum(agreement, count, checked=True)
             inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
         else:
             values = leading_values(agreement, count)
