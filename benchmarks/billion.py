@@ -386,7 +386,7 @@ def worked_page() -> str:
 def rewrite(costs: Costs) -> None:
     """Put costs into the page, and everything that follows from them."""
     text = PAGE.read_text(encoding="utf-8")
-    # As the page rounds them, for it is the page that readers reckon from.
+    # As the page rounds them, because readers compute from the page.
     rounded = Costs.of_page(costs_table(costs, Setting()))
     for name, table in worked(rounded).items():
         text = re.sub(

@@ -25,7 +25,7 @@ def test_the_page_follows_from_its_costs():
     assert len(text.splitlines()) <= 220
 
 
-def test_a_new_run_is_put_in(tmp_path, monkeypatch):
+def test_a_new_run_is_written_to_the_page(tmp_path, monkeypatch):
     page = tmp_path / "billion.md"
     page.write_text(billion.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(billion, "PAGE", page)
@@ -53,7 +53,7 @@ def test_limits_of_the_formulas(K):
     assert billion.hops(replace(at, workers=1)) == (0, 0)
 
 
-def test_units_as_people_say_them():
+def test_units_are_readable():
     assert [billion.size(value) for value in (4.4e11, 8e12, 2500)] == ["440 GB", "8 TB", "2.5 kB"]
     assert [billion.span(value) for value in (0.02, 90, 7200)] == ["20 ms", "1.5 min", "2 h"]
     assert [billion.number(value) for value in (900, 28.63e6, 2e10)] == [

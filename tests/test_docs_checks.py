@@ -96,7 +96,7 @@ def test_links_lead_somewhere(path):
     assert list(broken_links(path)) == []
 
 
-def test_a_broken_link_is_seen(tmp_path):
+def test_a_broken_link_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A title, with `code`\n\n[a](#a-title-with-code) [b](#b) [c](c.md)\n")
     assert len(list(broken_links(page))) == 2

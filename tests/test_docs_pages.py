@@ -35,7 +35,7 @@ def test_there_are_pages():
         ("<!-- needs: json -->\n```python\n1 / 0\n```\n", ZeroDivisionError),
     ],
 )
-def test_a_page_that_does_not_hold_is_seen(text, error):
+def test_a_page_with_a_wrong_output_is_noticed(text, error):
     with pytest.raises(error):
         pages.run("page.md", text)
 
@@ -62,7 +62,7 @@ PAGE = "```python\nprint('found', {})\n```\n\n```text\n{}```\n"
         ("'a\\nb\\nc'", "found a\n...\nd\n", False),
     ],
 )
-def test_outputs_are_compared_and_written_in(prints, shown, holds):
+def test_outputs_are_compared_and_written(prints, shown, holds):
     text = PAGE.format(prints, shown)
     outcome = pages.run("page.md", text)
     assert (pages.wrong_outputs(outcome) == []) == holds
@@ -71,7 +71,7 @@ def test_outputs_are_compared_and_written_in(prints, shown, holds):
         assert pages.wrong_outputs(pages.run("page.md", again)) == []
 
 
-def test_an_output_that_is_not_shown_is_seen():
+def test_an_output_that_is_not_shown_is_noticed():
     assert pages.wrong_outputs(pages.run("page.md", "```python\nprint(1)\n```\n\nSo it is.\n"))
 
 
@@ -80,7 +80,7 @@ def test_numbers_are_those_of_the_records(page):
     assert records.wrong_numbers((pages.ROOT / page).read_text(encoding="utf-8")) == []
 
 
-def test_a_number_that_is_not_its_record_s_is_seen(tmp_path, monkeypatch):
+def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RECORDS", tmp_path)
     monkeypatch.setattr(records, "DOCS", tmp_path)
     (tmp_path / "run.json").write_text('{"MLSI": {"ndcg": 0.6094}, "rows": [4899]}')

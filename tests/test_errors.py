@@ -111,7 +111,7 @@ def test_data(kind):
 
 
 @pytest.mark.parametrize("kind", THIN, ids=lambda kind: kind.__name__)
-def test_labels_that_say_nothing(kind):
+def test_labels_without_information(kind):
     with pytest.raises(InvalidLabels, match="y has one class, 7; at least two"):
         kind().fit(X, np.full(60, 7))
     constant = np.zeros((60, 2))
@@ -143,7 +143,7 @@ def test_kinds_of_labels():
         CCA().fit(X, Y).transform_labels(Y[:, :3])
 
 
-def test_inverse_transform_names_what_came():
+def test_inverse_transform_says_what_was_given():
     with pytest.raises(InvalidInput, match=r"with 3 columns, but an array of shape \(2, 5\)"):
         LSI(3).fit(X).inverse_transform(np.zeros((2, 5)))
 
@@ -180,7 +180,7 @@ def test_the_tree_in_the_docstring_is_the_tree():
         assert parent in errors.__doc__ or parent in {"Exception", "UserWarning"}
 
 
-def test_an_operator_is_held_against_the_same_rules():
+def test_an_operator_is_checked_by_the_same_rules():
     with pytest.raises(InvalidInput, match=r"LSI: X has 1 row\(s\); at least 2 are needed"):
         LSI(1).fit(as_operator(X[:1]))
     with pytest.raises(InvalidInput, match="LSI: X has 11 features, but fit had 12"):

@@ -116,7 +116,7 @@ def test_a_fit_that_is_refused_leaves_what_was_there(estimator):
         assert once.n_features_in_ == 12
 
 
-def test_an_index_that_is_stopped_in_its_fit_stays():
+def test_an_index_whose_fit_is_stopped_stays_the_same():
     index = made()
     before = answers(index)
     texts, labels, ids, metadata = corpus(30, seed=5)
@@ -221,7 +221,7 @@ def test_a_first_batch_that_is_refused_leaves_nothing():
 @pytest.mark.parametrize(
     "model", [LSI(3), MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str
 )
-def test_a_stream_that_is_stopped_goes_on(model):
+def test_a_stream_continues_after_a_stop(model):
     X, Y = blocks(4)
     whole = clone(model).fit(X.reshape(-1, 5), Y.reshape(-1, 3))
     sketch = clone(model).partial_fit(X[0], Y[0])
@@ -258,7 +258,7 @@ def test_merging_that_is_stopped_changes_nothing():
         assert one._stream.batches in (1, 2)
 
 
-def test_labels_are_read_whole_or_not_at_all():
+def test_labels_are_read_completely_or_not_at_all():
     """An indicator with an invalid entry, far from its beginning."""
     X, Y = features("tall", 3), indicator(60, 3)
     Y[57, 1] = np.inf

@@ -60,7 +60,7 @@ def test_a_small_run(tmp_path, monkeypatch):
     assert found["index bytes"] > found["corpus bytes"] > 0
 
 
-def test_the_corpus_is_the_same_every_time(tmp_path):
+def test_the_corpus_is_always_the_same(tmp_path):
     for name in ("a", "b"):
         write_corpus(tmp_path / name, 50)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -95,7 +95,7 @@ def test_only_peers_that_do_the_same_work_count_as_the_best():
     assert report.slower([{"case": "a/b", "scores": [own]}]) == []
 
 
-def test_the_later_piece_stands():
+def test_the_later_record_counts():
     old = [{"case": "a", "n": 1}, {"case": "b", "n": 1}]
     assert report.join(old, [{"case": "b", "n": 2}, {"case": "c", "n": 2}]) == [
         {"case": "a", "n": 1},
@@ -203,7 +203,7 @@ def test_a_penalty_that_a_peer_does_not_take_makes_it_other_work():
 
 
 @pytest.mark.parametrize("method", ["pca", "mlsi", "cca", "opls", "hsl", "lda", "kernel-lsi"])
-def test_the_exact_answer_has_full_marks_and_another_has_not(method):
+def test_only_the_exact_answer_has_full_quality(method):
     one = task(alpha=0.5, gamma=0.1)
     exact = run.contenders(method, one)[0].run(one)
     weights = None if exact.weights is None else 3 * exact.weights

@@ -55,7 +55,7 @@ def modules():
     return names, graph
 
 
-def test_no_circle_of_imports():
+def test_no_circular_imports():
     names, graph = modules()
     # A package's __init__ only collects names; what counts is who needs whom.
     files = {name for name in names if names[name].name != "__init__.py"}
@@ -92,7 +92,7 @@ def test_no_two_classes_share_a_name():
 
 
 @pytest.mark.parametrize("package", ["labelspan", *(f"labelspan.{name}" for name in PUBLIC)])
-def test_public_classes_stand_on_at_most_two_of_ours(package):
+def test_public_classes_have_at_most_two_of_our_base_classes(package):
     module = importlib.import_module(package)
     for name in getattr(module, "__all__", []):
         thing = getattr(module, name)

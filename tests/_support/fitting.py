@@ -42,6 +42,6 @@ def fit(model, X, y):
 
 
 def unit(Z):
-    # By a first scaling, for the squares of what comes may be out of range.
+    # By a first scaling, because the squares of the data may be out of range.
     Z = Z / (np.abs(Z).max() or 1.0)
     return Z / (np.linalg.norm(Z) or 1.0)

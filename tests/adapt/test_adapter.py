@@ -63,7 +63,7 @@ def test_places_are_eigenvectors_of_the_mixed_kernel(balance, seed):
     np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-8)
 
 
-def test_the_first_axes_are_the_answer_for_fewer():
+def test_the_first_axes_are_the_result_for_fewer():
     X, Y = tagged()
     options = {"alpha": 1.0, "balance": 0.3, "compare": False}
     wide, narrow = (Adapter(size, **options).fit(X, Y) for size in (12, 5))
@@ -248,7 +248,7 @@ def test_labels_that_matter_are_used(seed):
     assert abs(ours - found.adapted) < 0.08
 
 
-def test_a_map_that_harms_new_labels_is_not_given():
+def test_a_map_that_harms_new_labels_is_not_used():
     X, Y = tagged(rows=800, columns=32, labels=12)
     model, bold = (Adapter(16, new_labels=choice).fit(X, Y) for choice in (True, False))
     assert bold.adapted_
@@ -305,7 +305,7 @@ def test_a_report_can_be_read_and_stored():
         report.comparison(7)
 
 
-def test_fits_repeat_and_leave_their_input():
+def test_fits_repeat_and_do_not_change_their_input():
     X, Y = tagged()
     X.setflags(write=False)
     Y.setflags(write=False)

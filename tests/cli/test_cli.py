@@ -49,7 +49,7 @@ def test_data_list_names_every_set(tmp_path):
         assert f"{row['n']:,}" in result.stdout
 
 
-def test_data_list_tells_what_is_here(tmp_path):
+def test_data_list_tells_what_is_downloaded(tmp_path):
     (tmp_path / "yale.npz").write_bytes(b"x")
     (tmp_path / "orl.unpinned.npz").write_bytes(b"x")
     rows = json.loads(data("list", "--json", "--data-home", tmp_path).stdout)

@@ -121,7 +121,7 @@ def test_the_command_gives_the_local_answer(cluster, client, here):
     assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
 
 
-def test_two_long_sides(cluster, here):
+def test_many_rows_and_many_columns(cluster, here):
     """The solver that a corpus of some size gets."""
     (here / "long.jsonl").write_text(as_lines(long_corpus()))
     asked = ("fit", "long.jsonl", "--dimensions", 4, "--method", "lsi", "--no-labels")
@@ -143,7 +143,7 @@ def test_regressions_agree_to_their_tolerance(cluster, here):
     same_spaces("far", "local", atol=1e-4)
 
 
-def test_a_worker_killed_in_mid_fit_changes_nothing(here, monkeypatch):
+def test_a_worker_killed_during_a_fit_changes_nothing(here, monkeypatch):
     # Of its own: a cluster does not always replace a killed worker.
     with started(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         _fit_while_a_worker_dies(cluster, client.run(os.getpid), monkeypatch)
@@ -197,7 +197,7 @@ def test_what_the_index_refuses(client):
         SemanticIndex(estimator=LSI(2, kernel="rbf")).fit(texts, client=client)
 
 
-def test_progress_tells_of_passes(monkeypatch, capsys):
+def test_progress_reports_passes(monkeypatch, capsys):
     from labelspan.cli.fit import _with_passes
 
     monkeypatch.setattr(drawn, "_SECONDS", -1.0)
@@ -240,7 +240,7 @@ def server(answer):
             connection.close()
 
 
-def test_nobody_answers(here, monkeypatch):
+def test_no_answer_at_the_address(here, monkeypatch):
     monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
@@ -250,7 +250,7 @@ def test_nobody_answers(here, monkeypatch):
         assert "No scheduler answers" in refused(mute, here)
 
 
-def test_somebody_else_answers(cluster, client, here):
+def test_another_server_answers(cluster, client, here):
     with server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as web:
         assert f"The server at {web} is not a Dask scheduler" in refused(web, here)
     worker = sorted(client.nthreads())[0]
@@ -258,7 +258,7 @@ def test_somebody_else_answers(cluster, client, here):
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "a b:1", "h:port"])
-def test_addresses_that_are_none(address, here):
+def test_invalid_addresses(address, here):
     assert "an address like tcp://host:8786, but" in refused(address, here)
 
 

@@ -140,7 +140,7 @@ def test_bad_arguments_are_reported(args, message, saved, here):
     assert list(here.iterdir()) == []
 
 
-def test_a_damaged_index_is_said_to_be_one(here):
+def test_a_damaged_index_is_reported(here):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
     vectors = next(here.rglob("vectors.npy"))
@@ -395,7 +395,7 @@ def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
     ]
 
 
-def test_a_device_that_is_not_there(saved, tmp_path):
+def test_a_missing_device(saved, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     asked = ("fit", saved.parent / "corpus.jsonl", "-o", tmp_path / "there")
     result = run(*asked, "--device", "nonsense")
@@ -405,7 +405,7 @@ def test_a_device_that_is_not_there(saved, tmp_path):
     assert not (tmp_path / "there").exists()
 
 
-def test_a_device_or_a_cluster(saved):
+def test_a_device_and_a_cluster_exclude_each_other(saved):
     with pytest.raises(Mismatch, match="give one of them"):
         SemanticIndex().fit(["a", "b"], [["x"], ["y"]], client=object(), device="cpu")
 

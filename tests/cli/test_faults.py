@@ -263,14 +263,14 @@ def result(script, *arguments):
 
 
 @posix
-def test_memory_that_is_not_enough(tmp_path):
+def test_not_enough_memory(tmp_path):
     (tmp_path / "here").mkdir()
     (found,) = result(MEMORY, tmp_path / "here")
     assert found >= 2
 
 
 @posix
-def test_a_disk_that_is_full(tmp_path):
+def test_a_full_disk(tmp_path):
     (tmp_path / "here").mkdir()
     (count,) = result(ROOM, tmp_path / "here")
     assert count == 16
@@ -287,7 +287,7 @@ def test_ctrl_c(tmp_path):
 
 @posix
 @pytest.mark.skipif(DATA is None, reason="LABELSPAN_DATA does not name the folder of the data")
-def test_a_reproduction_that_is_stopped_goes_on(tmp_path):
+def test_a_reproduction_continues_after_a_stop(tmp_path):
     (tmp_path / "here").mkdir()
     early, late = result(REPRODUCED, tmp_path / "here", DATA)
     assert 2 < early < late

@@ -67,7 +67,7 @@ def test_fit_says_what_it_did_and_what_is_next(here):
     assert "labelspan search -i 'my index'" in result.stderr
 
 
-def test_fit_tells_its_steps():
+def test_fit_reports_its_steps():
     told = []
     texts, labels = [item["body"] for item in rows()], [item["tags"] for item in rows()]
     SemanticIndex(folds=3).fit(texts, labels, progress=lambda *steps: told.append(steps))
@@ -75,7 +75,7 @@ def test_fit_tells_its_steps():
     assert told == [(n, 3) for n in range(1, 4)]
 
 
-def test_fit_does_not_write_over_an_index(here):
+def test_fit_does_not_overwrite_an_index(here):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 3).exit_code == 0
     before = (here / "index.labelspan" / "manifest.json").read_bytes()
@@ -157,7 +157,7 @@ def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
     assert sorted((p, p.stat().st_size) for p in here.rglob("*")) == before
 
 
-def test_warnings_are_told_in_their_own_words(here, monkeypatch):
+def test_warnings_are_printed(here, monkeypatch):
     import warnings
 
     from labelspan.errors import NotConverged
@@ -207,7 +207,7 @@ def test_another_spelling_of_a_label_is_not_a_new_label(here):
         assert json.loads(result.stdout)["new_labels"] == new
 
 
-def test_items_without_ids_are_numbered_on(here):
+def test_items_without_ids_get_the_next_numbers(here):
     nameless = [{"text": item["body"], "labels": item["tags"]} for item in rows()]
     (here / "a.jsonl").write_text(as_lines(nameless))
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0

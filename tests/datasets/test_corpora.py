@@ -98,7 +98,7 @@ def test_labels_as_lists_and_strings(values, lists, how):
     assert f"{sum(map(bool, lists))} of {len(values)} items have labels" in found.notes[-1]
 
 
-def test_how_labels_are_read_can_be_said():
+def test_options_say_how_labels_are_read():
     assert labels_of(["a, b", "c"], separator="").labels == [["a, b"], ["c"]]
     assert labels_of(["a/b"], separator="/").labels == [["a", "b"]]
     assert labels_of([[], ["a"], None], empty="none").labels == [[], ["a"], []]
@@ -136,7 +136,7 @@ def test_corpora_that_cannot_be_read(content, options, error, message):
         read_corpus(stream, **options)
 
 
-def test_files_and_folders_that_are_not_there(tmp_path):
+def test_missing_files_and_folders(tmp_path):
     for format in (None, "csv"):
         with pytest.raises(MissingData, match="There is no file"):
             read_corpus(tmp_path / "x.csv", format=format)
@@ -149,7 +149,7 @@ def test_files_and_folders_that_are_not_there(tmp_path):
         read_corpus(tmp_path / "empty")
 
 
-def test_ids_that_come_twice_are_named_with_their_places(tmp_path):
+def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
     items = [{"key": "x", "text": "a"}, {"key": "y", "text": "b"}, {"key": "x", "text": "c"}]
     (tmp_path / "a.jsonl").write_text(as_lines(items))
     with pytest.raises(InvalidFile, match=r"line 3: the id 'x' is also in line 1"):

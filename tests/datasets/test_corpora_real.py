@@ -38,7 +38,7 @@ def test_cacm_has_optional_fields():
     assert len(often.label_names) == 168
 
 
-def test_netflix_has_a_mark_and_stray_headers():
+def test_netflix_has_a_byte_order_mark_and_stray_headers():
     rows = list(csv.DictReader(io.StringIO(unpacked("netflix_titles.csv.gz"), newline="")))
     rows = [row for row in rows if row["show_id"] != "show_id"]
     found = read_corpus(FOLDER / "netflix_titles.csv.gz")

@@ -457,7 +457,7 @@ def test_folders_of_texts_and_of_labels_belong_together(tmp_path):
         read_corpus(write_all(tmp_path / "b", files | other))
 
 
-def test_names_of_folders_are_labels_but_for_parts(tmp_path):
+def test_names_of_folders_are_labels_except_train_and_test(tmp_path):
     files = {"train/sport/1.txt": "A match", "train/art/2.txt": "A picture", "test/art/3.txt": "x"}
     found = read_corpus(write_all(tmp_path / "a", files))
     assert dict(zip(found.ids, found.labels, strict=True)) == {

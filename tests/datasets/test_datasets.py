@@ -209,7 +209,7 @@ def test_one_flipped_bit_is_seen(tmp_path):
         datasets.load("yeast", tmp_path)
 
 
-def test_an_unpinned_copy_is_taken_if_its_size_is_right(tmp_path):
+def test_an_unpinned_copy_is_used_if_its_size_is_right(tmp_path):
     rng = np.random.default_rng(0)
     made = DataSet("yale", rng.random((165, 1024)), y=np.arange(165) % 15)
     write_npz(made, tmp_path / "yale.unpinned.npz")
@@ -220,7 +220,7 @@ def test_an_unpinned_copy_is_taken_if_its_size_is_right(tmp_path):
         datasets.load("yale", tmp_path)
 
 
-def test_an_unpinned_copy_of_reuters_is_held_against_its_card(tmp_path):
+def test_an_unpinned_copy_of_reuters_is_compared_with_its_card(tmp_path):
     stories = [{"id": 1, "title": "t", "body": "b", "topics": ["a", "b"]}]
     path = tmp_path / "reuters21578.unpinned.jsonl.gz"
     for extra, message in [

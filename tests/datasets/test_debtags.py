@@ -35,7 +35,7 @@ def corpus():
     return load_debtags()
 
 
-def test_the_corpus_is_small_and_whole(corpus):
+def test_the_corpus_is_small_and_complete(corpus):
     path = Path(cards.__file__).with_name("debtags_corpus.jsonl.gz")
     assert path.stat().st_size < 2_000_000
     assert 1_000 < len(corpus) == len(set(corpus.ids)) == len(corpus.texts) == len(corpus.metadata)
@@ -183,7 +183,7 @@ def test_json_lines_are_read_too(small, tool, tmp_path):
     assert lines(tmp_path / "again.gz")[1:] == lines(made)[1:]
 
 
-def test_sources_with_like_texts_share_a_side(tool):
+def test_sources_with_similar_texts_are_in_the_same_part(tool):
     names = [f"program{i}" for i in range(200)]
     items = [{"source": name} for name in names]
     apart = tool.sides(items, [])

@@ -35,7 +35,7 @@ def feature_space(model, X):
 
 @pytest.mark.parametrize("block", [1 << 22, 1000])
 @pytest.mark.parametrize("topics", [None, 3])
-def test_a_corpus_has_the_means_it_says(block, topics, monkeypatch):
+def test_a_corpus_has_the_documented_means(block, topics, monkeypatch):
     monkeypatch.setattr(generators, "BLOCK", block)
     corpus = make_tagged_corpus(3000, 80, 6, topics=topics, random_state=4)
     X = corpus.X.toarray()
@@ -129,7 +129,7 @@ def test_labels_help_where_texts_are_short():
 
 
 @pytest.mark.parametrize("block", [1 << 22, 1000])
-def test_vectors_have_the_means_they_say(block, monkeypatch):
+def test_vectors_have_the_documented_means(block, monkeypatch):
     monkeypatch.setattr(generators, "BLOCK", block)
     made = make_tagged_vectors(4000, 16, 8, rank=3, nuisance=2, noise=0.5, random_state=2)
     assert made.X.dtype == np.float32

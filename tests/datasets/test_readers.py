@@ -387,7 +387,7 @@ def test_parquet_tables(tmp_path):
         read_parquet(path, labels="tags")
 
 
-def test_readers_leave_the_file_alone(tmp_path):
+def test_readers_do_not_change_the_file(tmp_path):
     path = write(tmp_path, "x.svm", "1 1:1\n")
     before = path.stat().st_mtime_ns, path.read_bytes()
     read_libsvm(path)

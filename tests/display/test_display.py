@@ -66,7 +66,7 @@ def perceived(colour, cones):
 
 
 @pytest.mark.parametrize("cones", CONES)
-def test_colours_are_told_apart_with_any_cones(cones):
+def test_colours_can_be_distinguished_with_colour_blindness(cones):
     seen = [perceived(colour, CONES[cones]) for colour in COLOURS]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
     greys = [perceived(grey, CONES[cones]) for grey in (GREY, PALE)]
@@ -132,7 +132,7 @@ def test_rings_stand_for_the_other_labels():
 
 
 @pytest.mark.parametrize("count", [50, 2_000, 50_000])
-def test_many_points_are_small_faint_and_no_burden(count):
+def test_many_points_are_small_faint_and_drawn_as_pixels(count):
     shown = EmbeddingDisplay(cloud(count), np.arange(count) % 3).plot()
     assert sum(len(c.get_offsets()) for c in shown.ax_.collections) == count
     dots = shown.ax_.collections[0]
@@ -247,7 +247,7 @@ def test_without_a_total_the_share_is_of_the_sum():
     assert SpectrumDisplay([0.5], total=2).plot().ax_.get_title().startswith("1 component keeps 25")
 
 
-def test_what_rises_or_is_nothing_has_no_share():
+def test_rising_or_zero_eigenvalues_have_no_share():
     model = LPP(4).fit(features("tall", 0))
     shown = SpectrumDisplay.from_estimator(model)
     assert shown.share_ax_ is None

@@ -81,7 +81,7 @@ def test_distances_on_a_map_of_labels_are_those_of_correlations():
 
 
 @pytest.mark.parametrize(("count", "seed"), [(6, 0), (20, 1), (47, 2)])
-def test_names_lie_over_no_name_and_no_point(count, seed):
+def test_names_do_not_cover_names_or_points(count, seed):
     rng = np.random.default_rng(seed)
     # A few labels far out, most of them in a heap, some at one place.
     points = rng.standard_t(2, size=(count, 2))
@@ -109,7 +109,7 @@ def test_names_lie_over_no_name_and_no_point(count, seed):
     assert overlapping(boxes_of(shown.texts_.values())) == []
 
 
-def test_names_without_room_are_left_out_and_said():
+def test_names_without_room_are_left_out_and_counted():
     _, ax = plt.subplots(figsize=(2, 2))
     shown = LabelMapDisplay(cloud(60), [f"a long name {i}" for i in range(60)]).plot(ax)
     named = len(shown.texts_)

@@ -77,7 +77,7 @@ def test_seeds_and_steps():
     assert near_share(places, member) > 0.97
 
 
-def test_items_that_are_alike_do_not_hide_each_other():
+def test_similar_items_do_not_hide_each_other():
     vectors = np.repeat(clusters(20)[0], 10, axis=0)
     places = layout(vectors)
     assert len(np.unique(places, axis=0)) == 200
@@ -388,7 +388,7 @@ def test_the_page_is_whole(corpus_map):
     assert "<b>7</b>" not in page
 
 
-def test_without_bokeh_a_sentence(corpus_map, monkeypatch):
+def test_without_bokeh_an_error(corpus_map, monkeypatch):
     monkeypatch.setitem(sys.modules, "bokeh", None)
     monkeypatch.setitem(sys.modules, "bokeh.embed", None)
     with pytest.raises(MissingData, match=r"needs bokeh.*pip install 'labelspan\[app\]'"):

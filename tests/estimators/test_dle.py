@@ -110,7 +110,7 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     expected = {"printed": U, "whitened": whitened, "smooth": smooth}[projection]
     assert angle(model.components_.T, expected) < 1e-8
-    # Column by column too, for the paper's distances are those of this very basis.
+    # Column by column too, because the distances of the paper are those of this basis.
     for one, two in zip(model.components_, expected.T, strict=True):
         np.testing.assert_allclose(np.abs(one @ two), two @ two, rtol=1e-8)
     np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ model.components_.T)

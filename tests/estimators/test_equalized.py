@@ -57,7 +57,7 @@ def test_scores_are_the_ridge_regression_seen_from_the_space(data, options, scal
     np.testing.assert_allclose(whole.label_scores(X), fitted, atol=1e-6)
 
 
-def test_so_are_those_of_sparse_labels_streams_and_kernels(data, monkeypatch):
+def test_scores_of_sparse_labels_streams_and_kernels_are_the_ridge_regression(data, monkeypatch):
     X, Y = data
     expected = MLSI(5, alpha=3.0).fit(X, Y)
     stream = MLSI(5, alpha=3.0)

@@ -250,7 +250,7 @@ def test_lda_is_cca_and_hsl_on_classes(shape, alpha):
 
 @pytest.mark.parametrize("form", ["ridge", "inverse", "direct"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_mlsi_without_labels_share_is_lsi(shape, form):
+def test_mlsi_without_weight_of_the_labels_is_lsi(shape, form):
     X = features(shape, 6)
     Y = indicator(X.shape[0], 6)
     mlsi = MLSI(4, beta=0.0, alpha=0.0, form=form, center=False).fit(X, Y)

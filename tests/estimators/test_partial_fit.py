@@ -110,7 +110,7 @@ def test_targets_that_look_like_labels_in_one_batch():
     check_same(streamed, OPLS(alpha=0.0).fit(X, y), X)
 
 
-def test_fit_starts_anew():
+def test_fit_starts_again():
     X, Y = features("tall", 8), indicator(60, 8)
     model = OPLS(alpha=1.0).partial_fit(X[:30], Y[:30])
     check_same(model.fit(X[30:], Y[30:]), OPLS(alpha=1.0).fit(X[30:], Y[30:]), X)

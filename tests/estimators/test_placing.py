@@ -169,7 +169,7 @@ def test_a_kernel_places_by_labels(data):
     np.testing.assert_allclose(signed(found, expected), expected, atol=1e-7)
 
 
-def test_no_share_of_labels_adds_nothing(data):
+def test_labels_without_weight_add_nothing(data):
     X, Y = data
     model = MLSI(4, beta=0.0).fit(X, Y)
     np.testing.assert_allclose(model.transform(X, labels=Y), model.transform(X))

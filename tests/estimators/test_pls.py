@@ -134,7 +134,7 @@ def test_vip_by_its_formula():
     np.testing.assert_allclose(np.square(model.vip_).mean(), 1.0)
 
 
-def test_constant_columns_are_left_alone():
+def test_constant_columns_have_no_weight():
     X, Y = problem(6)
     wide = np.hstack([X, np.full((len(X), 1), 0.1)])
     for kind in (PLSSVD, PLSDA):

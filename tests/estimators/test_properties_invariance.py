@@ -340,7 +340,7 @@ def test_float32_is_near_float64(name):
     check()
 
 
-def test_the_family_is_whole():
+def test_all_estimators_are_tested():
     """Every estimator and every solver has its place among those that are tried."""
     kinds = {type(member()).__name__ for member in FAMILY.values()}
     assert kinds == {"LSI", "MLSI", "OPLS", "CCA", "LDA", "HSL", "LPP", "DLE", "PLSSVD", "PLSDA"}

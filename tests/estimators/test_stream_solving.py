@@ -174,7 +174,7 @@ def test_a_stream_of_one_row_says_so():
             read()
 
 
-def test_names_that_are_not_there_are_attribute_errors():
+def test_missing_attributes_raise_attribute_errors():
     for model in (OPLS(alpha=0.0), streamed(OPLS(3, alpha=0.0)), OPLS(alpha=0.0).fit(X, Y)):
         with pytest.raises(AttributeError, match="correlations_"):
             model.correlations_  # noqa: B018

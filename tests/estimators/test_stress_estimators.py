@@ -27,7 +27,7 @@ def outcomes(shape):
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
-def test_no_estimator_is_wrong_without_a_word(shape):
+def test_no_estimator_is_wrong_without_a_warning(shape):
     cells = outcomes(shape)
     silent = [cell for cell in cells if cell[-1][0] == "silent"]
     assert silent == []

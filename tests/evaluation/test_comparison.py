@@ -190,7 +190,7 @@ def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
     assert all(np.array_equal(Y, first[RAW], equal_nan=True) for Y in first.values())
 
 
-def test_rare_labels_are_left_out_and_items_drawn_and_both_are_said():
+def test_rare_labels_and_sampled_items_are_reported():
     texts, lists = corpus(200)
     lists[0] = [*lists[0], "once"]
     result = evaluate(texts, lists, folds=2, dimensions=4, most_items=150, tune=False)
@@ -272,7 +272,7 @@ def test_other_settings_must_be_better_for_sure():
     assert "not significantly better" in advice.reasons[1]
 
 
-def test_it_is_said_when_nothing_beats_the_features():
+def test_the_report_says_when_nothing_is_better_than_the_features():
     advice = recommend(made({**BASE, RAW: (0.9, 0.9, 0.9), "MLSI": (0.3, 0.3, 0.3)}))
     assert any("no method beats the raw features" in line for line in advice.reasons)
 

@@ -98,7 +98,7 @@ def test_all_systems_are_measured_on_items_that_they_have_not_seen(monkeypatch):
     assert (fewer.items, fewer.held_out) == (32, 8)
 
 
-def test_what_was_left_out_is_said(monkeypatch):
+def test_the_report_says_what_was_left_out(monkeypatch):
     texts, labels, _, _ = corpus(60)
     labels = [[*own, f"only {n}"] for n, own in enumerate(labels)]
     monkeypatch.setattr(tag_quality, "MOST_SVMS", 3)

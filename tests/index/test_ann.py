@@ -284,7 +284,7 @@ def test_readers_and_builders_next_to_a_writer(folder, X):
 
 @needs_usearch
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_searched_all_the_same(folder, X):
+def test_a_folder_that_cannot_be_written_can_be_searched(folder, X):
     (generation,) = folder.glob("generation-*")
     with SemanticIndex.load(folder) as index:
         generation.chmod(0o555)

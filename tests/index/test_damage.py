@@ -35,7 +35,7 @@ def test_items_of_another_index_are_not_taken(folder, tmp_path):
         SemanticIndex.load(folder)
 
 
-def test_an_item_that_vanished_is_missed(folder):
+def test_a_missing_item_is_noticed(folder):
     with sqlite3.connect(generation(folder) / "items.sqlite") as database:
         database.execute("DELETE FROM items WHERE row = 3")
     database.close()
@@ -149,7 +149,7 @@ def test_links_are_not_followed(folder, tmp_path):
         ),
     ],
 )
-def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(folder, shape, message):
+def test_impossible_sizes_are_refused_before_memory_is_allocated(folder, shape, message):
     edited(folder, lambda content: content["files"]["vectors.npy"].update(shape=shape))
     tracemalloc.start()
     try:

@@ -164,7 +164,7 @@ def test_accepting_changes_labels_and_undoing_restores_them(saved):
         assert [one.decision for one in Review(index).decisions()] == ["skip"]
 
 
-def test_decisions_outlive_a_save_and_an_order(saved):
+def test_decisions_remain_after_a_save_and_a_new_order(saved):
     with SemanticIndex.load(saved, write=True) as index:
         review = Review(index)
         wrong = next(one for one in review.waiting() if one.items == ("item0",))
@@ -250,7 +250,7 @@ KILLS = {("line", 1): 1, ("line", 30): 1, ("relabel", 0): 2, ("undo", 0): 0}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_kill_in_mid_decision(original_planted, tmp_path):
+def test_a_kill_during_a_decision(original_planted, tmp_path):
     folders = {kill: tmp_path / f"{kill[0]}{kill[1]}" for kill in KILLS}
     for folder in folders.values():
         shutil.copytree(original_planted, folder)

@@ -13,7 +13,7 @@ from labelspan.errors import InvalidFile, InvalidInput
 from labelspan.index import items as items_module
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path):
+def test_a_folder_with_other_files_is_not_changed(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(
         InvalidInput, match=r"holds other files, for example 'thesis\.tex'; give a new folder"

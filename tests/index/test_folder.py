@@ -55,7 +55,7 @@ def test_every_estimator_comes_back(estimator, tmp_path):
     assert type(loaded.estimator) is type(estimator)
 
 
-def test_lda_comes_back_for_one_label_an_item(tmp_path):
+def test_lda_comes_back_for_one_label_per_item(tmp_path):
     texts, labels, _, _ = corpus(40)
     one = [own[:1] for own in labels]
     saved = SemanticIndex(estimator=LDA(alpha=1.0)).fit(texts, one).save(tmp_path / "i")
@@ -85,7 +85,7 @@ def test_words_that_have_no_lower_case_come_back(tmp_path):
     assert SemanticIndex.load(tmp_path / "i").search("chess") == saved.search("chess")
 
 
-def test_vectors_of_ones_own_come_back(tmp_path):
+def test_given_vectors_come_back(tmp_path):
     X = np.random.default_rng(0).standard_normal((12, 6))
     index = SemanticIndex(vectorizer=None, estimator=LSI(3)).fit([""] * 12, vectors=X)
     loaded = SemanticIndex.load(index.save(tmp_path / "i")._folder or tmp_path / "i")
@@ -140,7 +140,7 @@ def test_numbers_of_rows_are_not_used_twice(folder):
     assert again._row(24) == 27
 
 
-def test_a_reader_is_for_reading(folder):
+def test_a_reader_cannot_write(folder):
     reader = SemanticIndex.load(folder)
     texts, labels, ids, _ = corpus(6)
     for change in (
@@ -157,7 +157,7 @@ def test_a_reader_is_for_reading(folder):
     assert answers(SemanticIndex.load(copy)) == answers(reader)
 
 
-def test_a_reader_can_catch_up(folder):
+def test_a_reader_can_refresh(folder):
     reader = SemanticIndex.load(folder)
     assert not reader.refresh()
     with SemanticIndex.load(folder, write=True) as writer:
@@ -194,7 +194,7 @@ def test_a_writer_that_refits_keeps_the_old_until_it_saves(folder):
         assert len(SemanticIndex.load(folder)) == 31
 
 
-def test_a_slip_of_the_parser_is_not_damage(folder, monkeypatch):
+def test_a_temporary_error_of_the_parser_is_not_damage(folder, monkeypatch):
     load = np.load
 
     def slips_once(path, **options):
@@ -230,7 +230,7 @@ def test_readers_do_not_notice_saves(folder):
     assert len(set(loads)) == 1
 
 
-def test_a_medium_that_cannot_be_written_can_be_read(folder, monkeypatch):
+def test_a_read_only_folder_can_be_read(folder, monkeypatch):
     before = answers(SemanticIndex.load(folder))
     for mark in generation(folder).glob("items.sqlite-*"):
         mark.unlink()

@@ -195,7 +195,7 @@ class Stopped(Exception):
     pass
 
 
-def test_an_interrupted_fit_goes_on(tmp_path):
+def test_an_interrupted_fit_continues(tmp_path):
     def stop_at(number):
         calls = iter(range(number))
 

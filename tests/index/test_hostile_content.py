@@ -92,7 +92,7 @@ def test_broken_json(name, small):
 
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("file", ["words.json", "labels.json"])
-def test_broken_json_that_is_vouched_for(name, file, small):
+def test_broken_json_with_the_right_hash(name, file, small):
     replaced(small, file, BROKEN[name])
     refused(small)
 

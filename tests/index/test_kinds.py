@@ -50,7 +50,7 @@ def test_texts_in_other_languages():
     assert {"पढ़ना", "象", "棋", "象 棋", "naïve", "c3po"} <= words
 
 
-def test_vectors_of_ones_own():
+def test_given_vectors():
     rng = np.random.default_rng(0)
     labels = [["even"] if n % 2 == 0 else ["odd"] for n in range(40)]
     X = rng.standard_normal((40, 12)) + 3 * np.array([[1, -1][n % 2] for n in range(40)])[:, None]
@@ -93,7 +93,7 @@ def test_vectors_of_ones_own():
     ],
     ids=lambda e: type(e).__name__,
 )
-def test_every_estimator_serves(estimator):
+def test_every_estimator_works(estimator):
     texts, labels, ids, _ = corpus()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,7 +111,7 @@ def test_every_estimator_serves(estimator):
     [CountVectorizer(), HashingVectorizer(n_features=256), TfidfVectorizer(analyzer="char")],
     ids=lambda v: type(v).__name__,
 )
-def test_scikit_learns_vectorisers_serve(vectorizer):
+def test_vectorizers_of_scikit_learn_work(vectorizer):
     texts, labels, ids, _ = corpus()
     index = SemanticIndex(vectorizer=vectorizer, estimator=MLSI(6)).fit(texts, labels, ids)
     assert "game" in index.search("chess puzzle", 1)[0].labels

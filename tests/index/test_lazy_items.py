@@ -82,7 +82,7 @@ def test_a_search_reads_what_it_gives(folder, rows_read):
         assert rows_read == [4, 25, 26]
 
 
-def test_names_that_are_not_there_are_told_as_ever(folder):
+def test_missing_names_raise_the_same_errors(folder):
     eager = SemanticIndex.load(folder)
     for ask in (
         lambda index: index.item("item99"),

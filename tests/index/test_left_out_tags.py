@@ -22,7 +22,7 @@ def as_pairs(tags):
     return [(tag.label, pytest.approx(tag.probability, abs=1e-6)) for tag in tags]
 
 
-def test_they_are_those_of_models_without_the_item():
+def test_tags_are_those_of_models_without_the_item():
     index = fitted()
     tagger = index._tagger()
     rows, targets = with_constant(tagger.voters.features), emphasised(tagger.voters.labels)
@@ -38,7 +38,7 @@ def test_they_are_those_of_models_without_the_item():
         )
 
 
-def test_so_are_those_of_labels_that_items_have():
+def test_tags_that_items_have_are_those_of_models_without_the_item():
     index = fitted()
     tagger = index._tagger()
     rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
@@ -102,7 +102,7 @@ def test_changed_items_are_computed_and_others_stay():
     assert "farm" in {tag.label for tag in fresh[1]}
 
 
-def test_they_are_kept_in_the_folder(tmp_path):
+def test_left_out_tags_are_kept_in_the_folder(tmp_path):
     index = fitted()
     before = tags_without_item(index, index.ids)
     index.add(["crop dice radio volume"], [["game"]], ["late"])
@@ -126,7 +126,7 @@ def test_items_without_labels_and_too_many_items(monkeypatch):
     assert tags_without_item(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
 
 
-def test_damaged_ones_are_refused_and_older_indexes_do_without(tmp_path):
+def test_damaged_tags_are_refused_and_older_indexes_have_none(tmp_path):
     path = tmp_path / "index"
     fitted().save(path)
     (file,) = path.glob("generation-*/tagger_left_out.npy")

@@ -64,7 +64,7 @@ def test_many_queries_are_answered_like_single_ones(base, queries, k, sizes, mon
         assert len(rows) == min(k, np.count_nonzero(cosines > 1e-5))
 
 
-def test_rows_that_float32_cannot_tell_apart_are_ranked_by_more(monkeypatch):
+def test_rows_that_float32_cannot_distinguish_are_ranked_in_float64(monkeypatch):
     rng = np.random.default_rng(0)
     middle = unit_rows(rng.standard_normal((1, 100)))
     close = middle + 3e-8 * rng.standard_normal((400, 100)).astype(np.float32)
@@ -86,7 +86,7 @@ def test_a_mask_is_a_smaller_array(base, queries, share):
     same(found, [(open_rows[rows], scores) for rows, scores in inside])
 
 
-def test_memory_is_bounded_however_many_ask():
+def test_memory_is_bounded_for_any_number_of_queries():
     rng = np.random.default_rng(0)
     vectors = UnitVectors(unit_rows(rng.standard_normal((20_000, 16))))
     asked = unit_rows(rng.standard_normal((1000, 16)))
@@ -130,7 +130,7 @@ def test_rows_of_zeros_are_not_in_an_ann_index(base):
 
 
 @needs_usearch
-def test_late_rows_are_found_and_gone_ones_are_not(base, queries):
+def test_added_rows_are_found_and_removed_ones_are_not(base, queries):
     vectors = UnitVectors(base)
     index = AnnIndex.build(base)
     vectors.append(queries[:5])

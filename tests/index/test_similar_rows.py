@@ -22,7 +22,7 @@ def rows_with_near_duplicates(seed, n=120, d=60):
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(5))
-def test_they_are_those_of_all_pairs(seed, least, kind, monkeypatch):
+def test_similar_rows_are_those_of_all_pairs(seed, least, kind, monkeypatch):
     monkeypatch.setattr("labelspan.index.similar_rows._ENTRIES", 1000)
     monkeypatch.setattr("labelspan.index.similar_rows._PAIRS", 7)
     rows = rows_with_near_duplicates(seed)
@@ -43,6 +43,6 @@ def test_many_equal_rows_list_some_each():
     assert all(cosine == pytest.approx(1) for *_, cosine in found)
 
 
-def test_rows_without_features_are_like_nothing():
+def test_rows_without_features_are_similar_to_none():
     assert similar_rows(np.zeros((3, 2)), 0.9) == []
     assert similar_rows(np.zeros((0, 2)), 0.9) == []

@@ -265,7 +265,7 @@ def sums(folder):
     return {name: entry["sha256"] for name, entry in content["files"].items()}
 
 
-def test_an_interrupted_fit_goes_on(tmp_path):
+def test_an_interrupted_fit_continues(tmp_path):
     content = items()
     fitted(tmp_path / "whole", content)
     number = 0
@@ -292,7 +292,7 @@ def test_what_is_there_is_not_read_again(tmp_path):
     assert fitted(tmp_path / "other", items(), language="none").resumed == 0
 
 
-def test_a_killed_fit_goes_on(tmp_path):
+def test_a_killed_fit_continues(tmp_path):
     """The process ends by SIGKILL in the middle of the third block."""
     program = (
         "import os, signal, sys; sys.path[:0] = [sys.argv[2], os.path.dirname(sys.argv[2])]\n"
@@ -313,7 +313,7 @@ def test_a_killed_fit_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_killed_fit_of_several_files_goes_on(tmp_path, inside):
+def test_a_killed_fit_of_several_files_continues(tmp_path, inside):
     """The process ends by SIGKILL after blocks that end within the second of three files."""
     folder = tmp_path / "corpus"
     index = folder / "an index" if inside else tmp_path / "index"

@@ -122,7 +122,7 @@ def test_the_report_counts_items_and_decisions(index):
         (lambda index: index.explain_tag("game", ["chess", "dice"]), "not several"),
     ],
 )
-def test_errors_tell_what_to_do(index, call, message):
+def test_errors_say_what_to_do(index, call, message):
     with pytest.raises(InvalidInput, match=message):
         call(index)
 

@@ -135,7 +135,7 @@ def test_cca_does_not_depend_on_the_scale_of_labels(seed):
     assert cca_factor(read(Y * scales)).shape[1] == block_rank(Y * scales) == 5
 
 
-def test_cca_with_nothing_to_say_is_zero():
+def test_cca_of_constant_labels_is_zero():
     constant = Labels(np.full((6, 2), 0.1), None, np.arange(2), "targets")
     assert_array_equal(cca_factor(constant), np.zeros((6, 1)))
     assert_array_equal(cca_factor(read(np.zeros((6, 2)))), np.zeros((6, 1)))
@@ -284,7 +284,7 @@ def test_factors_leave_the_labels_unchanged(name):
     ],
     ids=["short", "zero", "negative", "nan", "infinite", "2d", "number", "text", "ragged"],
 )
-def test_edge_weights_are_one_positive_number_a_label(laplacian, weight):
+def test_edge_weights_are_one_positive_number_per_label(laplacian, weight):
     message = "HSL: edge_weight must hold one positive number for each of the 3 labels, but"
     with pytest.raises(InvalidParameter, match=message):
         hsl_factor(read(indicator(0, labels=3)), laplacian=laplacian, edge_weight=weight)

@@ -325,7 +325,7 @@ def test_whole_floats_with_many_values_are_probably_a_target():
         np.where(np.arange(400) % 9 == 0, -1.0, np.arange(400) // 10),
     ],
 )
-def test_classes_stay_silent(y):
+def test_classes_do_not_warn(y):
     assert read_labels(y, len(y), "mine").kind == "classes"
 
 

@@ -228,7 +228,7 @@ def test_r_squared():
 
 
 @pytest.mark.parametrize("angles", [[0.3], [1.2, 0.4, 1e-9], [np.pi / 2, 0.0]])
-def test_principal_angles_that_were_put_in(angles):
+def test_principal_angles_of_a_construction_are_found(angles):
     rng = np.random.default_rng(0)
     p = len(angles)
     basis = linalg.qr(rng.standard_normal((9, 9)))[0]

@@ -23,7 +23,7 @@ def test_a_lack_of_room_is_an_error(monkeypatch):
     assert blas_buffers._taken
 
 
-def test_they_are_taken_once(monkeypatch):
+def test_buffers_are_taken_once(monkeypatch):
     blas_buffers.take_buffers()
     monkeypatch.setattr(mmap, "mmap", None)
     blas_buffers.take_buffers()

@@ -322,7 +322,7 @@ def received(dask_worker):
     ]
 
 
-def test_only_thin_blocks_travel(client, monkeypatch):
+def test_only_thin_blocks_are_sent(client, monkeypatch):
     rng = np.random.default_rng(0)
     rows, columns, width = 1500, 1200, 34
     X = scattered((rows, columns), 0.2, rng)
@@ -516,7 +516,7 @@ def test_data_that_never_arrives_is_sent_again(client, when, monkeypatch):
     assert lost
 
 
-def test_a_block_that_reaches_no_worker_is_said(client, monkeypatch):
+def test_a_block_that_reaches_no_worker_is_reported(client, monkeypatch):
     async def hang():
         await asyncio.sleep(600)
 

@@ -80,6 +80,6 @@ def test_a_file_that_cannot_be_written_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", 7.5])
-def test_a_device_that_is_not_there(device):
+def test_a_missing_device(device):
     with pytest.raises(InvalidInput, match=r"cannot be used here .*; torch finds cpu"):
         as_operator(np.eye(3), device=device)

@@ -82,7 +82,7 @@ def test_memory_holds_two_blocks(tmp_path, monkeypatch):
     assert alive == list(range(13))
 
 
-def test_an_interrupted_writer_goes_on_where_it_stopped(tmp_path):
+def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
     folder = tmp_path / "rows"
     writer = RowWriter(folder)
     writer.append(ROWS[:50])
@@ -113,7 +113,7 @@ def test_an_error_leaves_the_folder_open(tmp_path):
     assert RowWriter(tmp_path / "rows").n_rows == 130
 
 
-def test_blocks_of_another_form_raise(tmp_path):
+def test_blocks_of_another_form_raise_an_error(tmp_path):
     writer = RowWriter(tmp_path / "rows")
     writer.append(ROWS)
     for other in (ROWS[:, :5], sparse.csr_array(ROWS), ROWS.astype("float32")):

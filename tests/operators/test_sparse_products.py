@@ -60,7 +60,7 @@ def test_an_unknown_backend_raises():
         as_operator(sparse_data(3, 3), backend="cython")
 
 
-def test_numba_that_is_not_there_is_named(monkeypatch):
+def test_an_error_says_that_numba_is_missing(monkeypatch):
     load_sparse_products.cache_clear()
     monkeypatch.setitem(sys.modules, "labelspan.operators.numba_backend", None)
     with pytest.raises(InvalidInput, match=r"pip install 'labelspan\[fast\]'"):

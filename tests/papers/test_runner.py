@@ -112,7 +112,7 @@ def test_warnings_and_seeds_are_kept(tmp_path):
     assert line["records"] == [{"seed": 7, "value": 2.0}]
 
 
-def test_progress_is_told(tmp_path):
+def test_progress_is_reported(tmp_path):
     told = []
     jobs = plan([(PAPER, PART)], Scale())
     file = RecordFile(tmp_path / "r.jsonl")
@@ -197,7 +197,7 @@ def test_a_record_without_an_entry_belongs_to_every_cell():
     assert (verdict.agreeing, verdict.cells) == (1, 2)
 
 
-def test_the_report_says_it_all(tmp_path):
+def test_the_report_is_complete(tmp_path):
     jobs, file = run_all(tmp_path)
     found = select(jobs, file.read(), "toy", "table 1")
     picture = tmp_path / "p.png"
@@ -223,7 +223,7 @@ def test_the_report_says_it_all(tmp_path):
 
 
 @pytest.mark.parametrize("name", machinery.PAPERS)
-def test_papers_are_whole(name):
+def test_papers_are_complete(name):
     paper = machinery.load_paper(name)
     parts = {part.name for part in paper.parts}
     claims = load_claims(name)
@@ -268,7 +268,7 @@ def numbers(folder: Path):
 
 
 @needs_data
-def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path):
+def test_a_killed_run_continues_with_the_same_numbers(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(KILLED)
     killed, whole = tmp_path / "killed", tmp_path / "whole"

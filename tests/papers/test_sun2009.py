@@ -111,7 +111,7 @@ def test_jobs_are_those_of_the_paper():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_tables_are_whole(part, tiny):
+def test_tables_are_complete(part, tiny):
     tables = PARTS[part].tables(tiny[part])
     assert tables
     for table in tables:
@@ -161,7 +161,7 @@ def test_every_claim_finds_its_records(claim, tiny):
 # --- records ------------------------------------------------------------------------------
 
 
-def test_figure_1_has_every_form_once_a_job(tiny):
+def test_figure_1_has_every_form_once_per_job(tiny):
     found = tiny["figure 1"]
     assert len(found) == len(TINY["figure 1"]) * len(FORMS)
     assert set(found.only(train=24).distinct("condition")) == {"holds"}
@@ -188,7 +188,7 @@ def test_figure_2_ratios_and_exponents_follow_from_the_times(tiny):
             np.testing.assert_allclose(cells.values("step before"), [taken[0] / taken[1]])
 
 
-def test_equivalence_tells_the_condition_apart(tiny):
+def test_equivalence_distinguishes_whether_the_condition_holds(tiny):
     lsqr = tiny["equivalence"].only(solver="least squares")
     assert set(lsqr.only(shape="wide").distinct("condition")) == {"holds"}
     assert set(lsqr.only(shape="tall").distinct("condition")) == {"fails"}

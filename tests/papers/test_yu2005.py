@@ -160,7 +160,7 @@ def test_both_settings_are_evaluated_with_libsvm(corpus, decisions):
         assert_allclose(two[:, column], expected, atol=1e-2)
 
 
-def test_a_category_of_no_or_all_rows_is_said_of_none_or_all(corpus, decisions):
+def test_a_category_of_no_or_all_rows_is_predicted_for_none_or_all(corpus, decisions):
     split = make_split(corpus, {"seed": 0, "fold": 0})
     Y = corpus.Y.copy()
     Y[split.train, split.seen[0]], Y[split.train, split.seen[1]] = 0, 1

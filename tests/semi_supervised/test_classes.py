@@ -202,7 +202,7 @@ def test_kmeans_laplacian_counts_its_components():
 
 
 @pytest.mark.parametrize("kind", [KMeansLaplacian, MCGF])
-def test_parts_are_joined_and_told_apart(kind):
+def test_parts_are_joined_and_distinguished(kind):
     X, y = make_blobs([8, 8, 8], centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
     partly = np.where(np.arange(24) % 3 == 0, y, -1)
     with pytest.warns(LabelspanWarning, match="the graph is not connected, so weak links"):
@@ -295,7 +295,7 @@ def test_eigenvectors_by_iteration_are_those_of_the_dense_array(normalized, monk
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_the_null_vector_is_taken_off_where_parts_have_one_each(normalized):
+def test_the_null_vector_is_removed_where_each_part_has_one(normalized):
     parts = linalg.block_diag(weights(15, 0), weights(10, 1))
     L = Laplacian(read_graph(parts, 25), normalized=normalized)
     found = smallest_eigenvectors(L, 3)

@@ -31,7 +31,7 @@ def test_units_of_the_rows_do_not_matter():
     assert found.n_iter <= plain.n_iter + 2
 
 
-def test_goes_on_with_what_the_block_let_go():
+def test_continues_with_columns_that_the_block_dropped():
     A, B = definite(40, 0)
     unit = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
     # Two right-hand sides so close that a block takes them for one.
@@ -58,7 +58,7 @@ def test_singular_systems_have_their_smallest_solution():
     np.testing.assert_allclose(centred, np.linalg.pinv(L) @ B, atol=1e-10)
 
 
-def test_says_what_it_did_not_reach():
+def test_reports_that_it_did_not_converge():
     A, B = definite(40, 0)
     short = solve_definite(A.__matmul__, B, np.diag(A), tol=1e-12, max_iter=2)
     assert not short.converged

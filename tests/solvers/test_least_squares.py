@@ -33,7 +33,7 @@ def test_the_answer_does_not_depend_on_the_condition(condition, form):
     np.testing.assert_allclose(model.eigenvalues_, easy.eigenvalues_, rtol=1e-5)
 
 
-def test_an_early_stop_of_wide_sparse_data_is_said(monkeypatch):
+def test_an_early_stop_on_wide_sparse_data_is_reported(monkeypatch):
     X, _ = ill_conditioned(1e10)
     monkeypatch.setattr("labelspan.solvers.least_squares.small_enough", lambda X: False)
     with pytest.warns(NotConverged, match="ill-conditioned; raise max_iter, tol or alpha"):
@@ -52,7 +52,7 @@ def test_more_targets_than_features_give_a_column_each(penalty):
     assert OPLS(alpha=0, solver="least-squares").fit(X, Y).n_components_ == 3
 
 
-def test_a_penalty_that_leaves_no_weight_is_said():
+def test_a_penalty_that_leaves_no_weight_is_reported():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 10))
     Y = (X[:, :3] > 0).astype(float)

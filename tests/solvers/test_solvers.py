@@ -275,7 +275,7 @@ def test_randomized_restarts_and_ends_at_the_svd(flip):
     assert eigen_residual(problem, solution) < 1e-5
 
 
-def test_randomized_keeps_its_word_about_the_energy():
+def test_randomized_finds_the_energy_within_its_tolerance():
     X = big_sparse(1)
     expected = (np.linalg.svd(X.toarray(), compute_uv=False)[:30] ** 2).sum()
     for tol in (1e-2, 1e-3, 1e-4):

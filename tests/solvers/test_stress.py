@@ -32,7 +32,7 @@ from labelspan.solvers.small_dense import few_leading, leading, psd_basis
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
-def test_no_answer_is_wrong_without_a_word(shape):
+def test_no_answer_is_wrong_without_a_warning(shape):
     outcomes = list(stress.cells(shape))
     silent = [cell for cell in outcomes if cell[-1][0] == "silent"]
     assert silent == []

@@ -59,7 +59,7 @@ def test_no_penalty_is_solved_to_full_convergence(data, large):
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
 
 
-def test_directions_lost_to_rounding_are_found_the_long_way(data, large, monkeypatch):
+def test_directions_lost_to_rounding_are_found_by_the_slower_solver(data, large, monkeypatch):
     monkeypatch.setattr(regression, "_TURNED", -1.0)
     X, Y = data
     model = OPLS(alpha=0.1).fit(X, Y)

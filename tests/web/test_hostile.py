@@ -61,7 +61,7 @@ PIECES = [
 ]
 
 
-def test_nonsense_gets_a_sentence_or_an_answer(app, folder, caplog):
+def test_nonsense_gets_an_error_message_or_an_answer(app, folder, caplog):
     rng = random.Random(0)
     caplog.set_level(logging.ERROR)
     statuses = []
@@ -81,7 +81,7 @@ def test_nonsense_gets_a_sentence_or_an_answer(app, folder, caplog):
     assert not caplog.records, "nothing failed inside"
 
 
-def test_nonsense_in_bodies_gets_a_sentence_or_an_answer(app, folder, caplog):
+def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(app, folder, caplog):
     rng = random.Random(1)
     caplog.set_level(logging.ERROR)
     odd = ["{", "}", "[", "]", ":", ",", '"text"', '"k"', "1e999", "-0", "NaN", "Infinity", "null"]

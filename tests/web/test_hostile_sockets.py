@@ -149,7 +149,7 @@ def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_upgrades_are_passed_over_in_silence(address, caplog):
+def test_upgrades_are_ignored(address, caplog):
     upgrade = (
         b"Upgrade: websocket\r\nConnection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
@@ -235,7 +235,7 @@ def test_a_client_that_closes_its_sending_side_gets_its_answer(address):
 
 
 @pytest.mark.parametrize("method", [b"GET /index.json", b"POST /search", b"POST /nowhere"])
-def test_bodies_that_nobody_asked_for_are_thrown_away(address, method):
+def test_bodies_that_are_not_needed_are_discarded(address, method):
     body = b"a" * 100_000
     first = method + b" HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\n" + body
     answer = send(address, first + b"GET /index.json HTTP/1.1\r\n" + LAST)
@@ -288,7 +288,7 @@ def test_slow_headers_are_not_waited_for(hasty):
     assert works(hasty)
 
 
-def test_those_who_say_nothing_are_left(hasty):
+def test_silent_clients_are_disconnected(hasty):
     with socket.create_connection(hasty, timeout=120) as connection:
         assert left(connection)
     with socket.create_connection(hasty, timeout=120) as connection:
@@ -310,7 +310,7 @@ def test_a_slow_body_is_not_waited_for(hasty):
         assert left(connection)
 
 
-def test_a_body_that_nobody_asked_for_may_not_drip_for_ever(hasty):
+def test_a_body_that_is_not_needed_may_not_arrive_slowly_for_ever(hasty):
     head = b"GET /index.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(hasty, timeout=120) as connection:
         connection.sendall(head)

@@ -124,7 +124,7 @@ def test_a_download_of_nothing_is_valid(client):
     assert client.get("/list.csv", params=asked).text == "id,title,score,labels,free,year\r\n"
 
 
-def test_what_attacks_is_downloaded_as_it_is(tmp_path):
+def test_hostile_texts_are_downloaded_unchanged(tmp_path):
     make_attacks(tmp_path / "index")
     with explore(tmp_path / "index") as client:
         items = client.get("/list/items.json").json()["items"]
@@ -299,7 +299,7 @@ def test_findings_that_were_cut_off_are_called_the_clearest(folder, monkeypatch,
     assert all(("the clearest" in what) == (most == 1) for what in said)
 
 
-def test_an_audit_that_fails_is_said_to_have_failed(folder, monkeypatch, caplog):
+def test_an_audit_that_fails_is_reported(folder, monkeypatch, caplog):
     def fail(self, n=20):
         raise ZeroDivisionError("a secret")
 

@@ -80,7 +80,7 @@ def test_other_hosts_are_refused(client, host):
         assert "--allow-host" in answer.text
 
 
-def test_a_second_host_is_refused_and_further_names_can_be_allowed(client, folder):
+def test_a_second_host_is_refused_and_other_names_can_be_allowed(client, folder):
     two = [("host", "localhost"), ("host", "evil.example")]
     assert client.get("/", headers=two).status_code == 400
     app = make_app(Served(folder), hosts={"shelf.example"}, watch=False)
@@ -235,7 +235,7 @@ def test_a_body_that_does_not_come_is_not_waited_for():
         asyncio.run(read_all(leaves, 1))
 
 
-def test_too_many_at_once_are_told_to_come_again(folder):
+def test_too_many_requests_are_told_to_try_again(folder):
     app = make_app(Served(folder), watch=False)
     busy = Guard(app, {"127.0.0.1"}, most=0)
     with testclient.TestClient(busy, base_url=BASE) as client:

@@ -152,7 +152,7 @@ def test_all_links_lead_somewhere(client):
     assert len(seen) > 60
 
 
-def test_search_says_what_the_index_says(client, index):
+def test_search_returns_the_results_of_the_index(client, index):
     given = client.get("/search.json", params={"q": "chess player", "k": 4}).json()
     hits = index.search("chess player", 4)
     assert [hit["id"] for hit in given["hits"]] == [hit.id for hit in hits]
@@ -210,7 +210,7 @@ def test_an_item_is_not_its_own_neighbour_and_unknown_labels_are_null(client):
     assert "no labels" in client.get("/item", params={"id": "item11"}).text
 
 
-def test_why_adds_up(client, index):
+def test_parts_of_an_explanation_add_up(client, index):
     told = client.get("/why.json", params={"id": "item6", "q": "chess player"}).json()
     whole = index.explain("chess player", "item6", 100)
     assert told["score"] == pytest.approx(whole.score, abs=1e-4)
@@ -278,7 +278,7 @@ def test_points_are_all_items_once(client, index):
     assert client.get(POINTS, headers={"if-none-match": '"other"'}).status_code == 200
 
 
-def test_the_map_is_said_to_be_drawn_and_to_have_failed(folder, monkeypatch, caplog):
+def test_pages_say_that_the_map_is_being_drawn_or_has_failed(folder, monkeypatch, caplog):
     served = Served(folder)
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
         assert client.get("/map.json").json()["state"] == "drawing"

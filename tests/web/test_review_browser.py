@@ -160,7 +160,7 @@ def exported(folder):
     return [json.loads(line) for line in run("review", folder, "--export", "-").stdout.splitlines()]
 
 
-def test_kills_in_mid_decision_lose_nothing(browser, folder, tmp_path):
+def test_kills_during_a_decision_lose_nothing(browser, folder, tmp_path):
     with serving(folder, "line") as (address, process):
         with opened(browser, address, complaints=[]) as page:
             press(page, "a", "The server did not answer")

@@ -56,7 +56,7 @@ def test_an_audit_is_read_as_it_was_made(file):
     assert shared.get("first", lambda: AUDIT) == AUDIT, "only the last one is kept"
 
 
-def test_what_was_half_written_is_made_again(file):
+def test_a_half_written_audit_is_computed_again(file):
     shared = SharedAudit(file.fileno())
     shared.get("first", lambda: AUDIT)
     os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size // 2)

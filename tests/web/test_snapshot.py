@@ -48,7 +48,7 @@ def exploring(path):
 
 
 @pytest.mark.parametrize("path", ["/search?q=chess", "/search.json?q=chess"])
-def test_a_failure_says_nothing_of_the_inside(client, monkeypatch, caplog, path):
+def test_an_internal_error_reveals_no_details(client, monkeypatch, caplog, path):
     def fail(*args, **kwargs):
         raise ZeroDivisionError("a secret in /some/path")
 
@@ -77,7 +77,7 @@ def test_an_index_that_cannot_be_read_names_no_file(client, monkeypatch, caplog)
 # --- many at once ---------------------------------------------------------------------------
 
 
-def test_those_who_wait_are_answered_together():
+def test_waiting_queries_are_answered_together():
     calls, go = [], threading.Event()
 
     def answer(questions):
@@ -103,7 +103,7 @@ def test_those_who_wait_are_answered_together():
         together.ask(13)
 
 
-def test_one_that_cannot_be_answered_does_not_spoil_the_others():
+def test_a_query_that_fails_does_not_affect_the_others():
     def answer(questions):
         if 13 in questions:
             raise ValueError("thirteen")
@@ -119,7 +119,7 @@ def test_one_that_cannot_be_answered_does_not_spoil_the_others():
         asked[1].result()
 
 
-def test_concurrent_searches_are_those_of_one(folder):
+def test_concurrent_searches_equal_single_ones(folder):
     index = SemanticIndex.load(folder)
     queries = [("chess", 3), ("music radio", 7), ("photo", 1), ("zzz", 5), ("player", 100)] * 8
     served = Served(folder)
@@ -174,7 +174,7 @@ def test_a_damaged_index_is_not_taken_over(own, caplog):
         assert client.get("/item?id=item6").status_code == 200
 
 
-def test_the_background_draws_and_looks(own, monkeypatch):
+def test_the_background_task_draws_the_map_and_watches_the_index(own, monkeypatch):
     monkeypatch.setattr("labelspan.web.snapshot._SECONDS_BETWEEN_LOOKS", 0.02)
     app = make_app(Served(own))
     with testclient.TestClient(app, base_url=BASE) as client:
@@ -192,7 +192,7 @@ def test_the_background_draws_and_looks(own, monkeypatch):
         wait_for(lambda: "new" in client.get(POINTS).text)
 
 
-def test_an_index_that_fails_in_a_way_nobody_foresaw_is_looked_at_again(own, caplog, monkeypatch):
+def test_an_index_with_an_unexpected_failure_is_read_again(own, caplog, monkeypatch):
     served, client = exploring(own)
     with client:
         make_index(own, count=30)
