@@ -151,6 +151,35 @@ def test_few_eigenvectors_are_those_of_all(kind, count, older, monkeypatch):
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13)
 
 
+@pytest.mark.parametrize("kind", ["blocks", "glued", "zero", "large"])
+def test_few_eigenvectors_of_tridiagonal_matrices_in_parts(kind):
+    """Parts that do not touch, or hardly, share eigenvalues: inverse iteration must see it."""
+    part = np.diag(np.abs(np.arange(-10.0, 11.0))) + np.eye(21, k=1) + np.eye(21, k=-1)
+    matrix = np.kron(np.eye(3), part)
+    if kind == "glued":
+        matrix[[20, 21, 41, 42], [21, 20, 42, 41]] = 1e-10
+    matrix *= {"zero": 0.0, "large": 1e150}.get(kind, 1.0)
+    found, vectors = few_leading(matrix, 12)
+    size = np.abs(matrix).max()
+    np.testing.assert_allclose(found, leading(matrix, 12)[0], atol=1e-14 * size)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(12), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13 * size)
+
+
+@pytest.mark.parametrize("broken", ["alike", "failed"])
+@pytest.mark.parametrize("older", [False, True])
+def test_eigenvectors_that_are_not_orthogonal_are_computed_again(broken, older, monkeypatch):
+    def stein(diagonal, beside, values, blocks, ends):
+        return np.ones((diagonal.size, diagonal.size)), int(broken == "failed")
+
+    monkeypatch.setattr(lapack, "dstein", stein)
+    monkeypatch.setattr(small_dense, "_HAS_STEVD", not older and small_dense._HAS_STEVD)
+    matrix = np.cov(np.random.default_rng(0).standard_normal((30, 100)))
+    values, vectors = few_leading(matrix, 4)
+    np.testing.assert_allclose(values, leading(matrix, 4)[0])
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-13)
+
+
 @pytest.mark.parametrize("side", [1, 2, 3])
 def test_eigenvectors_of_tiny_matrices(side):
     matrix = np.diag(np.arange(1.0, side + 1))

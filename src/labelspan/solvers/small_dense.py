@@ -44,7 +44,9 @@ _WELL_CONDITIONED = 1e-8
 # Between these sides one BLAS thread is as fast as several; below, BLAS takes one itself.
 _TINY, _SMALL = 96, 768
 # Eigenvectors are few where the side is at least this many times their number.
-_FEW = 8
+_FEW = 3
+# Products of eigenvectors that are orthogonal are rounding; divide and conquer stays below this.
+_ORTHOGONAL = 1e-13
 # From this side on the steps of an eigensolver are called one by one; and their panels of columns.
 _TRIDIAGONAL, _PANEL = 3, 64
 _HAS_STEVD = hasattr(lapack, "dstevd")
@@ -70,13 +72,13 @@ def leading(matrix: Array, count: int) -> tuple[Array, Array]:
 def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     """Return what :func:`leading` does, for an answer that is checked against the data.
 
-    The tridiagonal matrix by LAPACK's ``stemr`` where few of its eigenvectors are wanted, by
-    divide and conquer otherwise; only the vectors wanted are multiplied back, which takes half to
-    nine tenths of the time.
+    Of a tridiagonal matrix, eigenvalues take less time than eigenvectors: where few vectors are
+    wanted, they come from inverse iteration (``stein``), and from divide and conquer otherwise.
+    Only those wanted are multiplied back.
     """
     side = matrix.shape[0]
     few = _FEW * count <= side
-    # stemr was seen to loop forever on numbers that are not finite; older scipy has no stevd.
+    # Eigensolvers may loop forever on numbers that are not finite; older scipy has no stevd.
     if side < _TRIDIAGONAL or not np.isfinite(matrix).all() or not (few or _HAS_STEVD):
         return leading(matrix, count)
     with _threads(side):
@@ -85,21 +87,42 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
         )
         if failed:
             return leading(matrix, count)
-        if few:
-            found = lapack.dstemr(
-                diagonal, np.append(beside, 0.0), 2, 0.0, 1.0, side - count + 1, side
-            )
-            number, values, inside, failed = found
-            values, inside = values[:number], inside[:, :number]
-        else:
+        found = _inverse_iteration(diagonal, beside, count) if few else None
+        if found is None and _HAS_STEVD:
             values, inside, failed = lapack.dstevd(diagonal, beside)
-        if failed or values.size < count:
+            found = None if failed else (values[-count:], inside[:, -count:])
+        if found is None:
             return leading(matrix, count)
-        vectors = np.array(inside[:, -count:], order="F")
+        values, vectors = found[0], np.array(found[1], order="F")
         vectors[1:] = lapack.dormqr(
-            "L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=_PANEL * count
+            "L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=_PANEL * (count + _PANEL + 1)
         )[0]
-    return values[::-1][:count], vectors[:, ::-1]
+    return values[::-1], vectors[:, ::-1]
+
+
+def _inverse_iteration(diagonal: Array, beside: Array, count: int) -> tuple[Array, Array] | None:
+    """Return the largest eigenvalues of a tridiagonal matrix, rising, and their vectors.
+
+    None where LAPACK says that it failed, or where vectors of eigenvalues that are close
+    together are not orthogonal.
+    """
+    side = diagonal.size
+    values, failed = lapack.dsterf(diagonal, beside)
+    if failed:
+        return None
+    values = values[-count:]
+    # One block of the whole matrix: parts of it that do not touch may share an eigenvalue, and
+    # vectors are made orthogonal inside a block only.
+    blocks, ends = np.ones(side, dtype=np.int32), np.zeros(side, dtype=np.int32)
+    ends[0] = side
+    vectors, failed = lapack.dstein(diagonal, beside, values, blocks, ends)
+    if failed:
+        return None
+    vectors = vectors[:, :count]
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = vectors.T @ vectors
+    off.flat[:: count + 1] -= 1.0
+    return (values, vectors) if np.abs(off).max() <= _ORTHOGONAL else None
 
 
 def leading_values(matrix: Array, count: int) -> Array:
@@ -215,14 +238,14 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     condition below 1e-8 means that half of the digits of a direction are lost in the
     products; the data itself may still have them.
     """
-    diagonal = np.diag(matrix) + alpha
+    diagonal = matrix.diagonal() + alpha
     if not diagonal.size or not diagonal.min() > 0:
         return None
     scale = np.sqrt(diagonal)
-    scaled = np.array(matrix, order="F")
-    scaled[np.diag_indices_from(scaled)] = diagonal
-    scaled /= scale
+    scaled = np.divide(matrix, scale, order="F")
     scaled /= scale[:, None]
+    # The diagonal of ``matrix + alpha I`` over its own root twice, as for the other entries.
+    np.fill_diagonal(scaled, diagonal / scale / scale)
     length = float(lapack.dlange("1", scaled))
     lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
     if failed:
