@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator, scattered
 from scipy import sparse
@@ -16,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import labelspan
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
+from labelspan.errors import InvalidInput
 
 FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
@@ -343,3 +345,20 @@ def test_label_scores_of_least_squares_are_the_regression_on_the_space(penalty):
     Z = model.transform(X)
     expected = Z @ np.linalg.lstsq(Z, Y - Y.mean(axis=0), rcond=None)[0] + Y.mean(axis=0)
     np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", ">f8", "int64"])
+def test_an_array_after_a_data_frame_leaves_no_names(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (30, 4)).astype(dtype)
+    model = LSI(2, center=True).fit(pd.DataFrame(X, columns=list("abcd")))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    model.fit(X[:, :3])
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 3
+    wide = X[:, :3].astype(np.float64)
+    expected = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False)[:2]
+    np.testing.assert_allclose(model.eigenvalues_, expected**2, rtol=1e-5)
+    for few in (X[:1], X[:, :0], X[0], X[None]):
+        with pytest.raises(InvalidInput, match=r"LSI: .*(minimum|Expected 2D|dim 3)"):
+            model.fit(few)

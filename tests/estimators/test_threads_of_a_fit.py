@@ -15,9 +15,10 @@ from labelspan.operators import threads
         (sparse.random_array((5000, 5000), density=1e-4, rng=0), True),
         (sparse.random_array((9000, 4000), density=1e-4, rng=0), False),  # a Gram matrix
         (np.zeros((5000, 5000), dtype=np.float32), False),
-        (np.zeros((20, 20)), True),  # too small for a second thread
+        (np.zeros((300, 300)), True),  # too small for a second thread
+        (np.zeros((20, 20)), False),  # so small that BLAS takes one thread without being told
     ],
-    ids=["sparse", "sparse, few columns", "dense", "small"],
+    ids=["sparse", "sparse, few columns", "dense", "small", "tiny"],
 )
 def test_blas_has_one_thread_where_products_have_their_own(X, limited):
     operator = as_operator(X)

@@ -351,3 +351,20 @@ def test_one_label_and_unknown_rows_are_not_minus_one_and_one():
     for y in ([1, -1, 1], [1.0, -1.0, 1.0], [[1], [-1], [1]]):
         with pytest.raises(InvalidLabels, match="only -1 and 1"):
             read_labels(y, 3, "mine")
+
+
+def test_centred_values_are_zero_where_nothing_is_known():
+    y = np.array([[1, 0, 5], [0, 0, 7], [np.nan, 0, np.nan], [1, 1, 6]])
+    labels = read_labels(y, 4, "mine")
+    third = 1 / 3
+    expected = [[third, -0.25, -1], [-2 * third, -0.25, 1], [0, -0.25, 0], [third, 0.75, 0]]
+    np.testing.assert_allclose(labels.centred, expected, atol=1e-15)
+    assert labels.centred is labels.centred
+
+
+def test_a_constant_label_is_zero_about_its_mean():
+    # Sums are rounded: what is left of some of the columns is not zero by itself.
+    y = np.tile(np.random.default_rng(0).random(50), (101, 1))
+    labels = read_labels(y, 101, "mine")
+    assert (y - labels.means()).any()
+    assert not labels.centred.any()

@@ -28,7 +28,6 @@ from ..operators.array_backend import (
     inner,
     like,
     on_host,
-    subtract_row,
     sum_of_squares,
 )
 from ..operators.row_graph import incidence
@@ -184,13 +183,12 @@ class LabelledEmbedding(BaseEmbedding):
 
     def _label_values(self, labels: Labels) -> tuple[Array, Array]:
         """Return Y, centred where X is, with unknown entries at zero; and its means."""
-        means = labels.means() if self.center else np.zeros(labels.values.shape[1])
-        values = labels.values
         if self.center:
-            values = subtract_row(values, like(means, values))
+            return labels.centred, labels.means()
+        values = labels.values
         if labels.unknown is not None:
             values = np.where(labels.unknown, 0.0, values)
-        return values, means
+        return values, np.zeros(values.shape[1])
 
     def _publish_labels(
         self,

@@ -39,8 +39,9 @@ __all__ = [
 LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
 KERNELS = (*LABEL_KERNELS, "precomputed")
 
-# Up to this many entries of X, a second BLAS thread costs more than it saves.
-_SMALL = 2**18
+# Up to this many entries of X, a second BLAS thread costs more than it saves; and up to this many
+# multiplications for X'X, BLAS takes one thread by itself.
+_SMALL = _TINY = 2**18
 
 
 # --- constraints --------------------------------------------------------------------------
@@ -147,6 +148,8 @@ def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, Alpha
 def _threads_for(X: Operator) -> AbstractContextManager[object]:
     rows, columns = X.shape
     # With X on a device the host does small algebra only, where threads wait more than they work.
+    if rows * columns**2 <= _TINY and X.device is None:
+        return nullcontext()
     if rows * columns <= _SMALL or X.device is not None:
         return single_thread()
     return own_threads() if X.threaded and X.short_side > DIRECT_LIMIT else nullcontext()

@@ -144,11 +144,13 @@ def square_rank(square: Array) -> int:
     >>> square_rank(np.diag([1.0, 1e-20, 0.0]))
     2
     """
-    norms = np.sqrt(np.diag(square))
+    norms = np.sqrt(square.diagonal())
     alive = norms > 0
-    if not alive.any():
+    if not alive.all():
+        square, norms = square[np.ix_(alive, alive)], norms[alive]
+    if not norms.size:
         return 0
-    unit = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    unit = square / norms / norms[:, None]
     spectrum = np.linalg.eigvalsh((unit + unit.T) / 2)
     return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())
 

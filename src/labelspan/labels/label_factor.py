@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, RowFiles, as_operator
-from ..operators.array_backend import column_norms, column_sums, like, subtract_row
+from ..operators.array_backend import centered_columns, column_sums, host
 from ..operators.label_columns import scaled_block
 from .factor import RANK_TOLERANCE
 from .reading import Labels
@@ -135,15 +135,20 @@ def whitening(square: Array) -> Array:
     >>> whitening(np.diag([4.0, 0.0])).ravel()
     array([0.5, 0. ])
     """
-    norms = np.sqrt(np.diag(square))
-    alive = np.flatnonzero(norms > 0)
-    if alive.size == 0:
-        return np.zeros((square.shape[0], 1))
-    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    norms, side = np.sqrt(square.diagonal()), square.shape[0]
+    alive = norms > 0
+    if not alive.all():
+        square, norms = square[np.ix_(alive, alive)], norms[alive]
+    if not norms.size:
+        return np.zeros((side, 1))
+    scaled = square / norms / norms[:, None]
     spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     keep = spectrum > RANK_TOLERANCE * spectrum[-1]
-    out = np.zeros((square.shape[0], int(keep.sum())))
-    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive][:, None]
+    root = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[:, None]
+    if norms.size == side:
+        return np.asarray(root)
+    out = np.zeros((side, root.shape[1]))
+    out[alive] = root
     return out
 
 
@@ -275,6 +280,8 @@ def refuse_several(block: Any) -> None:
 def _sums(block: Any, axis: int) -> Array:
     if isinstance(block, Operator):
         return np.asarray(block.shape[0] * block.column_means())
+    if axis == 0 and isinstance(block, np.ndarray):
+        return host(column_sums(block))
     return np.asarray(block.sum(axis=axis), dtype=np.float64).ravel()
 
 
@@ -286,18 +293,14 @@ def _finish(block: Any, labels: Labels, center: bool) -> Any:
     unknown = labels.unknown
     if not center:
         return block if unknown is None else np.where(unknown, 0.0, block)
-    length = column_norms(block)
+    if block is labels.values:
+        return labels.centred
     if unknown is None:
-        own = block is labels.values
-        means = labels.means() if own else column_sums(block) / max(1, block.shape[0])
-        block = subtract_row(block, like(means, block))
+        means = column_sums(block) / max(1, block.shape[0])
     else:
         known = np.maximum((~unknown).sum(axis=0), 1)
         means = np.where(unknown, 0.0, block).sum(axis=0) / known
-        block = np.where(unknown, 0.0, block - means)
-    # A constant label leaves only rounding errors, which must not count as a direction.
-    block[:, column_norms(block) <= 1e-13 * length] = 0.0
-    return block
+    return centered_columns(block, means, unknown)
 
 
 def inverse_power(values: Array, power: float) -> Array:

@@ -15,6 +15,7 @@ known to have none of the labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator
 from ..operators.array_backend import (
+    centered_columns,
     column_sums,
     contiguous,
     host,
@@ -125,6 +127,18 @@ class Labels:
 
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 where none is known."""
+        return self._means
+
+    @cached_property
+    def centred(self) -> Array:
+        """The values minus their means, 0 where unknown; to be read only.
+
+        A constant label is 0 as well: what rounding would leave of it is not a direction.
+        """
+        return centered_columns(self.values, self.means(), self.unknown)
+
+    @cached_property
+    def _means(self) -> Array:
         if self.unknown is None:
             if isinstance(self.values, np.ndarray):
                 return np.asarray(column_sums(self.values) / max(1, self.values.shape[0]))
@@ -345,8 +359,8 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         raise _plus_minus_one(owner)
     values = np.zeros((vector.size, max(1, names.size)))
     values[np.flatnonzero(known), codes] = 1.0
-    unknown = np.repeat(~known[:, None], values.shape[1], axis=1)
-    return Labels(values, _mask(unknown), names, "classes")
+    unknown = None if known.all() else np.repeat(~known[:, None], values.shape[1], axis=1)
+    return Labels(values, unknown, names, "classes")
 
 
 def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:

@@ -25,6 +25,7 @@ __all__ = [
     "add_product",
     "as_block",
     "cast",
+    "centered_columns",
     "column_norms",
     "column_sums",
     "combine",
@@ -64,6 +65,8 @@ _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 _LONG, _COUNTED_COLUMNS, _ENOUGH_PARTS = 1 << 24, 16, 32
 # Rows of a block that are transposed at a time.
 _TURNED_ROWS = 512
+# A column whose distance from its mean is this fraction of its length is constant.
+_CONSTANT = 1e-13
 # Sums of squares in float32 that are far from its smallest and largest numbers.
 _PLAIN_SQUARES = (1e-25, 1e30)
 # Numbers up to which memory is locked for their way to a device.
@@ -459,9 +462,31 @@ def column_sums(block: Any) -> Array:
     if is_tensor(block):
         total: Array = block.sum(dim=0)
         return total
+
+    def add(rows: slice) -> Array:
+        part = block[rows]
+        # BLAS adds up narrow rows in a fifth of the time.
+        return np.asarray(part.sum(axis=0) if ones is None else np.dot(ones[: part.shape[0]], part))
+
     parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
-    first, *others = map_threads(lambda rows: np.asarray(block[rows].sum(axis=0)), parts)
+    ones = np.ones(parts[0].stop, dtype=block.dtype) if block.dtype.kind == "f" else None
+    first, *others = map_threads(add, parts, blas=ones is not None)
     return sum(others, first)
+
+
+def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Array:
+    """Return ``block - means``, with 0 in unknown entries and in columns that are constant.
+
+    A constant column would leave rounding errors, which could be taken for a direction.
+    """
+    length = column_norms(block)
+    about = subtract_row(block, like(means, block))
+    if unknown is not None:
+        about = np.where(unknown, 0.0, about)
+    constant = column_norms(about) <= _CONSTANT * length
+    if constant.any():
+        about[:, constant] = 0.0
+    return about
 
 
 def subtract_row(block: Any, row: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .array_backend import inner, sum_of_squares, times
+from .array_backend import column_sums, inner, sum_of_squares, times
 from .operator import Operator, checked_offset
 from .threads import map_threads, row_parts
 
@@ -28,6 +28,9 @@ _BOTH_ROWS = 256
 # both sides while its rows are in the cache.
 _PARTS, _NARROW = 16, 32
 _FIRST_ROWS = 64
+# Entries up to which the rows are centred once, in a copy in float64: less than the time that
+# corrections of each product take.
+_COPIED = 1 << 16
 # Entries of a product up to which threads may have a sum of their own.
 _FEW_SUMS = 1 << 17
 # Sums of squares about zero may be this many times those about the means, of 16 digits; and
@@ -42,7 +45,8 @@ class Dense(Operator):
     The offset is subtracted from a block of rows at a time, before the product: where
     columns have large means, a product corrected afterwards would lose the digits
     that matter. Once the moments have shown that the means are not large, products are
-    corrected afterwards, without a copy of the rows. Column sums are computed once.
+    corrected afterwards, without a copy of the rows. Column sums are computed once. Few rows are
+    copied to float64 and centred once, for all products that are summed in float64.
 
     Parameters
     ----------
@@ -71,6 +75,8 @@ class Dense(Operator):
         self._sums: Array | None = None
         # Whether products may be corrected afterwards, which needs no copy of the rows.
         self._mild = False
+        # The rows of a small array, centred, in float64.
+        self._copy: Array | None = None
 
     @property
     def array(self) -> Array:
@@ -96,6 +102,14 @@ class Dense(Operator):
         step = max(fewest, _FEW_ROWS, _CACHED // max(1, columns))
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
+
+    def _small(self) -> Array | None:
+        """Return all rows, centred, in float64; None where they are many."""
+        if self._array.size > _COPIED:
+            return None
+        if self._copy is None:
+            self._copy = self._piece(slice(None), np.float64)
+        return self._copy
 
     def _piece(self, part: slice, dtype: Any = None) -> Array:
         piece = self._array[part]
@@ -155,6 +169,13 @@ class Dense(Operator):
 
         Products of a block of rows are taken in ``dtype``, and summed in float64.
         """
+        small = self._small()
+        if small is not None:
+            images = small @ block
+            if other is not None:
+                images = np.concatenate([images, other], axis=1)
+            found = images.T @ small
+            return found[: block.shape[1]].T, found[block.shape[1] :].T
         # Its columns are rows here: BLAS multiplies few columns faster that way.
         across = np.ascontiguousarray(block.T, dtype=dtype)
         width, columns = across.shape[0], self.shape[1]
@@ -162,26 +183,28 @@ class Dense(Operator):
         along = None if offset is None else (across @ offset).astype(dtype, copy=False)[:, None]
         height = width + (0 if other is None else other.shape[1])
 
-        def multiply(part: slice) -> tuple[Array, Array | float]:
-            product, sums = np.zeros((height, columns)), 0.0
+        def multiply(part: slice) -> tuple[Array, Array]:
+            product, sums = np.zeros((height, columns)), np.zeros(height)
+            again = np.empty((height, columns), dtype=dtype)
             for start in range(part.start, part.stop, _BOTH_ROWS):
                 rows = slice(start, min(start + _BOTH_ROWS, part.stop))
                 if along is None:
                     piece = self._piece(rows, dtype)
-                    image = across @ piece.T
+                    image = np.dot(across, piece.T)
                 else:
                     piece = self._array[rows].astype(dtype, copy=False)
-                    image = across @ piece.T
+                    image = np.dot(across, piece.T)
                     image -= along
                 if other is not None:
                     image = np.concatenate([image, other[rows].T], axis=0, dtype=dtype)
-                product += np.dot(image, piece)
+                product += np.dot(image, piece, out=again)
                 if summed:
-                    sums = sums + image.sum(axis=1)
+                    sums += np.dot(image, ones[: image.shape[1]])
             return product, sums
 
         # Products in float32 are no more exact than what the column sums give.
         summed = offset is not None and np.dtype(dtype) == np.float64
+        ones = np.ones(_BOTH_ROWS)
         parts = map_threads(multiply, row_parts(*self.shape, _PARTS), blas=True)
         product = sum((one for one, _ in parts[1:]), parts[0][0])
         if offset is not None:
@@ -205,6 +228,9 @@ class Dense(Operator):
         return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
 
     def cross(self, block: Array) -> Array:
+        small = self._small()
+        if small is not None:
+            return np.asarray(small.T @ block)
         if self._mild and self.dtype == np.float64:
             return self._corrected(block)
         out = np.zeros((self.shape[1], block.shape[1]))
@@ -229,6 +255,9 @@ class Dense(Operator):
         return super().centered_moments(block)
 
     def _moments(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        small = self._small()
+        if small is not None:
+            return small.T @ small, small.T @ block
         if self._offset is None or (dtype == np.float32 and self._far(self._offset).size):
             return self._products(block, dtype)[:2]
         # Centred afterwards: no copy of the data is made.
@@ -244,7 +273,7 @@ class Dense(Operator):
             return self._products(block, dtype)[:2]
         self._mild = few or self.dtype == np.float64
         if block.shape[1]:
-            cross = cross - np.outer(self._offset, block.sum(axis=0))
+            cross = cross - np.outer(self._offset, column_sums(block))
         return gram, cross
 
     def _some_rows(self) -> Array:
@@ -266,7 +295,10 @@ class Dense(Operator):
         if self._sums is None:
             # Infinities and overflow are for the caller to find in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
-                if self.dtype == np.float64:
+                if self._array.size <= _COPIED:
+                    wide = self._array.astype(np.float64, copy=False)
+                    self._sums = np.dot(np.ones(self.shape[0]), wide)
+                elif self.dtype == np.float64:
                     self._sums = _wide_sums(self._array)
                 else:
                     self._sums = self._sums_of_floats()
@@ -358,10 +390,11 @@ class Dense(Operator):
         # A mean is rounded: subtracted from a constant column it would leave a column of
         # rounding errors, which a solver that scales columns would take for a feature.
         # Few columns are constant in some rows, and only those are checked in full.
-        first = self._piece(slice(0, 1), np.float64)[0]
-        same = np.flatnonzero((self._some_rows() == self._array[:1]).all(axis=0))
-        constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
-        means[constant] = first[constant]
+        same = (self._some_rows() == self._array[:1]).all(axis=0)
+        if same.any():
+            same = np.flatnonzero(same)
+            constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
+            means[constant] = self._piece(slice(0, 1), np.float64)[0, constant]
         return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
