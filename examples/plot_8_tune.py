@@ -2,7 +2,7 @@
 Choosing dimensions, alpha and beta
 ===================================
 
-``tune`` builds one basis a fold and tries all candidates in it, so that a grid costs a few fits.
+``tune`` computes one basis per fold and tries all candidates in it: a grid costs a few fits.
 Two questions are asked of the same grid here: labels that were seen, and labels that were not.
 """
 

@@ -19,7 +19,7 @@ from .tasks import Contender, Task
 
 __all__ = ["Point", "exponent", "exponents", "points", "run_point"]
 
-# What stays while one size grows. Words a text are nonzeros a row, about.
+# What stays while one size grows. Words per text are about nonzeros per row.
 _BASE: dict[str, dict[str, int]] = {
     "sparse": {"n": 8000, "d": 8000, "k": 20, "K": 20, "words": 50},
     "dense": {"n": 16_000, "d": 256, "k": 20, "K": 20},

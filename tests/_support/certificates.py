@@ -20,7 +20,7 @@ from labelspan.labels import read_labels
 
 ANY = ("classes", "names", "indicator", "targets")
 NAMED = ("classes", "names", "indicator")
-ONE = ("classes", "names", "one a row")
+ONE = ("classes", "names", "one per row")
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _labels(rng, shape, kind, *, flaw, unknown, mark):
         return np.where(hidden, mark, y) if mark == -1 else np.where(hidden, np.nan, y * 1.0)
     if kind == "names":
         return np.array([f"class {number}" for number in rng.integers(labels, size=rows)])
-    if kind == "one a row":
+    if kind == "one per row":
         Y = np.eye(labels + 1)[rng.integers(labels + 1, size=rows)][:, :labels]
     else:
         Y = _indicator(rng, rows, labels, flaw)
@@ -203,7 +203,7 @@ def ordinary(draw, *, kinds=("classes", "indicator"), tall=True, dtype=np.float6
     scores = X @ rng.standard_normal((columns, count)) + rng.standard_normal((rows, count))
     if kind in ("classes", "names"):
         y = np.r_[np.arange(count), scores[count:].argmax(axis=1)]
-    elif kind == "one a row":
+    elif kind == "one per row":
         y = np.eye(count)[np.r_[np.arange(count), scores[count:].argmax(axis=1)]]
     elif kind == "targets":
         y = scores

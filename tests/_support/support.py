@@ -44,7 +44,7 @@ def scattered(shape, density, rng, dtype=np.float64):
 
 
 def indicator(rows, seed, labels=4):
-    """Labels, several a row, none of them constant."""
+    """Labels, several per row, none of them constant."""
     rng = np.random.default_rng(seed + 100)
     Y = (rng.random((rows, labels)) < 0.4).astype(float)
     Y[:labels] = np.eye(labels)

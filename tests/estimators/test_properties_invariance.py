@@ -176,7 +176,7 @@ def test_the_order_of_features_does_not_matter(name):
 @pytest.mark.parametrize("name", [name for name in FAMILY if "LSI-" not in name[:4]])
 def test_the_order_of_labels_does_not_matter(name):
     member = FAMILY[name]
-    kind = "one a row" if member.kinds == ONE else "indicator"
+    kind = "one per row" if member.kinds == ONE else "indicator"
 
     @FEW
     @given(ordinary(kinds=(kind,)), seeds)
@@ -268,7 +268,7 @@ def test_classes_are_their_indicator(kind):
 @pytest.mark.parametrize("name", [name for name in LINEAR if not name.startswith("LSI")])
 def test_minus_one_and_nan_say_the_same(name):
     member = LINEAR[name]
-    kind = "one a row" if member.kinds == ONE else "indicator"
+    kind = "one per row" if member.kinds == ONE else "indicator"
 
     @FEW
     @given(cases(kinds=(kind,), unknown=("entries", "rows"), least=4))

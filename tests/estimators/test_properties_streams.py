@@ -43,7 +43,7 @@ def names(y):
 @pytest.mark.parametrize("name", STREAMS)
 def test_parts_give_what_the_whole_gives(name):
     member = FAMILY[name]
-    kinds = ("classes", "names", "one a row") if member.kinds == ONE else ("classes", "indicator")
+    kinds = ("classes", "names", "one per row") if member.kinds == ONE else ("classes", "indicator")
 
     @FEW
     @given(
@@ -71,7 +71,7 @@ def test_parts_give_what_the_whole_gives(name):
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_order_of_parts_does_not_matter(name):
     member = FAMILY[name]
-    kinds = ("one a row",) if member.kinds == ONE else ("indicator",)
+    kinds = ("one per row",) if member.kinds == ONE else ("indicator",)
 
     @FEW
     @given(ordinary(kinds=kinds), st.integers(1, 13), scales)
@@ -93,7 +93,7 @@ def test_a_constant_feature_has_no_weight_after_many_parts(name):
     member = FAMILY[name]
 
     @FEW
-    @given(ordinary(kinds=("one a row",)), st.sampled_from([0.1, 0.7, 1e6 / 3]))
+    @given(ordinary(kinds=("one per row",)), st.sampled_from([0.1, 0.7, 1e6 / 3]))
     def check(case, constant):
         X = np.column_stack([case.X, np.full(len(case.X), constant)])
         model = member()

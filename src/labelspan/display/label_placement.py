@@ -61,10 +61,10 @@ def spread(
     for i, size in enumerate(sizes):
         ways = circle[np.argsort(-circle @ outwards[i], kind="stable")]
         # The side or corner of the box that is nearest to its point touches it.
-        beside = points[i] + np.clip(np.sqrt(2) * ways, -1, 1) * size / 2
+        touching = points[i] + np.clip(np.sqrt(2) * ways, -1, 1) * size / 2
         for start in range(0, steps.size, _TIMES):
             pushed = radii[i] + steps[start : start + _TIMES, None, None]
-            tries = (beside + pushed * ways).reshape(-1, 2)
+            tries = (touching + pushed * ways).reshape(-1, 2)
             tries = tries[((tries - size / 2 >= low) & (tries + size / 2 <= high)).all(axis=1)]
             taken = _on_point(tries, size, points, radii)
             taken |= _on_box(tries, size, centres[:i], sizes[:i])
