@@ -14,7 +14,7 @@ from labelspan import LDA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
-from labelspan.operators import VStack, as_operator
+from labelspan.operators import Dense, VStack, as_operator
 from labelspan.solvers import (
     L2,
     Eigen,
@@ -22,10 +22,12 @@ from labelspan.solvers import (
     Problem,
     Randomized,
     TwoStage,
+    direct,
     randomized,
     regression,
     small_dense,
 )
+from labelspan.solvers.accuracy import check_directions, check_eigenvectors
 from labelspan.solvers.krylov import inspect, truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
 from labelspan.solvers.small_dense import few_leading, leading, psd_basis
@@ -551,3 +553,95 @@ def test_an_iteration_that_is_not_sure_warns(monkeypatch):
     X, targets, _ = graded(6, np.random.default_rng(0))
     with pytest.warns(NotConverged, match="an estimated error of .*; raise alpha, max_iter or tol"):
         OPLS(2, alpha=0.0, solver="two-stage", max_iter=15).fit(X, targets)
+
+
+# --- a Gram matrix that is wrong ----------------------------------------------------------
+
+
+def _rows_for_pca(dtype, kind="plain"):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 40)) * np.linspace(3, 1, 40) + 0.3
+    if kind == "units":
+        X *= np.logspace(3, -3, 40)
+    elif kind == "graded":
+        X = X @ (np.linalg.qr(rng.random((40, 40)))[0] * np.logspace(0, -3, 40))
+    elif kind == "copies":
+        X[:, 20:] = X[:, :20]
+    return X.astype(dtype)
+
+
+def _spoiled(gram, how):
+    gram = gram.copy()
+    if how == "an entry":
+        gram[3, 5] += 0.1 * gram[3, 3]
+        gram[5, 3] = gram[3, 5]
+    elif how == "a column":
+        gram[:, 7] *= 1.1
+        gram[7] *= 1.1
+    else:
+        gram *= 1.1
+    return gram
+
+
+@pytest.mark.parametrize("how", ["an entry", "a column", "its size"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_wrong_gram_matrix_is_not_silent(how, dtype, monkeypatch):
+    """The random products of the pass for the means see it, and the data is factorised."""
+    X = _rows_for_pca(dtype)
+    expected = np.linalg.svd(X - X.mean(axis=0, dtype=np.float64), compute_uv=False)[:9] ** 2
+    products = Dense._products
+
+    def spoil(self, block, width):
+        gram, *others = products(self, block, width)
+        return _spoiled(gram, how), *others
+
+    monkeypatch.setattr(Dense, "_products", spoil)
+    model = LSI(9, center=True).fit(X)
+    assert "singular vectors of the data" in model.status_
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["turned", "stretched", "exchanged", "values"])
+def test_wrong_eigenvectors_are_not_silent(how, monkeypatch):
+    X = _rows_for_pca("float64")
+    expected = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:9] ** 2
+    right = direct.few_leading
+
+    def wrong(matrix, count):
+        values, vectors = (part.copy() for part in right(matrix, count))
+        if how == "turned":
+            vectors[:, 8] += 0.01 * vectors[:, 0]
+        elif how == "stretched":
+            vectors[:, 8] *= 1.01
+        elif how == "exchanged":
+            vectors[:, [0, 8]] = vectors[:, [8, 0]]
+        else:
+            values[8] *= 1.01
+        return values, vectors
+
+    monkeypatch.setattr(direct, "few_leading", wrong)
+    model = LSI(9, center=True).fit(X)
+    assert "singular vectors of the data" in model.status_
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["plain", "units", "graded", "copies"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_random_products_show_bounds_what_the_directions_show(kind, dtype):
+    """Errors from rounding to a tenth of the matrix: the bound is never far below the residual."""
+    plain = as_operator(_rows_for_pca(dtype, kind))
+    assert plain.plan_gram_check()
+    X = plain.centered()[0]
+    gram = X.gram()
+    probe = X.gram_check()
+    assert probe is not None
+    scale = np.sqrt(np.diag(gram) + (np.diag(gram) == 0))
+    for size in (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1e-1):
+        rng = np.random.default_rng(1)
+        noise = size * rng.standard_normal(gram.shape) * np.outer(scale, scale)
+        wrong = gram + noise + noise.T
+        values, vectors = leading(wrong, 6)
+        weights = vectors / np.sqrt(values)
+        shown = check_directions(X, weights, values, share=1.0, slopes=None, scale=scale)
+        bound = check_eigenvectors(wrong, probe, weights, values, scale=scale)
+        assert bound >= 0.5 * shown - 1e-5 * (dtype == "float32")

@@ -15,6 +15,7 @@ from .accuracy import (
     Check,
     accuracy_wanted,
     check_directions,
+    check_eigenvectors,
     check_equation,
     check_regression,
     rounding,
@@ -44,7 +45,8 @@ class Found:
     """An answer before its check.
 
     ``slopes`` are those of the labels' regression on X; ``scale`` and ``energy`` are what
-    :func:`check_regression` takes. ``lost`` is the error that no check can see.
+    :func:`check_regression` takes. ``lost`` is the error that no check can see. ``gram`` is the
+    matrix whose eigenvectors the directions are, where they are that.
     """
 
     weights: Array
@@ -57,6 +59,7 @@ class Found:
     lost: float = 0.0
     label_axes: Array | None = None
     level: float = 1.0
+    gram: Array | None = None
 
 
 def regression_alpha(factor: Factor, metric_alpha: float) -> float:
@@ -104,9 +107,8 @@ def by_products(
         scale = np.sqrt(np.diag(gram) + penalty)
         scale[scale == 0] = 1.0
         weights = vectors / np.sqrt(values + alpha)
-        return Found(
-            weights, factor.share * values * (values / (values + alpha)), None, scale, None, how
-        )
+        spectrum = factor.share * values * (values / (values + alpha))
+        return Found(weights, spectrum, None, scale, None, how, gram=gram)
     metric = scaled_cholesky(gram, penalty)
     if metric is None:
         return None
@@ -209,6 +211,11 @@ def _check(problem: Problem, found: Found) -> Check:
             mixed = factor.regression.rescale(sum_of_squares(image)) * mixed
     if factor.thin or not found.values.size:
         return check
+    # The equation is more sensitive than the labels' fit, and limited by what products in this
+    # width can tell of the shortest direction.
+    noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
+        np.sqrt(found.values[0] / found.values[-1])
+    )
     if factor.regression is None and (factor.labels is not None or problem.metric_alpha):
         labels = np.zeros((X.shape[0], 1)) if factor.labels is None else factor.labels
         equation = check_equation(
@@ -221,13 +228,20 @@ def _check(problem: Problem, found: Found) -> Check:
             scale=found.scale,
         )
     else:
-        equation = check_directions(
-            X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
-        )
-    # The equation is more sensitive than the labels' fit, and limited by what products in this
-    # width can tell of the shortest direction.
-    noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
-        np.sqrt(found.values[0] / found.values[-1])
-    )
+        probe = X.gram_check()
+        equation = np.inf
+        if found.gram is not None and probe is not None and not problem.metric_alpha:
+            # Its bound may be too large, for columns in different units: then by the directions.
+            equation = check_eigenvectors(
+                found.gram,
+                probe,
+                found.weights,
+                found.values / factor.share,
+                scale=found.scale,
+            )
+        if not equation <= noise:
+            equation = check_directions(
+                X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
+            )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)
