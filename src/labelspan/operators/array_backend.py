@@ -60,9 +60,9 @@ __all__ = [
 # Entries of all partial sums of a product together, and the fewest and most parts.
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 # Multiplications that a product of a task takes at least, where that leaves enough parts for the
-# threads: one of some microseconds waits longer for the lock of the interpreter than it takes.
-# Columns are counted as at least this number, because reading takes that time too.
-_LONG, _COUNTED_COLUMNS, _ENOUGH_PARTS = 1 << 24, 16, 32
+# threads: a short one waits longer for the lock of the interpreter than it takes. Products of few
+# columns read more than they multiply: they have more parts, whose rows stay in the cache.
+_LONG, _FEW_COLUMNS, _ENOUGH_PARTS = 1 << 26, 16, 16
 # Rows of a block that are transposed at a time.
 _TURNED_ROWS = 512
 # A column whose distance from its mean is this fraction of its length is constant.
@@ -292,8 +292,9 @@ def _long_parts(
     Each block has a product of its own in each part; that shall not be too short.
     """
     fine = len(row_parts(rows, width + columns, most))
-    coarse = rows * (width // blocks) * max(columns, _COUNTED_COLUMNS) // _LONG
-    return row_parts(rows, width + columns, min(fine, max(coarse, _ENOUGH_PARTS)))
+    coarse = rows * (width // blocks) * columns // _LONG
+    enough = _ENOUGH_PARTS if columns > _FEW_COLUMNS else 2 * _ENOUGH_PARTS
+    return row_parts(rows, width + columns, min(fine, max(coarse, enough)))
 
 
 def _most_sums(size: int) -> int:
@@ -379,10 +380,12 @@ def subtract_products(
 
     def subtract(rows: slice) -> Array:
         part = block[rows]
-        before, product = _rough_squares(part), np.empty_like(part)
+        norms, product = np.empty((2, part.shape[1])), np.empty_like(part)
+        norms[0] = _rough_squares(part)
         for basis, small in zip(bases, smalls, strict=True):
             part -= np.matmul(basis[rows], small, out=product)
-        return np.stack([before, _rough_squares(part)])
+        norms[1] = _rough_squares(part)
+        return norms
 
     width = sum(small.shape[0] for small in smalls)
     parts = _long_parts(block.shape[0], width, len(bases), block.shape[1], _MOST_SUMS)

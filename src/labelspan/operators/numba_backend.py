@@ -57,8 +57,13 @@ class NumbaProducts:
         starts = np.concatenate([[0], ends]).astype(csr.indptr.dtype)
         return sparse.csr_array((data, indices, starts), shape=(columns, rows))
 
-    def gather(self, csr: Any, block: Array, out: Array) -> None:
-        _gather_rows(csr.indptr, csr.indices, csr.data, block, out)
+    def gather(self, csr: Any, block: Array, out: Array, less: Any) -> None:
+        column = row = np.empty(0, dtype=out.dtype)
+        if less is not None:
+            row = np.ascontiguousarray(less.row, dtype=out.dtype).reshape(-1)
+            if less.column is not None:
+                column = np.ascontiguousarray(less.column, dtype=out.dtype).reshape(-1)
+        _gather_rows(csr.indptr, csr.indices, csr.data, block, out, column, row)
 
     def scatter(self, csr: Any, block: Array) -> Array:
         out = np.zeros((csr.shape[1], block.shape[1]), dtype=block.dtype)
@@ -97,7 +102,10 @@ def _fill_columns(  # noqa: PLR0917
 
 
 @_compiled
-def _gather_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
+def _gather_rows(  # noqa: PLR0917
+    starts: Any, columns: Any, values: Any, block: Any, out: Any, outer_column: Any, outer_row: Any
+) -> None:
+    # Less the outer product of a column and a row. Both may be empty: for ones, and for nothing.
     width = block.shape[1]
     for row in range(out.shape[0]):
         at, end = starts[row], starts[row + 1]
@@ -117,6 +125,12 @@ def _gather_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -
             for c in range(width):
                 out[row, c] += value * block[column, c]
             at += 1
+        if outer_column.size:
+            for c in range(outer_row.size):
+                out[row, c] -= outer_column[row] * outer_row[c]
+        else:
+            for c in range(outer_row.size):
+                out[row, c] -= outer_row[c]
 
 
 @_compiled

@@ -8,7 +8,6 @@ numba use a stored transpose, which on sixteen cores takes a third of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from functools import cache
 from importlib.util import find_spec
@@ -43,8 +42,23 @@ _MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
 # Entries that are looked at a time where columns are compared with their means.
 _CHUNK = 1 << 22
-# What is done to rows of a product: their numbers, and the rows, which are changed in place.
-_Finish = Callable[[slice, Array], object]
+
+
+class _Outer:
+    """``column * row``, which is subtracted from a product while its rows are in the cache.
+
+    The column is n x 1; None stands for ones.
+    """
+
+    def __init__(self, column: Array | None, row: Array) -> None:
+        self.column, self.row = column, row
+
+    def __getitem__(self, rows: slice) -> _Outer:
+        return self if self.column is None else _Outer(self.column[rows], self.row)
+
+    def subtract(self, out: Array) -> None:
+        """Subtract it from an array."""
+        np.subtract(out, self.row if self.column is None else self.column * self.row, out=out)
 
 
 class Sparse(Operator):
@@ -143,17 +157,14 @@ class Sparse(Operator):
 
     def matmat_less_row(self, block: Array, row: Array) -> Array:
         block = self._block(block, self.shape[1], "matmat")
-        return self._gathered(self._csr, block, lambda rows, out: np.subtract(out, row, out=out))
+        return self._gathered(self._csr, block, _Outer(None, row))
 
-    def _gathered(self, csr: Any, block: Array, finish: _Finish | None = None) -> Array:
+    def _gathered(self, csr: Any, block: Array, less: _Outer | None = None) -> Array:
         out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
-            self._products.gather(piece, block, out[rows])
-            if finish is not None:
-                # While these rows are in the cache.
-                finish(rows, out[rows])
+            self._products.gather(piece, block, out[rows], None if less is None else less[rows])
 
         threads = n_threads()
         most = 1 if threads == 1 else _BLOCKS_PER_THREAD * threads
@@ -169,17 +180,17 @@ class Sparse(Operator):
 
     def rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
         block = self._block(block, self.shape[0], "rmatmat")
-        return self._summed(block, lambda rows, out: np.subtract(out, column[rows] * row, out=out))
+        return self._summed(block, _Outer(column, row))
 
-    def _summed(self, block: Array, finish: _Finish | None = None) -> Array:
+    def _summed(self, block: Array, less: _Outer | None = None) -> Array:
         if self._has_transpose:
-            return self._gathered(self._transpose(), block, finish)
+            return self._gathered(self._transpose(), block, less)
         # The number of sums does not depend on the number of threads, so the result is the
         # same to the last bit.
         count = _how_many(self._csr, block.shape[1], self._partial_sums())
         parts = _row_blocks(self._csr, count)
         sums = map_threads(lambda part: self._products.scatter(part[1], block[part[0]]), parts)
-        return add_all(sums, finish)
+        return add_all(sums, None if less is None else lambda rows, out: less[rows].subtract(out))
 
     @property
     def _has_transpose(self) -> bool:
@@ -421,8 +432,8 @@ class SparseProducts(Protocol):
         """Return ``csr.T`` as a CSR matrix; ``parts`` are blocks of its rows."""
         ...
 
-    def gather(self, csr: Any, block: Array, out: Array) -> None:
-        """Write ``csr @ block`` into ``out``."""
+    def gather(self, csr: Any, block: Array, out: Array, less: _Outer | None) -> None:
+        """Write ``csr @ block``, less an outer product, into ``out``."""
         ...
 
     def scatter(self, csr: Any, block: Array) -> Array:
@@ -440,8 +451,10 @@ class _Scipy:
     def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
         return csr.T.tocsr()
 
-    def gather(self, csr: Any, block: Array, out: Array) -> None:
+    def gather(self, csr: Any, block: Array, out: Array, less: _Outer | None) -> None:
         out[:] = csr @ block
+        if less is not None:
+            less.subtract(out)
 
     def scatter(self, csr: Any, block: Array) -> Array:
         arrays = (csr.data, csr.indices, csr.indptr)
