@@ -1,5 +1,6 @@
 """How a command starts and fails: closed streams, odd terminals, Ctrl-C at any moment."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,8 +9,6 @@ import sys
 import pytest
 from _support.commands import one_sentence, run
 from _support.tagged import as_lines, formats, rows
-
-HEAVY = ("numpy", "scipy", "sklearn")
 
 
 def process(code, *args, shell=""):
@@ -58,47 +57,59 @@ def test_a_terminal_without_a_width(columns, saved, monkeypatch):
 
 # --- what is imported ---------------------------------------------------------------------
 
+# The commands of one process, which has imported what all of them import; each runs in a fork of
+# it, so that it does not see what another one imported.
 IMPORTED = """
-import sys
+import json, os, sys
 from labelspan.cli.commands import app
-try:
-    app(sys.argv[1:])
-finally:
-    print([name for name in ("numpy", "scipy", "sklearn") if name in sys.modules])
+for args in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 0
+        try:
+            app(args)
+        except SystemExit as end:
+            code = end.code
+        finally:
+            heavy = [name for name in ("numpy", "scipy", "sklearn") if name in sys.modules]
+            print(json.dumps([args, code, heavy]), flush=True)
+            os._exit(0)
+    os.waitpid(child, 0)
 """
 
+REFUSED = [
+    ["serch", "chess"],
+    ["search", "chess", "-i", "nowhere"],
+    ["tag", "chess", "-i", "nowhere"],
+    ["tag"],
+    ["info", "nowhere"],
+    ["axes", "nowhere"],
+    ["map", "nowhere"],
+    ["map", "nowhere", "-o", "map.gif"],
+    ["serve", "nowhere"],
+    ["search", "chess", "--where", "year"],
+    ["search", "-n", "0"],
+    ["fit", "nothing.csv"],
+    ["fit", "here.csv", "--vocabulary", "nothing.tsv"],
+    ["fit", "here.csv", "--out", "made"],
+    ["add", "here.csv", "-i", "nowhere"],
+    ["tag", "--corpus", "nothing.csv"],
+    ["evaluate", "nothing.csv"],
+    ["evaluate", "here.csv", "--queries", "nothing.jsonl"],
+]
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["--version"],
-        ["serch", "chess"],
-        ["search", "chess", "-i", "nowhere"],
-        ["tag", "chess", "-i", "nowhere"],
-        ["tag"],
-        ["info", "nowhere"],
-        ["axes", "nowhere"],
-        ["map", "nowhere"],
-        ["map", "nowhere", "-o", "map.gif"],
-        ["serve", "nowhere"],
-        ["search", "chess", "--where", "year"],
-        ["search", "-n", "0"],
-        ["fit", "nothing.csv"],
-        ["fit", "here.csv", "--vocabulary", "nothing.tsv"],
-        ["fit", "here.csv", "--out", "made"],
-        ["add", "here.csv", "-i", "nowhere"],
-        ["tag", "--corpus", "nothing.csv"],
-        ["evaluate", "nothing.csv"],
-        ["evaluate", "here.csv", "--queries", "nothing.jsonl"],
-    ],
-)
-def test_errors_do_not_wait_for_the_numerical_libraries(args, here):
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_errors_do_not_wait_for_the_numerical_libraries(here):
     (here / "here.csv").write_text("text,labels\n")
     (here / "made").mkdir()
     (here / "made" / "manifest.json").write_text("{}")
-    done = process(IMPORTED, *args)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
-    assert done.returncode or args == ["--version"]
+    done = process(IMPORTED, json.dumps([["--version"], *REFUSED]))
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert [args for args, _, _ in told] == [["--version"], *REFUSED], done.stderr
+    assert [(args, heavy) for args, _, heavy in told if heavy] == []
+    assert [args for args, code, _ in told if not code] == [["--version"]]
 
 
 # --- Ctrl-C -------------------------------------------------------------------------------
