@@ -63,7 +63,9 @@ class Integer:
     def accepts(self, value: Any) -> bool:
         # Asking for the abstract class takes longer.
         whole = type(value) is int or (
-            isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            value is not None
+            and isinstance(value, numbers.Integral)
+            and not isinstance(value, bool)
         )
         return whole and value >= self.low
 
@@ -80,7 +82,7 @@ class Real:
 
     def accepts(self, value: Any) -> bool:
         number = type(value) in {int, float} or (
-            isinstance(value, numbers.Real) and not isinstance(value, bool)
+            value is not None and isinstance(value, numbers.Real) and not isinstance(value, bool)
         )
         return number and self.low <= value <= self.high and abs(value) != float("inf")
 
@@ -97,7 +99,11 @@ class Either:
     parts: tuple[Constraint, ...]
 
     def accepts(self, value: Any) -> bool:
-        return any(part.accepts(value) for part in self.parts)
+        # A loop takes half of the time of any().
+        for part in self.parts:  # noqa: SIM110
+            if part.accepts(value):
+                return True
+        return False
 
     def describe(self) -> str:
         return ", or ".join(part.describe() for part in self.parts)

@@ -144,7 +144,7 @@ class LabelledEmbedding(BaseEmbedding):
         """Return H, from the labels of labelled rows; an operator where they are sparse."""
         raise NotImplementedError(type(self).__name__)
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Any:
+    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Any:
         """Return ``W'X'Y`` from ``W'X'H``, where Y is H times a small matrix; otherwise None."""
         return None
 
@@ -181,14 +181,15 @@ class LabelledEmbedding(BaseEmbedding):
         found = indicator_on_device(y, X, type(self).__name__) if on_device else None
         return self._read_labels(y, X.shape[0], keep_sparse=keep_sparse) if found is None else found
 
+    def _label_means(self, labels: Labels) -> Array:
+        return labels.means() if self.center else np.zeros(labels.values.shape[1])
+
     def _label_values(self, labels: Labels) -> tuple[Array, Array]:
         """Return Y, centred where X is, with unknown entries at zero; and its means."""
-        if self.center:
-            return labels.centred, labels.means()
-        values = labels.values
-        if labels.unknown is not None:
+        values = labels.centred if self.center else labels.values
+        if labels.unknown is not None and not self.center:
             values = np.where(labels.unknown, 0.0, values)
-        return values, np.zeros(values.shape[1])
+        return values, self._label_means(labels)
 
     def _publish_labels(
         self,
@@ -286,8 +287,7 @@ class LabelledEmbedding(BaseEmbedding):
         h_gram = inner(ready.factor, ready.factor, dtype=np.float64)  # H'H
         rank = square_rank(h_gram)
         count = self._factor_count(ready.rows.shape, rank)
-        values, label_means = self._label_values(ready.labels)  # Y
-        alpha, curve = choose_penalty(self, ready.rows, values)
+        alpha, curve = self._choose_penalty(ready)
         penalty = L1(alpha) if self.penalty == "l1" else L2(alpha)
         solution = solve(self, Problem(rows, Factor(labels=factor), count, penalty))  # W, lambda
         h_square = float(np.trace(h_gram))
@@ -297,8 +297,9 @@ class LabelledEmbedding(BaseEmbedding):
         solution = rank_of_fit(self, solution, ready.rows, ready.factor, rank=rank, alpha=alpha)
         images = solution.images  # W'X'H
         if images is not None:
-            images = self._from_factor(images, ready.labels, ready.factor, values)  # W'X'Y
+            images = self._from_factor(images, ready.labels, ready.factor)  # W'X'Y
         if images is None:
+            values = self._label_values(ready.labels)[0]  # Y
             images = _regressed(solution, inner(solution.weights, ready.rows.cross(values)))
         roots = self._roots(solution)
         weights = solution.weights * like(roots, solution.weights)
@@ -307,11 +308,21 @@ class LabelledEmbedding(BaseEmbedding):
             ready.features,
             ready.labels.names,
             (signs / roots)[:, None] * images,
-            label_means,
-            inner(values, values) if self._keeps_label_square else None,
+            self._label_means(ready.labels),
+            self._label_square(ready.labels) if self._keeps_label_square else None,
         )
         self.alpha_, self.alpha_curve_ = alpha, curve
         return self
+
+    def _choose_penalty(self, ready: Prepared) -> tuple[float, AlphaCurve | None]:
+        # Only a penalty that is chosen needs the labels about their means.
+        if self.alpha != "auto":
+            return float(self.alpha), None
+        return choose_penalty(self, ready.rows, self._label_values(ready.labels)[0])
+
+    def _label_square(self, labels: Labels) -> Array:
+        values = self._label_values(labels)[0]
+        return inner(values, values)
 
     def _roots(self, solution: Solution) -> Array:
         """Return the lengths of the directions: sqrt(lambda) where they are scaled."""

@@ -188,8 +188,8 @@ class CCA(LabelledEmbedding):
             return opls_factor(labels, center=self.center)  # Y
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
-        return np.asarray(images @ inner(factor, values))  # Y = H H'Y
+    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
+        return np.asarray(images @ inner(factor, self._label_values(labels)[0]))  # Y = H H'Y
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return whitening(square)

@@ -12,6 +12,7 @@ from ..labels import Labels, inverse_power, lda_factor
 from ..labels.label_factor import refuse_several
 from ..labels.reading import Kind
 from ..operators import Operator
+from ..operators.array_backend import column_sums
 from ..solvers import Solver
 from ._labelled import LabelledEmbedding
 
@@ -168,8 +169,8 @@ class LDA(LabelledEmbedding):
         single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
         return lda_factor(single, center=self.center)  # Y D^-1/2
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
-        return np.asarray(images * np.sqrt(labels.values.sum(axis=0)))  # W'X'H D^1/2
+    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
+        return np.asarray(images * np.sqrt(column_sums(labels.values)))  # W'X'H D^1/2
 
     def _stream_block(self, labels: Labels) -> Array:
         return _single_labels(labels).values

@@ -124,7 +124,7 @@ class OPLS(LabelledEmbedding):
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array, values: Array) -> Array:
+    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
         return images
 
     def _stream_map(self, sums: Array, square: Array) -> Array:

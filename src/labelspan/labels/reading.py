@@ -416,7 +416,7 @@ def _values_in(numbers: Array) -> _Values:
         return infinite, missing > 0, minus > 0, zeros > 0, ones > 0, other
 
     found = map_threads(look, row_parts(numbers.shape[0], numbers.shape[1]))
-    return _Values(*np.any(found, axis=0).tolist())
+    return _Values(*(any(seen) for seen in zip(*found, strict=True)))
 
 
 def _warn_if_targets(vector: Array, owner: str) -> None:

@@ -65,6 +65,8 @@ _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
 _LONG, _FEW_COLUMNS, _ENOUGH_PARTS = 1 << 26, 16, 16
 # Rows of a block that are transposed at a time.
 _TURNED_ROWS = 512
+# Entries that are looked through in the way with the fewest calls.
+_FEW_ENTRIES = 1 << 12
 # A column whose distance from its mean is this fraction of its length is constant.
 _CONSTANT = 1e-13
 # Sums of squares in float32 that are far from its smallest and largest numbers.
@@ -437,6 +439,8 @@ def largest_entries(block: Any) -> Array:
     columns = np.arange(block.shape[1])
 
     def farthest(part: Array) -> Array:
+        if part.size <= _FEW_ENTRIES:
+            return np.asarray(part[np.abs(part).argmax(axis=0), columns])
         high, low = part.max(axis=0), part.min(axis=0)
         found = np.where(-low > high, low, high)
         # Looking for the place takes four times as long, and matters where two are equally far.

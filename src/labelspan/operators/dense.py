@@ -33,8 +33,8 @@ _CHECKED, _MOST_CHECKED = 4, 1024
 _PARTS, _NARROW = 16, 32
 _FIRST_ROWS = 64
 # Entries up to which the rows are centred once, in a copy in float64: less than the time that
-# corrections of each product take.
-_COPIED = 1 << 16
+# corrections of each product take; and those of float32 that are converted anyhow.
+_COPIED, _CONVERTED = 1 << 16, 1 << 18
 # Entries of a product up to which threads may have a sum of their own.
 _FEW_SUMS = 1 << 17
 # Sums of squares about zero may be this many times those about the means, of 16 digits; and
@@ -165,12 +165,14 @@ class Dense(Operator):
         self._probe = _Probe(across.T.astype(np.float64), product[:width].T, sums)
         return np.asarray(product[width])
 
-    def _small(self) -> Array | None:
-        """Return all rows, centred, in float64; None where they are many."""
-        if self._array.size > _COPIED:
+    def _small(self, dtype: Any) -> Array | None:
+        """Return all rows, centred, in float64; None where they are many for products in a type."""
+        if self._array.size > (_COPIED if self.dtype == dtype else _CONVERTED):
             return None
         if self._copy is None:
-            self._copy = self._piece(slice(None), np.float64)
+            self._copy = self._array.astype(np.float64, copy=self._offset is not None)
+            if self._offset is not None:
+                self._copy -= self._offset
         return self._copy
 
     def _piece(self, part: slice, dtype: Any = None) -> Array:
@@ -231,7 +233,7 @@ class Dense(Operator):
 
         Products of a block of rows are taken in ``dtype``, and summed in float64.
         """
-        small = self._small()
+        small = self._small(dtype)
         if small is not None:
             images = small @ block
             if other is not None:
@@ -290,7 +292,7 @@ class Dense(Operator):
         return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
 
     def cross(self, block: Array) -> Array:
-        small = self._small()
+        small = self._small(np.float64)
         if small is not None:
             return np.asarray(small.T @ block)
         if self._mild and self.dtype == np.float64:
@@ -317,9 +319,9 @@ class Dense(Operator):
         return super().centered_moments(block)
 
     def _moments(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-        small = self._small()
+        small = self._small(dtype)
         if small is not None:
-            return small.T @ small, small.T @ block
+            return small.T @ small, _pulled(small, block)
         if self._offset is None or (dtype == np.float32 and self._columns_away().size):
             return self._products(block, dtype)[:2]
         # Centred afterwards: no copy of the data is made.
@@ -363,7 +365,7 @@ class Dense(Operator):
         if self._sums is None:
             # Infinities and overflow are for the caller to find in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
-                if self._array.size <= _COPIED:
+                if self._array.size <= (_COPIED if self._planned else _CONVERTED):
                     wide = self._array.astype(np.float64, copy=False)
                     self._sums = np.dot(np.ones(self.shape[0]), wide)
                 elif self.dtype == np.float64:

@@ -110,9 +110,9 @@ class TwoStage:
         values, axes = thin_spectrum(fit.agreement, problem.n_components)
         mixing = axes / np.sqrt(values)
         weights = times(slopes, mixing)
-        found = self._solution(weights, values, fit, fit.residual, fit.converged)
         # W'X'L without a product: the agreement is L'X G, and W = G mixing.
-        return replace(found, images=mixing.T @ fit.agreement.T)
+        images = mixing.T @ fit.agreement.T
+        return self._solution(weights, values, fit, fit.residual, fit.converged, images=images)
 
     def _stack(self, problem: Problem, fit: Regressed) -> Solution:
         X, factor = problem.X, problem.factor
@@ -160,6 +160,7 @@ class TwoStage:
         residual: float,
         converged: bool,
         *,
+        images: Array | None = None,
         label_axes: Array | None = None,
         level: float = 1.0,
     ) -> Solution:
@@ -187,6 +188,7 @@ class TwoStage:
             n_iter=fit.n_iter,
             residual=residual,
             error=fit.error,
+            images=images,
             label_axes=label_axes,
             level=level,
             statistics={"method": fit.method},
