@@ -1,6 +1,6 @@
 """
 LDA, CCA and OPLS compared with scikit-learn
-=======================================
+============================================
 
 Where two libraries solve one problem they must give one answer. Then a question that has no single
 answer: which few dimensions serve best to tell digits apart?
