@@ -102,8 +102,8 @@ version: str = labelspan.__version__
 refused: type[ValueError] = InvalidInput
 several = (choose_solver, tune)
 '''
-# A line that must be refused: were the package untyped, everything would be allowed.
-MISTYPED = TYPED + "\nindex.search(k='three')\n"
+# Only this line must be refused: were the package untyped, everything would be allowed.
+MISTYPED = "index.search(k='three')\n"
 
 SMOKE = """
 import sys, pathlib, labelspan
@@ -239,12 +239,15 @@ def _tested(programs: Path, away: Path, *, newest: bool) -> None:
 
 def _typed(programs: Path, away: Path) -> None:
     check = [sys.executable, "-m", "mypy", "--strict", "--python-executable", programs / "python"]
-    (away / "typed.py").write_text(TYPED, encoding="utf-8")
-    _run([*check, "typed.py"], away, quiet=False)
-    (away / "mistyped.py").write_text(MISTYPED, encoding="utf-8")
-    said = _run([*check, "mistyped.py"], away, fails=True)
-    if not any(code in said for code in ("[call-arg]", "[arg-type]", "[call-overload]")):
-        sys.exit(f"{said}\nmypy does not see the types of the installed package")
+    (away / "typed.py").write_text(TYPED + MISTYPED, encoding="utf-8")
+    said = _run([*check, "typed.py"], away, fails=True)
+    line = TYPED.count("\n") + 1
+    refused = re.findall(
+        r"^typed\.py:(\d+): error: .*\[(?:call-arg|arg-type|call-overload)\]$", said, re.M
+    )
+    if refused != [str(line)] or "Found 1 error in 1 file" not in said:
+        sys.exit(f"{said}\nmypy should refuse line {line} of typed.py, and nothing else")
+    print(f"  mypy refuses the line that it should, and accepts the {line - 1} others")
 
 
 def _elsewhere(
