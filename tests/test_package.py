@@ -7,6 +7,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ HEAVY = {
 }
 
 
+@cache
 def imported(statement):
     """Names of the modules that a fresh process holds after a statement."""
     command = f"import sys\n{statement}\nprint(' '.join(sys.modules))"
@@ -40,7 +42,7 @@ def imported(statement):
     done = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, check=True
     )
-    return set(done.stdout.split())
+    return frozenset(done.stdout.split())
 
 
 @pytest.fixture(scope="module")

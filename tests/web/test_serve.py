@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_workers_that_have_begun_to_start_end_by_ctrl_c(folder):
     try:
         # Nothing is said before all are ready; the signal comes when the first one is there.
         while process.poll() is None and not workers_of(process):
-            os.sched_yield()
+            time.sleep(0.001)
         begun = workers_of(process)
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=600)
