@@ -144,6 +144,23 @@ def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     assert sorted(here.rglob("*")) == before
 
 
+def test_ctrl_c_while_a_class_is_made_is_ctrl_c(here, monkeypatch):
+    """Python 3.11 wraps it, so that an import which is stopped ends in a RuntimeError."""
+    formats(here)
+
+    def stop(*args, **options):
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(SemanticIndex, "fit", stop)
+    assert one_sentence(run("fit", "a.jsonl"), code=130).startswith("Stopped;")
+
+    def fail(*args, **options):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(SemanticIndex, "fit", fail)
+    assert isinstance(run("fit", "a.jsonl").exception, RuntimeError)
+
+
 def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0

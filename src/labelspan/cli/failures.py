@@ -74,9 +74,14 @@ class CommandGroup(TyperGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("Stopped; nothing half-written is left.", err=True)
-            raise typer.Exit(STOPPED) from None
+        except (KeyboardInterrupt, RuntimeError) as error:
+            # Python 3.11 wraps what is raised while a class is made, as during an import.
+            if isinstance(error, RuntimeError) and not isinstance(
+                error.__cause__, KeyboardInterrupt
+            ):
+                raise
+        typer.echo("Stopped; nothing half-written is left.", err=True)
+        raise typer.Exit(STOPPED)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Parse the command line and run the command."""
