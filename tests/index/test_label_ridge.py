@@ -51,6 +51,16 @@ def test_iterations_agree_with_the_factorisation():
     assert np.corrcoef(estimated.ravel(), unseen.ravel())[0, 1] > 0.98
 
 
+def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):
+    X, Y = texts(300, 200, 6, seed=2)
+    one = solved(LabelRidge(X, 1.0, direct=10), Y)
+    monkeypatch.setattr("labelspan.operators.sparse._WORTH_A_THREAD", 1)
+    for module in ("sparse", "threads"):
+        monkeypatch.setattr(f"labelspan.operators.{module}.n_threads", lambda: 3)
+    for found, wanted in zip(solved(LabelRidge(X, 1.0, direct=10), Y), one, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_labels_in_blocks_are_the_same_as_all_at_once(monkeypatch):
     X, Y = texts(80, 50, 20, seed=3)
     whole = solved(LabelRidge(X, 1.0), Y)

@@ -35,6 +35,19 @@ def test_votes_are_those_of_the_nearest_items(dense):
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_voters_are_the_same_in_blocks_on_threads(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = kind(rng.random((90, 40), dtype=np.float32) * (rng.random((90, 40)) < 0.2))
+    voters = Voters(rows, sparse.csr_matrix((90, 3), dtype=np.float32))
+    items, cosines = voters.nearest(rows, np.arange(90))
+    monkeypatch.setattr("labelspan.index.voters._ENTRIES", 7 * 90)
+    monkeypatch.setattr("labelspan.operators.threads.n_threads", lambda: 3)
+    found = voters.nearest(rows, np.arange(90))
+    np.testing.assert_array_equal(found[0], items)
+    np.testing.assert_allclose(found[1], cosines, rtol=1e-6)
+
+
 def test_neighbours_of_one_row_are_those_among_many():
     rng = np.random.default_rng(0)
     rows = sparse.random_array((200, 50), density=0.1, format="csr", dtype=np.float32, rng=rng)

@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 from sklearn.utils.extmath import randomized_svd, row_norms, safe_sparse_dot
 
 from .._typing import Array
-from ..operators import as_operator
+from ..operators import Operator, as_operator
 from ..solvers.leave_one_out import choose_alpha
 
 __all__ = ["LabelRidge", "WeightPruner", "penalty", "with_constant"]
@@ -73,6 +73,7 @@ class LabelRidge:
 
     def __init__(self, features: Any, alpha: float, seed: int = 0, direct: int = _DIRECT) -> None:
         self._X = features
+        self._products = _Products(features)
         self.alpha = alpha
         n, d = features.shape
         self._seed = seed
@@ -99,13 +100,12 @@ class LabelRidge:
     def blocks(self, labels: sparse.csr_matrix) -> Iterator[tuple[slice, Array, Array]]:
         """Yield blocks of labels: which, their weights (d, b), and left-out scores (n, b)."""
         for own, wanted, found in self._coefficients(labels):
-            weights = safe_sparse_dot(self._X.T, found, dense_output=True)
-            yield own, np.asarray(weights), wanted - found / self.diagonal[:, None]
+            yield own, self._products.back(found), wanted - found / self.diagonal[:, None]
 
     def weights(self, labels: Any) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of labels: which, and their weights (d, b)."""
         for own, _, found in self._coefficients(labels):
-            yield own, np.asarray(safe_sparse_dot(self._X.T, found, dense_output=True))
+            yield own, self._products.back(found)
 
     def _coefficients(self, labels: Any) -> Iterator[tuple[slice, Array, Array]]:
         columns = labels.tocsc()
@@ -155,8 +155,8 @@ class LabelRidge:
         direction = steepest.copy()
         product = np.einsum("ij,ij->j", rest, steepest)
         for _ in range(_STEPS):
-            inner = safe_sparse_dot(self._X.T, direction, dense_output=True)
-            image = safe_sparse_dot(self._X, inner, dense_output=True) + self.alpha * direction
+            image = self._products.forward(self._products.back(direction))
+            image += self.alpha * direction
             length = np.einsum("ij,ij->j", direction, image)
             step = (product / np.where(length > 0, length, 1.0)).astype(np.float32)
             found += step * direction
@@ -169,6 +169,33 @@ class LabelRidge:
             direction += steepest
             product = newer
         return found
+
+
+class _Products:
+    """Products of features and their transpose with blocks of labels, on all threads.
+
+    Sparse features are kept as rows and as columns: sums of a block for each thread would take
+    more memory than these, for hundreds of labels.
+    """
+
+    def __init__(self, features: Any) -> None:
+        self._X = features
+
+    @cached_property
+    def _rows(self) -> Operator:
+        return as_operator(self._X)
+
+    @cached_property
+    def _columns(self) -> Operator:
+        return as_operator(self._X.T.tocsr())
+
+    def forward(self, block: Array) -> Array:
+        """``X @ block``."""
+        return self._rows.matmat(block) if sparse.issparse(self._X) else self._X @ block
+
+    def back(self, block: Array) -> Array:
+        """``X.T @ block``."""
+        return self._columns.matmat(block) if sparse.issparse(self._X) else self._X.T @ block
 
 
 class WeightPruner:

@@ -9,13 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..operators.threads import map_threads
 
 __all__ = ["NEIGHBOURS", "Voters"]
 
 # How many items vote.
 NEIGHBOURS = 20
-# Entries of a block of similarities.
-_ENTRIES = 1 << 24
+# Entries of a block of similarities, of which each thread has one.
+_ENTRIES = 1 << 21
 
 
 class Voters:
@@ -51,9 +52,10 @@ class Voters:
         found = np.zeros((units.shape[0], most), dtype=np.intp)
         cosines = np.zeros((units.shape[0], most), dtype=np.float32)
         step = max(1, _ENTRIES // max(1, n))
-        for start in range(0, units.shape[0], step):
-            block = units[start : start + step]
-            near = self._products(block)
+        columns = self._columns
+
+        def search(start: int) -> None:
+            near = _cosines(units[start : start + step], columns)
             for row in range(near.shape[0]):
                 if sparse.issparse(near):
                     part = slice(near.indptr[row], near.indptr[row + 1])
@@ -71,14 +73,9 @@ class Voters:
                 order = order[values[order] > 0]
                 found[start + row, : order.size] = items[order]
                 cosines[start + row, : order.size] = values[order]
-        return found, cosines
 
-    def _products(self, block: Any) -> Any:
-        """Compute the cosines of unit rows with all items."""
-        if block.shape[0] == 1 and sparse.issparse(block):
-            # Sparse products first count what they will find, which takes as long again.
-            return (self._columns[block.indices].T @ block.data)[None]
-        return block @ self._columns
+        map_threads(search, range(0, units.shape[0], step), blas=True)
+        return found, cosines
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
         """Return for each row and label the share of the votes, weighted by the cosines."""
@@ -94,6 +91,14 @@ class Voters:
         shape = (len(items), self.labels.shape[0])
         choice = sparse.csr_matrix((weights.ravel(), items.ravel(), places), shape=shape)
         return sparse.csr_matrix(choice @ self.labels)
+
+
+def _cosines(block: Any, columns: Any) -> Any:
+    """Compute the cosines of unit rows with all items."""
+    if block.shape[0] == 1 and sparse.issparse(block):
+        # Sparse products first count what they will find, which takes as long again.
+        return (columns[block.indices].T @ block.data)[None]
+    return block @ columns
 
 
 def _unit(rows: Any) -> Any:
