@@ -171,7 +171,7 @@ def test_few_eigenvectors_of_tridiagonal_matrices_in_parts(kind):
 @pytest.mark.parametrize("broken", ["alike", "failed"])
 @pytest.mark.parametrize("older", [False, True])
 def test_eigenvectors_that_are_not_orthogonal_are_computed_again(broken, older, monkeypatch):
-    def stein(diagonal, beside, values, blocks, ends):
+    def stein(diagonal, off_diagonal, values, blocks, ends):
         return np.ones((diagonal.size, diagonal.size)), int(broken == "failed")
 
     monkeypatch.setattr(lapack, "dstein", stein)

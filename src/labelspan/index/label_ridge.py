@@ -100,12 +100,12 @@ class LabelRidge:
     def blocks(self, labels: sparse.csr_matrix) -> Iterator[tuple[slice, Array, Array]]:
         """Yield blocks of labels: which, their weights (d, b), and left-out scores (n, b)."""
         for own, wanted, found in self._coefficients(labels):
-            yield own, self._products.back(found), wanted - found / self.diagonal[:, None]
+            yield own, self._products.rmatmat(found), wanted - found / self.diagonal[:, None]
 
     def weights(self, labels: Any) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of labels: which, and their weights (d, b)."""
         for own, _, found in self._coefficients(labels):
-            yield own, self._products.back(found)
+            yield own, self._products.rmatmat(found)
 
     def _coefficients(self, labels: Any) -> Iterator[tuple[slice, Array, Array]]:
         columns = labels.tocsc()
@@ -155,7 +155,7 @@ class LabelRidge:
         direction = steepest.copy()
         product = np.einsum("ij,ij->j", rest, steepest)
         for _ in range(_STEPS):
-            image = self._products.forward(self._products.back(direction))
+            image = self._products.matmat(self._products.rmatmat(direction))
             image += self.alpha * direction
             length = np.einsum("ij,ij->j", direction, image)
             step = (product / np.where(length > 0, length, 1.0)).astype(np.float32)
@@ -189,12 +189,12 @@ class _Products:
     def _columns(self) -> Operator:
         return as_operator(self._X.T.tocsr())
 
-    def forward(self, block: Array) -> Array:
-        """``X @ block``."""
+    def matmat(self, block: Array) -> Array:
+        """Return ``X @ block``."""
         return self._rows.matmat(block) if sparse.issparse(self._X) else self._X @ block
 
-    def back(self, block: Array) -> Array:
-        """``X.T @ block``."""
+    def rmatmat(self, block: Array) -> Array:
+        """Return ``X.T @ block``."""
         return self._columns.matmat(block) if sparse.issparse(self._X) else self._X.T @ block
 
 

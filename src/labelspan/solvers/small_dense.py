@@ -82,14 +82,14 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     if side < _TRIDIAGONAL or not np.isfinite(matrix).all() or not (few or _HAS_STEVD):
         return leading(matrix, count)
     with _threads(side):
-        reflectors, diagonal, beside, scales, failed = lapack.dsytrd(
+        reflectors, diagonal, off_diagonal, scales, failed = lapack.dsytrd(
             matrix, lower=1, lwork=_PANEL * side
         )
         if failed:
             return leading(matrix, count)
-        found = _inverse_iteration(diagonal, beside, count) if few else None
+        found = _inverse_iteration(diagonal, off_diagonal, count) if few else None
         if found is None and _HAS_STEVD:
-            values, inside, failed = lapack.dstevd(diagonal, beside)
+            values, inside, failed = lapack.dstevd(diagonal, off_diagonal)
             found = None if failed else (values[-count:], inside[:, -count:])
         if found is None:
             return leading(matrix, count)
@@ -100,14 +100,16 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
-def _inverse_iteration(diagonal: Array, beside: Array, count: int) -> tuple[Array, Array] | None:
+def _inverse_iteration(
+    diagonal: Array, off_diagonal: Array, count: int
+) -> tuple[Array, Array] | None:
     """Return the largest eigenvalues of a tridiagonal matrix, rising, and their vectors.
 
     None where LAPACK says that it failed, or where vectors of eigenvalues that are close
     together are not orthogonal.
     """
     side = diagonal.size
-    values, failed = lapack.dsterf(diagonal, beside)
+    values, failed = lapack.dsterf(diagonal, off_diagonal)
     if failed:
         return None
     values = values[-count:]
@@ -115,7 +117,7 @@ def _inverse_iteration(diagonal: Array, beside: Array, count: int) -> tuple[Arra
     # vectors are made orthogonal inside a block only.
     blocks, ends = np.ones(side, dtype=np.int32), np.zeros(side, dtype=np.int32)
     ends[0] = side
-    vectors, failed = lapack.dstein(diagonal, beside, values, blocks, ends)
+    vectors, failed = lapack.dstein(diagonal, off_diagonal, values, blocks, ends)
     if failed:
         return None
     vectors = vectors[:, :count]
