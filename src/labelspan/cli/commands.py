@@ -17,6 +17,7 @@ from .fit import add, fit
 from .inspect import axes, info
 from .labels import labels, relabel
 from .map import corpus_map
+from .mcp import mcp
 from .reproduce import reproduce
 from .review import review
 from .search import search
@@ -46,6 +47,7 @@ app.command()(evaluate)
 app.command()(adapt)
 app.command("map")(corpus_map)
 app.command()(serve)
+app.command()(mcp)
 app.command()(axes)
 app.command()(info)
 app.add_typer(data, name="data")

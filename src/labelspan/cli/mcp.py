@@ -1,0 +1,34 @@
+"""``labelspan mcp``: an index for assistants, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from .failures import plain_errors
+from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
+
+__all__ = ["mcp"]
+
+
+def mcp(index: IndexArgument = DEFAULT, same: SameIndex = None) -> None:
+    """Let an assistant search, read and tag with an index, by the Model Context Protocol.
+
+    The assistant starts this command and talks to it over standard input and output. Nothing
+    leaves this machine but the answers that the assistant asks for, and nothing is changed.
+
+    For example, in the configuration of an assistant:
+
+      {"mcpServers": {"notes": {"command": "labelspan", "args": ["mcp", "notes.labelspan"]}}}
+    """
+    index = chosen_index(index, same)
+    with plain_errors():
+        check_index(index)
+        from ..errors import MissingData  # noqa: PLC0415
+
+        try:
+            from ..web.mcp_server import mcp_server  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingData(
+                "labelspan mcp needs the package mcp, which is not installed; "
+                "pip install 'labelspan[mcp]'."
+            ) from error
+        with open_index(index) as opened:
+            mcp_server(opened, index.stem).run("stdio")
