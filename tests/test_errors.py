@@ -10,7 +10,6 @@ from _support.support import features, indicator, scattered
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-import labelspan
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from labelspan.operators import VStack, as_operator
@@ -146,15 +145,6 @@ def test_kinds_of_labels():
 def test_inverse_transform_says_what_was_given():
     with pytest.raises(InvalidInput, match=r"with 3 columns, but an array of shape \(2, 5\)"):
         LSI(3).fit(X).inverse_transform(np.zeros((2, 5)))
-
-
-def test_supervised_lsi():
-    with pytest.raises(InvalidParameter, match="beta must be from 0 to 1, but 2"):
-        labelspan.supervised_lsi(X, Y, 2, beta=2)
-    with pytest.raises(InvalidParameter, match="n_components must be from 1 to 16, but 17"):
-        labelspan.supervised_lsi(X, Y, 17)
-    with pytest.raises(InvalidInput, match="together have rank 2"):
-        labelspan.supervised_lsi(np.ones((60, 5)), np.repeat(Y[:, :1], 2, axis=1), 4)
 
 
 def test_a_failed_fit_leaves_no_half_fitted_model():

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import labelspan
+from labelspan import KernelFeatures
 
 MODULES = [
     info.name
@@ -56,7 +57,7 @@ def test_estimator_docstrings_are_complete(kind):
 @pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 def test_constructor_takes_one_positional_parameter_and_only_assigns(kind):
     parameters = list(inspect.signature(kind).parameters.values())
-    assert parameters[0].name == "n_components"
+    assert parameters[0].name == ("kernel" if kind is KernelFeatures else "n_components")
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
     marks = {p.name: object() for p in parameters}
     estimator = kind(**marks)

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
         OPLS,
         PLSDA,
         PLSSVD,
+        KernelFeatures,
         LoadingsPath,
-        SupervisedLSI,
         Tuning,
         choose_solver,
         loadings_path,
-        supervised_lsi,
         tune,
     )
     from .index import SemanticIndex
@@ -45,14 +44,13 @@ __all__ = [
     "PLSSVD",
     "Adapter",
     "DLEClassifier",
+    "KernelFeatures",
     "LoadingsPath",
     "SemanticIndex",
-    "SupervisedLSI",
     "Tuning",
     "as_operator",
     "choose_solver",
     "loadings_path",
-    "supervised_lsi",
     "tune",
 ]
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator, scattered
-from scipy import sparse
 from sklearn.cross_decomposition import CCA as SklearnCCA
 from sklearn.datasets import load_digits, load_iris, load_linnerud, load_wine
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -14,7 +13,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import labelspan
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput
@@ -153,81 +151,6 @@ def test_mlsi_is_principal_covariates_regression():
         ours = MLSI(4, beta=beta, alpha=0.0, balance=False, center=False, scale=None).fit(X, Y)
         reference = PCovR(mixing=1 - beta, n_components=4, space="sample", regressor=Ridge(1e-14))
         assert angle(ours.transform(X), np.asarray(reference.fit(X, Y).transform(X))) < 1e-5
-
-
-# --- the paper's own matrices ---------------------------------------------------------
-
-
-def paper_matrices(X, Y, beta):
-    X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
-    return X, Y, (1 - beta) * X @ X.T + beta * Y @ Y.T
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
-@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("solver", ["eigen", "gram", "two-stage"])
-def test_inverse_form_is_yu2005_primal_and_dual(beta, gamma, solver):
-    """Eq. 8 and Eq. 12, for n < d, where C is invertible."""
-    X, _, C = paper_matrices(features("wide", 2), indicator(18, 2), beta)
-    inverse = np.linalg.inv(C)
-    K = X @ X.T
-    # Dual: K^2 a = lambda (K C^-1 K + gamma K) a, symmetric in b = K^1/2 a.
-    w, U = np.linalg.eigh(K)
-    root = U * np.sqrt(w) @ U.T
-    middle = root @ inverse @ root + gamma * np.eye(18)
-    values = np.linalg.eigvals(np.linalg.solve(middle, K)).real
-    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", center=False, scale=None, solver=solver)
-    ours.fit(features("wide", 2), indicator(18, 2))
-    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
-    # Primal: X'X w = lambda (X'C^-1 X + gamma I) w, by its residual.
-    W = ours.components_.T * np.linalg.norm(features("wide", 2))
-    left = X.T @ X @ W
-    right = (X.T @ inverse @ X @ W + gamma * W) * ours.eigenvalues_
-    np.testing.assert_allclose(left, right, atol=1e-8 * np.abs(left).max())
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
-@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
-def test_inverse_form_keeps_the_labels_when_n_exceeds_d(beta, gamma):
-    """C restricted to range(X), where the paper's pseudo-inverse would lose the labels."""
-    X, Y, _ = paper_matrices(features("tall", 2), indicator(60, 2), beta)
-    U = np.linalg.svd(X, full_matrices=False)[0]
-    Yx = U @ (U.T @ Y)
-    C = (1 - beta) * X @ X.T + beta * Yx @ Yx.T
-    inverse = np.linalg.pinv(C, rcond=1e-11, hermitian=True)
-    values = np.linalg.eigvals(
-        np.linalg.solve(X.T @ inverse @ X + gamma * np.eye(X.shape[1]), X.T @ X)
-    ).real
-    ours = MLSI(5, beta=beta, alpha=gamma, form="inverse", center=False)
-    ours.fit(features("tall", 2), indicator(60, 2))
-    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
-    if gamma == 0:
-        ridge = MLSI(5, beta=beta, alpha=0.0, balance="labels", center=False)
-        ridge.fit(features("tall", 2), indicator(60, 2))
-        np.testing.assert_allclose(ridge.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
-
-
-def test_direct_form_is_equation_4():
-    X, _, C = paper_matrices(features("tall", 3), indicator(60, 3), 0.4)
-    values = np.linalg.eigvals(np.linalg.solve(X.T @ X, X.T @ C @ X)).real
-    ours = MLSI(5, beta=0.4, alpha=0.0, form="direct", center=False)
-    ours.fit(features("tall", 3), indicator(60, 3))
-    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-def test_supervised_lsi_reaches_theorem_1(shape, beta):
-    X = features(shape, 4)
-    Y = indicator(X.shape[0], 4)
-    result = labelspan.supervised_lsi(sparse.csr_array(X), Y, 3, beta=beta)
-    X, Y, C = paper_matrices(X, Y, beta)
-    values = np.linalg.eigvalsh(C)
-    assert result.objective == pytest.approx(np.trace(C) - values[-3:].sum(), abs=1e-10)
-    loss = (1 - beta) * ((X - result.V @ result.A) ** 2).sum()
-    loss += beta * ((Y - result.V @ result.B) ** 2).sum()
-    assert result.objective == pytest.approx(loss, abs=1e-10)
-    np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-10)
 
 
 # --- identities -----------------------------------------------------------------------

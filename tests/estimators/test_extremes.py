@@ -5,7 +5,7 @@ import pytest
 from _support.support import classes, features, indicator
 from scipy import sparse
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, supervised_lsi
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput
 from labelspan.graph import gaussian_graph
 from labelspan.operators import as_operator
@@ -238,13 +238,6 @@ def test_classes_named_by_floats_beyond_whole_numbers_keep_their_names():
     model = LDA().fit(X, y * 1e20 + 1e20)
     np.testing.assert_array_equal(model.classes_, np.arange(1, 5) * 1e20)
     np.testing.assert_array_equal(model.components_, LDA().fit(X, y).components_)
-
-
-def test_supervised_lsi_refuses_what_is_not_finite():
-    """It raised numpy's LinAlgError, or warned of an overflow."""
-    for value in (np.nan, 1e160):
-        with pytest.raises(InvalidInput, match="NaN or infinity, or numbers too large"):
-            supervised_lsi(np.full((4, 3), value), np.array([0, 1, 0, 1]), 1)
 
 
 def test_the_width_of_a_gaussian_is_finite_for_rows_that_nearly_meet():

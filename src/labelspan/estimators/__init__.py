@@ -3,6 +3,7 @@
 from .cca import CCA
 from .dle import DLE
 from .hsl import HSL
+from .kernel_features import KernelFeatures
 from .lda import LDA
 from .lpp import LPP
 from .lsi import LSI
@@ -11,7 +12,6 @@ from .opls import OPLS
 from .path import LoadingsPath, loadings_path
 from .pls import PLSDA, PLSSVD
 from .solver_choice import choose_solver
-from .supervised_lsi import SupervisedLSI, supervised_lsi
 from .tuning import Tuning, tune
 
 __all__ = [
@@ -25,11 +25,10 @@ __all__ = [
     "OPLS",
     "PLSDA",
     "PLSSVD",
+    "KernelFeatures",
     "LoadingsPath",
-    "SupervisedLSI",
     "Tuning",
     "choose_solver",
     "loadings_path",
-    "supervised_lsi",
     "tune",
 ]

@@ -41,6 +41,7 @@ __all__ = [
     "refuse_large_squares",
     "refuse_overflow",
     "refuse_zero",
+    "snapshot",
     "squared_norm",
 ]
 
@@ -51,29 +52,35 @@ _CONSTANT = 1e-12
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M")
 
 
 # --- decorators ---------------------------------------------------------------------------
 
 
 def all_or_nothing(method: F) -> F:
-    """Make a method leave its estimator unchanged where it fails or is interrupted.
+    """Run a method on a copy of its estimator, and publish the attributes in one assignment.
 
-    A fit takes long and may fail late: attributes that it has set until then would not
-    belong to those of an earlier fit.
+    A reader in another thread sees the fit before or the fit after, never a mixture; and a fit
+    that fails, or is interrupted, leaves the estimator unchanged.
     """
 
     @wraps(method)
-    def restoring(self: Any, *args: Any, **options: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **options)
-        except BaseException:
-            # In one step, because Ctrl-C may come a second time.
-            self.__dict__ = before
-            raise
+    def publishing(self: Any, *args: Any, **options: Any) -> Any:
+        working = snapshot(self)
+        working.__dict__ = dict(vars(self))
+        result = method(working, *args, **options)
+        self.__dict__ = working.__dict__
+        return self if result is working else result
 
-    return cast(F, restoring)
+    return cast(F, publishing)
+
+
+def snapshot(model: M) -> M:
+    """Return an estimator with the attributes of this moment, whatever is fitted later."""
+    still = object.__new__(type(model))
+    still.__dict__ = vars(model)
+    return still
 
 
 def refuse_overflow(method: F) -> F:

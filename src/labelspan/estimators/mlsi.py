@@ -181,7 +181,7 @@ class MLSI(LabelledEmbedding):
     LSI : The same without labels.
     OPLS : Only what predicts the labels.
     CCA : Only what correlates with the labels.
-    supervised_lsi : The optimum for the training rows, without a map.
+    labelspan.papers.yu2005.supervised_lsi : The optimum for the training rows, without a map.
 
     Notes
     -----

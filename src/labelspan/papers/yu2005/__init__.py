@@ -3,9 +3,11 @@
 from ..paper import Paper
 from .curves import FIGURE_1, FIGURE_2
 from .other_methods import BEYOND
+from .paper_mlsi import PaperMLSI
+from .supervised_lsi import SupervisedLSI, supervised_lsi
 from .sweeps import FIGURE_3
 
-__all__ = ["PAPER"]
+__all__ = ["PAPER", "PaperMLSI", "SupervisedLSI", "supervised_lsi"]
 
 PAPER = Paper(
     name="yu2005",

@@ -1,0 +1,332 @@
+"""Kernels as features: rows become coordinates whose inner products are the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
+from .._typing import Array
+from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
+from ..operators import as_operator
+from ..operators.row_data import canonical, translated
+from ._base import all_or_nothing, refuse_large_squares, refuse_overflow
+from ._options import FUNCTION, OPTIONS, SHARED
+
+__all__ = ["KernelFeatures"]
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed")
+# The most rows for which the n x n kernel matrix and its eigenvectors are formed:
+# 5,000 x 5,000 in float64 is 191 MiB.
+_LIMIT = 5000
+# Fraction of the largest eigenvalue below which one is rounding.
+_NULL = 1e-12
+# Relative asymmetry, and negative eigenvalues, that rounding can explain.
+_ASYMMETRY = 1e-6
+_NEGATIVE = 1e-8
+# Squared pivots of a Cholesky factor above this fraction of the largest are not rounding.
+_SAFE = 1e-8
+
+
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Coordinates whose inner products are a kernel.
+
+    In front of a linear method they make its kernel form. The estimator behind them centres,
+    which is what kernel PCA does to the kernel matrix. Of a function that is not a kernel, such as
+    the sigmoid, the positive part is used.
+
+    Special cases: in front of :class:`LSI` with ``center=True`` it is kernel PCA, in front of
+    :class:`CCA` kernel CCA, and in front of :class:`MLSI` the dual form of yu2005.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
+        of two rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
+    kernel_params : dict or None, default=None
+        Parameters of a kernel that is a function.
+    landmarks : int or None, default=None
+        Number of random rows that represent all rows (Nystroem approximation). None takes all
+        rows, which is exact, up to 5,000 of them.
+    random_state : int, RandomState or None, default=0
+        Seed of the choice of landmarks.
+
+    Attributes
+    ----------
+    X_fit_ : array or sparse matrix of shape (r, d)
+        The rows of the fit, or the landmarks among them.
+    projection_ : array of shape (r, m)
+        The coordinates of rows X are ``k(X, X_fit_) @ projection_``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X is a data frame.
+
+    See Also
+    --------
+    sklearn.decomposition.KernelPCA : Kernel PCA, ``make_pipeline(KernelFeatures(), LSI(...))``.
+    sklearn.kernel_approximation.Nystroem : Landmarks without an exact form.
+
+    Notes
+    -----
+    With the kernel matrix of the fit
+
+    .. math:: K = U \Gamma U^\top, \qquad \phi(x) = k(x, X) U \Gamma^{-1/2}
+
+    the inner products of :math:`\phi` are the kernel: exactly between rows of the fit, and
+    approximately where landmarks represent them. Here :math:`\phi` is rotated, which changes
+    nothing for the methods behind it.
+
+    References
+    ----------
+    .. [1] Williams and Seeger. Using the Nystroem method to speed up kernel machines. Advances in
+       Neural Information Processing Systems 13, 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from labelspan import LDA, KernelFeatures
+    >>> X, y = make_circles(100, factor=0.3, noise=0.05, random_state=0)
+    >>> Z = make_pipeline(KernelFeatures("rbf"), LDA()).fit_transform(X, y)
+    >>> bool(Z[y == 0].max() < Z[y == 1].min() or Z[y == 1].max() < Z[y == 0].min())
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "kernel": Either((OneOf(KERNELS), FUNCTION)),
+        "gamma": Either((Real(0.0), Null())),
+        "degree": Real(0.0),
+        "coef0": Real(float("-inf")),
+        "kernel_params": OPTIONS,
+        "landmarks": Either((Integer(1), Null())),
+        "random_state": SHARED["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., float] = "rbf",
+        *,
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        landmarks: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decompose the kernel between the rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features; for "precomputed", the kernel between the rows, of shape (n, n).
+        y : ignored
+            The labels.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self.fit_transform(X)
+        return self
+
+    @all_or_nothing
+    @refuse_overflow
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Decompose the kernel between the rows, and return their coordinates.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features; for "precomputed", the kernel between the rows, of shape (n, n).
+        y : ignored
+            The labels.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            The coordinates, in float64.
+        """
+        given = {name: getattr(self, name) for name in self._constraints}
+        check_params("KernelFeatures", given, self._constraints)
+        if self.kernel_params and not callable(self.kernel):
+            raise InvalidParameter(
+                f"KernelFeatures: kernel_params is for a kernel that is a function, but "
+                f"kernel={self.kernel!r} was given; use gamma, degree and coef0."
+            )
+        rows = self._rows(X, reset=True)
+        refuse_large_squares(as_operator(rows))
+        reference = self._reference(rows)
+        gram = self._values(reference, reference)
+        self._check_kernel(gram, reference)
+        projection, coordinates = _decomposed((gram + gram.T) / 2, _null(reference))
+        self.X_fit_, self.projection_ = reference, projection
+        return coordinates if reference is rows else self._values(rows, reference) @ projection
+
+    @refuse_overflow
+    def transform(self, X: Any) -> Array:
+        """Return the coordinates of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features; for "precomputed", the kernel between the rows and those of ``fit``.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``k(X, X_fit_) @ projection_``, in float64.
+        """
+        check_is_fitted(self)
+        return np.asarray(self._values(self._rows(X), self.X_fit_) @ self.projection_)
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        sparse = ("csr", "csc", "coo") if self.kernel != "precomputed" else False
+        try:
+            data = validate_data(
+                self, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32]
+            )
+        except ValueError as error:
+            raise InvalidInput(f"KernelFeatures: {error}") from None
+        return canonical(data)
+
+    def _values(self, left: Any, right: Any) -> Array:
+        """Return the kernel between the rows of two sets, in float64."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            return np.asarray(left, dtype=np.float64)
+        named = not callable(self.kernel)
+        options = dict(self.kernel_params or {})
+        if named:
+            options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        if named and self.kernel == "rbf":
+            # Distances do not change; their digits do.
+            right, left = translated(right, right if left is right else left)
+        values = pairwise_kernels(left, right, metric=self.kernel, filter_params=named, **options)
+        return np.asarray(values, dtype=np.float64)
+
+    def _reference(self, rows: Any) -> Any:
+        """Return all rows, or a random selection where landmarks are given."""
+        count, landmarks = rows.shape[0], self.landmarks
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            if landmarks is not None:
+                raise InvalidParameter(
+                    f"KernelFeatures: landmarks={landmarks} cannot be taken from "
+                    "kernel='precomputed'; give the rows themselves and a kernel's name."
+                )
+            if rows.shape[1] != count:
+                raise InvalidInput(
+                    "KernelFeatures: kernel='precomputed' takes a square matrix in fit, "
+                    f"but X has shape {rows.shape}."
+                )
+            return rows
+        if landmarks is None:
+            if count > _LIMIT:
+                raise InvalidInput(
+                    f"KernelFeatures: kernel={self.kernel!r} on {count} rows would form a {count} "
+                    f"x {count} array, above the limit of {_LIMIT}; give landmarks (Nystroem), "
+                    "for example landmarks=1000."
+                )
+            return rows
+        if landmarks > count:
+            raise InvalidParameter(
+                f"KernelFeatures: landmarks={landmarks} is more than the {count} rows of X; "
+                "use fewer, or None for all."
+            )
+        order = check_random_state(self.random_state).permutation(count)
+        return rows[np.sort(order[:landmarks])]
+
+    def _check_kernel(self, gram: Array, rows: Any) -> None:
+        """Refuse a matrix of the user that is not symmetric; warn of one that is indefinite."""
+        if isinstance(self.kernel, str) and self.kernel != "precomputed":
+            return
+        name = self.kernel if isinstance(self.kernel, str) else self.kernel.__name__
+        what = f"KernelFeatures: kernel={name!r}: the kernel matrix"
+        largest, difference = np.abs(gram).max(), np.abs(gram - gram.T).max()
+        bound = max(_ASYMMETRY, 10 * _null(rows)) * largest
+        if name == "precomputed" and difference > bound:
+            raise InvalidInput(
+                f"{what} must be symmetric, but it differs from its transpose by up to "
+                f"{difference:.3g}, and its largest entry is {largest:.3g}; give (K + K.T) / 2 if "
+                "both directions mean the same."
+            )
+        slack = max(_NEGATIVE, 10 * _null(rows)) * float(np.linalg.norm(gram))
+        shifted = (gram + gram.T) / 2 + slack * np.eye(gram.shape[0])
+        # A Cholesky factor costs a tenth of the eigenvalues, and exists unless it is indefinite.
+        if not lapack.dpotrf(shifted, lower=1, overwrite_a=1)[1]:
+            return
+        values = np.linalg.eigvalsh((gram + gram.T) / 2)
+        if -values[0] > slack:
+            warn_caller(
+                f"{what} is not positive semi-definite: its eigenvalues lie between "
+                f"{values[0]:.3g} and {values[-1]:.3g}. Directions with negative eigenvalues are "
+                "left out; use a positive semi-definite kernel, or add "
+                f"{-values[0]:.3g} to the diagonal.",
+                LabelspanWarning,
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.projection_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not pairwise
+        tags.input_tags.pairwise = pairwise
+        # Coordinates are in float64: the shortest are near the rounding of float32 data.
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+def _null(rows: Any) -> float:
+    """Return the fraction of the largest eigenvalue below which a kernel's are rounding."""
+    return max(_NULL, int(rows.shape[0]) * float(np.finfo(rows.dtype).eps))
+
+
+def _decomposed(gram: Array, null: float) -> tuple[Array, Array]:
+    """Return P and L with ``L = K P`` and ``K = L L'``.
+
+    By a Cholesky factor where K is safely positive definite, which costs a tenth of its
+    eigenvectors, and otherwise by the eigenvectors, without null directions.
+    """
+    lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+    pivots = np.square(np.diag(lower))
+    if not failed and pivots.min() > max(_SAFE, 10 * null) * pivots.max():
+        inverse, _ = lapack.dtrtri(lower, lower=1)
+        return inverse.T, lower
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > null * max(values[-1], 0.0)
+    if not keep.any():
+        raise InvalidInput(
+            "KernelFeatures: no eigenvalue of the kernel matrix is above zero, so it has no "
+            "direction to offer; choose another kernel or gamma."
+        )
+    root = np.sqrt(values[keep])
+    projection, coordinates = vectors[:, keep] / root, vectors[:, keep] * root
+    # On the axes of the centred rows, of which one may be constant: on others, rows that are
+    # centred later would depend on each other almost exactly where the kernel is nearly singular.
+    centred = coordinates - coordinates.mean(axis=0)
+    lengths, axes = np.linalg.eigh(centred.T @ centred)
+    projection, coordinates = projection @ axes, coordinates @ axes
+    constant = lengths <= null * lengths[-1]
+    coordinates[:, constant] = coordinates[:, constant].mean(axis=0)
+    return projection, coordinates

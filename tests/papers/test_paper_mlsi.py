@@ -1,0 +1,241 @@
+"""PaperMLSI against plain transcriptions of the equations of yu2005."""
+
+import itertools
+
+import numpy as np
+import pytest
+from _support.certificates import block, roots_of_deviations, solves
+from _support.support import SHAPES, angle, classes, features, indicator
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelspan import LSI, MLSI, KernelFeatures
+from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.labels import read_labels
+from labelspan.papers.yu2005 import PaperMLSI, supervised_lsi
+
+# Pairs of a form and a way of balancing, each with a beta and an alpha.
+FORMS = [
+    ("inverse", "labels", 0.1, 0.0),
+    ("inverse", True, 0.5, 0.1),
+    ("inverse", False, 0.9, 3.0),
+    ("direct", "labels", 0.4, 0.0),
+    ("direct", False, 0.7, 0.5),
+    ("ridge", "labels", 0.3, 0.0),
+    ("ridge", "fitted", 0.5, 2.0),
+    ("ridge", "equalized", 0.8, 1.0),
+    ("ridge", "equalized", 1.0, 1.0),
+    ("ridge", False, 0.0, 1.0),
+]
+
+
+@parametrize_with_checks([PaperMLSI()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def paper_matrices(X, Y, beta):
+    X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
+    return X, Y, (1 - beta) * X @ X.T + beta * Y @ Y.T
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
+def test_inverse_form_is_the_primal_and_the_dual(beta, gamma):
+    """Eq. 8 and Eq. 12, for n < d, where C is invertible."""
+    X, _, C = paper_matrices(features("wide", 2), indicator(18, 2), beta)
+    inverse = np.linalg.inv(C)
+    K = X @ X.T
+    # Dual: K^2 a = lambda (K C^-1 K + gamma K) a, symmetric in b = K^1/2 a.
+    w, U = np.linalg.eigh(K)
+    root = U * np.sqrt(w) @ U.T
+    values = np.linalg.eigvals(np.linalg.solve(root @ inverse @ root + gamma * np.eye(18), K)).real
+    ours = PaperMLSI(5, beta=beta, alpha=gamma, scale=None)
+    ours.fit(features("wide", 2), indicator(18, 2))
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
+    # Primal: X'X w = lambda (X'C^-1 X + gamma I) w, by its residual.
+    W = ours.components_.T * np.linalg.norm(features("wide", 2))
+    left = X.T @ X @ W
+    right = (X.T @ inverse @ X @ W + gamma * W) * ours.eigenvalues_
+    np.testing.assert_allclose(left, right, atol=1e-8 * np.abs(left).max())
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
+def test_inverse_form_keeps_the_labels_when_n_exceeds_d(beta, gamma):
+    """C restricted to range(X), where the paper's pseudo-inverse would lose the labels."""
+    X, Y, _ = paper_matrices(features("tall", 2), indicator(60, 2), beta)
+    U = np.linalg.svd(X, full_matrices=False)[0]
+    Yx = U @ (U.T @ Y)
+    C = (1 - beta) * X @ X.T + beta * Yx @ Yx.T
+    inverse = np.linalg.pinv(C, rcond=1e-11, hermitian=True)
+    metric = X.T @ inverse @ X + gamma * np.eye(X.shape[1])
+    values = np.linalg.eigvals(np.linalg.solve(metric, X.T @ X)).real
+    ours = PaperMLSI(5, beta=beta, alpha=gamma).fit(features("tall", 2), indicator(60, 2))
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
+    if gamma == 0:
+        ridge = PaperMLSI(5, beta=beta, form="ridge").fit(features("tall", 2), indicator(60, 2))
+        np.testing.assert_allclose(ridge.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.3])
+@pytest.mark.parametrize("beta", [0.3, 0.7])
+@pytest.mark.parametrize("label_kernel", ["linear", "rbf", "poly"])
+def test_kernels_are_table_2(beta, gamma, label_kernel):
+    """``K_x^2 a = lambda (K_x C^-1 K_x + gamma K_x) a``, a kernel on either side."""
+    X, Y = features("wide", 6), indicator(18, 6)
+    options = {} if label_kernel == "linear" else {"gamma": 0.7}
+    ours = PaperMLSI(
+        4, beta=beta, alpha=gamma, label_kernel=label_kernel, label_kernel_params=options
+    )
+    make_pipeline(KernelFeatures("rbf", gamma=0.01), ours).fit(X, Y)
+    Kx = pairwise_kernels(X, metric="rbf", gamma=0.01)
+    Ky = pairwise_kernels(Y, metric=label_kernel, **options)
+    Kx, Ky = Kx / np.trace(Kx), Ky / np.trace(Ky)
+    C = (1 - beta) * Kx + beta * Ky
+    metric = Kx @ np.linalg.inv(C) @ Kx + gamma * Kx
+    values = np.linalg.eigvals(np.linalg.solve(metric, Kx @ Kx)).real
+    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:4], rtol=1e-6)
+
+
+def problem(model, X, y):
+    """Return the stacked matrix Z of a form, and the labels that its scores go by."""
+    labels = read_labels(y, X.shape[0], "test")
+    Xc = X - X.mean(axis=0) * model.center
+    Y = block(labels.values, labels.unknown, model.center)
+    x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if model.balance else (1.0, 1.0)
+    a, b = 1 - model.beta, model.beta
+    if model.form == "ridge":
+        gram = Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
+        B = np.linalg.pinv(gram, rcond=1e-11, hermitian=True) @ Xc.T @ Y
+        fitted = Xc @ (B * roots_of_deviations(labels, model))
+        size = y_ if model.balance in {"labels", True, False} else np.linalg.norm(fitted)
+        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
+        return Xc, Z, Xc @ B if model.balance == "equalized" and b > 0 else Y
+    t = 1 / a + model.alpha
+    B = np.linalg.pinv(Xc / x) @ (Y / y_)
+    square = B.T @ B
+    Q = np.linalg.inv(a**2 * (np.eye(len(square)) / b + square / a) - square / t) / t**2
+    values, axes = np.linalg.eigh((Q + Q.T) / 2)
+    return Xc, np.hstack([Xc / x / np.sqrt(t), Xc / x @ B @ (axes * np.sqrt(values)) @ axes.T]), Y
+
+
+@pytest.mark.parametrize("units", ["even", "bad"])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    ("case", "shape", "scale"),
+    [
+        (case, shape, scale)
+        for case, shape, scale in zip(
+            FORMS, itertools.cycle(SHAPES), itertools.cycle(["eigenvalue", None]), strict=False
+        )
+    ],
+)
+def test_every_form_solves_its_equations(case, shape, scale, center, units):
+    form, balance, beta, alpha = case
+    X = features(shape, 3)
+    if units == "bad":
+        X = X * np.logspace(-3, 3, X.shape[1])
+    y = indicator(X.shape[0], 3)
+    model = PaperMLSI(
+        4, form=form, balance=balance, beta=beta, alpha=alpha, scale=scale, center=center
+    ).fit(X, y)
+    lengths = np.sqrt(model.eigenvalues_) if scale else np.ones(model.n_components_)
+    if form == "direct":
+        Xc = X - X.mean(axis=0) * center
+        Y = block(y, None, center)
+        x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if balance else (1.0, 1.0)
+        S = (1 - beta) / x**2 * Xc @ Xc.T + beta / y_**2 * Y @ Y.T
+        left, metric = Xc.T @ S @ Xc, Xc.T @ Xc + alpha * np.eye(X.shape[1])
+        values, axes = np.linalg.eigh(metric)
+        white = axes[:, values > 1e-9 * values[-1]] / np.sqrt(values[values > 1e-9 * values[-1]])
+        if units == "even":
+            spectrum = np.linalg.eigvalsh(white.T @ left @ white)[::-1]
+            np.testing.assert_allclose(model.eigenvalues_, spectrum[:4], rtol=1e-6)
+            solves(model.components_.T / lengths, left, metric, model.eigenvalues_, 1e-6)
+        return
+    _, Z, Y = problem(model, X, y)
+    expected = np.linalg.svd(Z, compute_uv=False)[:4] ** 2
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-6)
+    V = model.transform(X) / lengths
+    solves(V, Z @ Z.T, np.eye(len(X)), model.eigenvalues_, 1e-6)
+    loadings = model.label_loadings_ * lengths[:, None]
+    np.testing.assert_allclose(loadings, V.T @ Y, atol=1e-6 * np.linalg.norm(Y))
+
+
+def test_inverse_form_with_large_means():
+    """Rounding must not add an n-th direction to n centred rows."""
+    X, Y = features("wide", 4), indicator(18, 4)
+    near = PaperMLSI(4, alpha=0.5, center=True).fit(X, Y)
+    far = PaperMLSI(4, alpha=0.5, center=True).fit(X + 1e7, Y)
+    np.testing.assert_allclose(far.eigenvalues_, near.eigenvalues_, rtol=1e-6)
+
+
+def test_ridge_form_is_mlsi():
+    X, Y = features("tall", 5), indicator(60, 5)
+    ours = MLSI(4, beta=0.5, alpha=2.0).fit(X, Y)
+    paper = PaperMLSI(4, form="ridge", alpha=2.0, balance="equalized", center=True).fit(X, Y)
+    np.testing.assert_allclose(paper.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(paper.transform(X), ours.transform(X), atol=1e-8)
+    np.testing.assert_allclose(paper.label_scores(X), ours.label_scores(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("form", ["inverse", "direct", "ridge"])
+def test_without_labels_it_is_lsi(form):
+    X, y = features("tall", 6), classes(60, 6)
+    paper = PaperMLSI(3, beta=0.0, form=form).fit(sparse.csr_array(X), y)
+    assert angle(paper.transform(X), LSI(3).fit(X).transform(X)) < 1e-7
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_a_function_on_the_labels_equals_the_named_kernel(center):
+    X, Y = features("tall", 9), indicator(60, 9)
+
+    def gaussian(one, two, gamma):
+        return np.exp(-gamma * np.square(one - two).sum())
+
+    options = {"center": center, "form": "ridge", "label_kernel_params": {"gamma": 0.7}}
+    named, own = (PaperMLSI(4, label_kernel=kernel, **options) for kernel in ("rbf", gaussian))
+    expected = named.fit(X, Y).eigenvalues_
+    np.testing.assert_allclose(own.fit(X, Y).eigenvalues_, expected, rtol=1e-8)
+
+
+def test_refusals():
+    X, Y = features("tall", 0), indicator(60, 0)
+    with pytest.raises(InvalidParameter, match="form='inverse' needs beta below 1"):
+        PaperMLSI(beta=1.0).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="may hold gamma, degree and coef0, but has width"):
+        PaperMLSI(label_kernel="rbf", label_kernel_params={"width": 1}).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="n_components=200 is too large"):
+        PaperMLSI(200).fit(X, Y)
+    with pytest.raises(InvalidInput, match="X does not vary"):
+        PaperMLSI(center=True).fit(np.ones((60, 3)), Y)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_supervised_lsi_reaches_theorem_1(shape, beta):
+    X = features(shape, 4)
+    Y = indicator(X.shape[0], 4)
+    result = supervised_lsi(sparse.csr_array(X), Y, 3, beta=beta)
+    X, Y, C = paper_matrices(X, Y, beta)
+    values = np.linalg.eigvalsh(C)
+    assert result.objective == pytest.approx(np.trace(C) - values[-3:].sum(), abs=1e-10)
+    loss = (1 - beta) * ((X - result.V @ result.A) ** 2).sum()
+    loss += beta * ((Y - result.V @ result.B) ** 2).sum()
+    assert result.objective == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-10)
+
+
+def test_supervised_lsi_refuses():
+    X, Y = features("tall", 0), indicator(60, 0)
+    with pytest.raises(InvalidParameter, match="beta must be from 0 to 1"):
+        supervised_lsi(X, Y, 2, beta=2)
+    with pytest.raises(InvalidParameter, match="n_components must be from 1 to"):
+        supervised_lsi(X, Y, 170)
+    with pytest.raises(InvalidInput, match="together have rank"):
+        supervised_lsi(np.ones((60, 5)), np.repeat(Y[:, :1], 2, axis=1), 4)
+    with pytest.raises(InvalidInput, match="supervised_lsi"):
+        supervised_lsi(np.full((4, 3), np.nan), [0, 1, 0, 1], 1)
