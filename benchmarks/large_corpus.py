@@ -82,7 +82,7 @@ def fit(
     from labelspan import MLSI  # noqa: PLC0415
     from labelspan.datasets.corpus_stream import CorpusStream  # noqa: PLC0415
     from labelspan.index.stream_fit import fit_stream  # noqa: PLC0415
-    from labelspan.operators import RowFiles  # noqa: PLC0415
+    from labelspan.operators import RowBlocks  # noqa: PLC0415
     from labelspan.operators.paired_rows import PairedRows  # noqa: PLC0415
 
     passes: list[dict[str, Any]] = []
@@ -91,7 +91,7 @@ def fit(
         old = getattr(kind, name)
 
         def call(self: Any, block: Any) -> Any:
-            if kind is RowFiles and self.shape[1] == TOPICS:
+            if kind is RowBlocks and self.shape[1] == TOPICS:
                 return old(self, block)
             wall, cpu = time.perf_counter(), time.process_time()
             found = old(self, block)
@@ -108,7 +108,7 @@ def fit(
 
     timed(PairedRows, "both")
     timed(PairedRows, "back")
-    timed(RowFiles, "normal")
+    timed(RowBlocks, "normal")
     marks: list[tuple[int, float, float]] = []
     sizes: dict[str, int] = {}
     order = {"learning the space": 3, "learning tags": 4, "writing vectors and words": 5}

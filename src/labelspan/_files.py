@@ -58,7 +58,7 @@ def read_bytes(path: Path, sha256: str | None = None) -> bytes:
     return content
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file under a temporary name, then move it into place.
 
     ``write`` gets the open file. Missing folders are made. When anything fails, ``path`` is

@@ -23,12 +23,8 @@ from labelspan.errors import (
     MissingData,
 )
 from labelspan.operators import dottest
-from labelspan.operators.cluster import (
-    cluster_operator,
-    row_blocks,
-    row_blocks_of,
-    worker_blocks,
-)
+from labelspan.operators import row_blocks as blocks_module
+from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
@@ -228,7 +224,7 @@ def test_refusals(client, tmp_path):
         row_blocks(client, [X, X[:, :5]])
     with pytest.raises(InvalidInput, match="parts is empty"):
         row_blocks(client, [])
-    with pytest.raises(InvalidInput, match="No part has any rows"):
+    with pytest.raises(InvalidInput, match="No block has any rows"):
         row_blocks(client, [X[:0]])
     with pytest.raises(InvalidInput, match="row_blocks_of splits a whole matrix"):
         row_blocks(client, X)
@@ -276,13 +272,17 @@ def test_a_worker_arranges_the_columns_of_a_block_once(monkeypatch, offset):
     row = rng.standard_normal(9) + 1e6 * (np.arange(9) == 3) if offset else np.zeros(9)
     wide, tall = rng.standard_normal((9, 2)), rng.standard_normal((40, 2))
     shared = row if offset else None
+
+    def call(method, *arguments):
+        return blocks_module.call_block(method, offset, *arguments)
+
     for rows in (X, X[::-1]):
         block, dense = sparse.csr_matrix(rows), rows - row
         for _ in range(2):
             answers = {
-                "matmat": cluster_operator._call("matmat", block, (shared, wide), None),
-                "rmatmat": cluster_operator._call("rmatmat", block, (shared, None), (None, tall)),
-                "normal": cluster_operator._call("normal", block, (shared, wide), None),
+                "matmat": call("matmat", block, (shared, wide), None),
+                "rmatmat": call("rmatmat", block, (shared, None), (None, tall)),
+                "normal": call("normal", block, (shared, wide), None),
             }
             expected = {
                 "matmat": dense @ wide,
@@ -291,12 +291,12 @@ def test_a_worker_arranges_the_columns_of_a_block_once(monkeypatch, offset):
             }
             for name, answer in answers.items():
                 np.testing.assert_allclose(answer, expected[name], rtol=1e-9, atol=1e-7)
-        ready = cluster_operator._ready(block)
-        assert ready.order is not None
-        assert cluster_operator._ready(block) is ready
+        held = blocks_module._kept(block)
+        assert held._order is not None
+        assert blocks_module._kept(block) is held
         key = id(block)
-        del block, ready
-        assert key not in cluster_operator._READY
+        del block, held
+        assert key not in blocks_module._KEPT
 
 
 def test_sums_are_taken_once(client):
@@ -330,7 +330,7 @@ def test_only_thin_blocks_are_sent(client, monkeypatch):
     thin = 8 * max(rows, columns) * width
     parts = [partial(X.__getitem__, slice(start, start + 375)) for start in range(0, rows, 375)]
     operator = row_blocks(client, parts)
-    blocks = {future.key for future in operator._held._futures}
+    blocks = {future.key for future in operator.store._futures}
     assert all(size > 2 * thin for size in client.nbytes(blocks, summary=False).values())
     seen = {"scatter": [], "gather": []}
     scatter, gather = client.scatter, client.gather
@@ -409,10 +409,10 @@ def test_a_worker_killed_in_a_pass_changes_nothing(mortal_client, monkeypatch):
     parts = [partial(X.__getitem__, slice(start, start + 100)) for start in range(0, 400, 100)]
     operator = row_blocks(client, parts)
     killer = Killer(client, monkeypatch, when=14)
-    before = set(operator._held._homes)
+    before = set(operator.store._homes)
     found = clone(model).fit(operator, Y)
     assert killer.count > killer.when
-    assert set(operator._held._homes) != before
+    assert set(operator.store._homes) != before
     assert agrees(found, local)
 
 
@@ -427,7 +427,7 @@ def test_a_worker_killed_between_passes_gets_its_arrays_again(mortal_client):
             kill_one(client)
 
     operator = row_blocks_of(client, X, 4, on_pass=watch)
-    assert len(set(operator._held._homes)) == 2
+    assert len(set(operator.store._homes)) == 2
     found = clone(model).fit(operator, Y)
     assert len(seen) > 6
     assert agrees(found, local)
@@ -437,8 +437,8 @@ def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypa
     X = features("tall", 3)
     operator = row_blocks_of(client, X, 2)
     monkeypatch.setattr(worker_blocks, "_LOOK", 0.01)
-    monkeypatch.setattr(operator._held, "_homes", ["tcp://127.0.0.1:1"] * 2)
-    monkeypatch.setattr(operator._held, "_settle", lambda: None)
+    monkeypatch.setattr(operator.store, "_homes", ["tcp://127.0.0.1:1"] * 2)
+    monkeypatch.setattr(operator.store, "_settle", lambda: None)
     with pytest.raises(LostWorkers, match=r"in each of 5 tries.* smaller blocks"):
         operator.gram()
     monkeypatch.setattr(worker_blocks, "_PATIENCE", 0.0)

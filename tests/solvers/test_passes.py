@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 from labelspan import LSI, MLSI, OPLS
-from labelspan.operators import RowFiles, RowWriter, as_operator
+from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator
 from labelspan.solvers.krylov import KrylovSpace, NormalSpace, truncated_svd
 from labelspan.solvers.label_probes import LabelProbes
 from labelspan.solvers.shaped_rows import ShapedRows
@@ -51,8 +51,8 @@ def passes(monkeypatch):
         return call
 
     for name in ("_rmatmat", "normal"):
-        monkeypatch.setattr(RowFiles, name, counted(name, getattr(RowFiles, name)))
-    monkeypatch.setattr(RowFiles, "_matmat", lambda *_: pytest.fail("a block as long as the rows"))
+        monkeypatch.setattr(RowBlocks, name, counted(name, getattr(RowBlocks, name)))
+    monkeypatch.setattr(RowBlocks, "_matmat", lambda *_: pytest.fail("a block as long as the rows"))
     return seen
 
 

@@ -563,8 +563,8 @@ class _StreamFit:
     def _write_vectors(self, space: Any) -> None:
         shape = (self._n_items, int(space.n_components_))
         write = self.prepared.array("vectors", shape, "<f4")
-        for _, block in RowFiles(self._work.rows("rows"))._blocks():
-            write(space_vectors(space, block.csr))  # type: ignore[attr-defined]
+        for _, block in RowFiles(self._work.rows("rows")).blocks():
+            write(space_vectors(space, block))
 
     def _open_array(self, name: str, length: int, kind: str) -> Callable[[Array], None]:
         return self.prepared.array(name, (length,), kind)

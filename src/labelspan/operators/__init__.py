@@ -5,6 +5,7 @@ from .convert import as_operator
 from .dense import Dense
 from .dottest import dottest
 from .operator import Centered, Operator, RowSubset
+from .row_blocks import MemoryBlocks, RowBlocks
 from .row_files import RowFiles, RowWriter
 from .sparse import Sparse
 
@@ -12,8 +13,10 @@ __all__ = [
     "Centered",
     "Dense",
     "HStack",
+    "MemoryBlocks",
     "Operator",
     "Product",
+    "RowBlocks",
     "RowFiles",
     "RowSubset",
     "RowWriter",

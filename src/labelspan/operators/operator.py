@@ -157,6 +157,18 @@ class Operator(ABC):
         products = self.cross(np.hstack([host(self.matmat(block)), host(other)]))
         return products[:, : block.shape[1]], products[:, block.shape[1] :]
 
+    def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
+        """Return ``X.T @ (X @ block)`` and ``L.T @ (X @ block)`` for labels of the same rows.
+
+        One pass where X and the labels are in the same blocks; nothing then has n rows.
+        """
+        image = self.matmat(block)
+        return self.rmatmat(image), labels.rmatmat(image)
+
+    def label_products(self, block: Array, labels: Operator) -> Array:
+        """Return ``X.T @ (L @ block)`` for labels of the same rows; one pass where it can be."""
+        return self.rmatmat(labels.matmat(block))
+
     def arranged(self) -> tuple[Operator, Array | None]:
         """Reorder the columns so that products are fastest; return the operator and the order.
 

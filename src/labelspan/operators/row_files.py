@@ -12,30 +12,27 @@ import io
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
 from .._files import read_bytes, sync_folder, write_whole
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput, Mismatch, MissingData
+from ..errors import InvalidFile, InvalidInput, MissingData
 from .convert import as_operator
-from .dense import Dense
-from .operator import Centered, Operator, checked_offset
+from .operator import Operator
+from .row_blocks import Block, LocalBlocks, RowBlocks, checked_rows
 from .sparse import Sparse
 
 __all__ = ["RowFiles", "RowWriter"]
 
-_FORMAT = "labelspan-rows"
-_VERSION = 1
-_LIST = "blocks.jsonl"
-_SUMMARY = "rows.json"
-_one_reader = threading.Lock()
+_FORMAT, _VERSION = "labelspan-rows", 2
+_LIST, _SUMMARY, _SUMS = "blocks.jsonl", "rows.json", "sums.npy"
 _KINDS = {"sparse": ("indptr", "indices", "data"), "dense": ("rows",)}
+# Python 3.11 raises SystemError where two threads parse the header of an array.
+_one_reader = threading.Lock()
 
 
 class _Entry(NamedTuple):
@@ -66,6 +63,7 @@ class RowWriter:
     See Also
     --------
     RowFiles : The data as an operator that estimators take.
+    MemoryBlocks : The same in memory.
 
     Examples
     --------
@@ -95,12 +93,11 @@ class RowWriter:
             raise InvalidInput(
                 f"{self._folder} holds other files; choose a new folder, or an empty one."
             )
-        self._columns: int | None = None
-        self._kind = ""
-        self._dtype: np.dtype[Any] | None = None
-        self._sums = self._squares = np.zeros(0)
+        # The newest block, for the form of the next one.
+        self._newest: Operator | None = None
+        self._sums: Array | float = 0.0
         for entry in self._entries:
-            self._count(_read_block(self._folder, entry, verify=True))
+            self._count(as_operator(_read_block(self._folder, entry, verify=True)))
 
     @property
     def n_rows(self) -> int:
@@ -115,76 +112,43 @@ class RowWriter:
         rows : array or sparse matrix of shape (m, d)
             All blocks need the same columns; a few hundred megabytes each is a good size.
         """
-        operator = as_operator(rows)
-        if not isinstance(operator, Sparse | Dense):
-            raise InvalidInput(
-                "RowWriter takes arrays and sparse matrices of numbers, "
-                f"but got {type(rows).__name__}."
-            )
-        if not np.isfinite(operator.sum_of_squares()):
-            raise InvalidInput("RowWriter: rows contain NaN or infinity, or numbers too large.")
+        operator = checked_rows("RowWriter", rows, self._newest)
         if operator.shape[0] == 0:
             return
-        matrix = operator.csr if isinstance(operator, Sparse) else operator.toarray()
-        self._check(matrix)
-        entry = _Entry(len(self._entries), matrix.shape[0], matrix.shape[1], {})
-        for part, values in _arrays(matrix).items():
-            buffer = io.BytesIO()
-            np.save(buffer, values, allow_pickle=False)
-            content = buffer.getbuffer()
-            entry.sums[part] = hashlib.sha256(content).hexdigest()
-            write_whole(entry.path(self._folder, part), _writer(content))
+        entry = _Entry(len(self._entries), *operator.shape, {})
+        matrix: Any = operator.csr if isinstance(operator, Sparse) else None
+        for part in _KINDS["dense" if matrix is None else "sparse"]:
+            values = operator.toarray() if matrix is None else getattr(matrix, part)
+            entry.sums[part] = _write_array(entry.path(self._folder, part), values)
         record = {"rows": entry.rows, "columns": entry.columns, "sha256": entry.sums}
-        line = json.dumps(record) + "\n"
         with (self._folder / _LIST).open("a", encoding="ascii") as file:
-            file.write(line)
+            file.write(json.dumps(record) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self._entries.append(entry)
-        self._count(matrix)
+        self._count(operator)
 
-    def _check(self, matrix: Any) -> None:
-        kind = "sparse" if sparse.issparse(matrix) else "dense"
-        if self._columns is None:
-            return
-        given = (matrix.shape[1], kind, matrix.dtype)
-        before = (self._columns, self._kind, self._dtype)
-        if given != before:
-            raise Mismatch(
-                f"RowWriter: this block has {given[0]} columns ({given[1]}, {given[2]}), but the "
-                f"blocks before it have {before[0]} ({before[1]}, {before[2]}); give all blocks "
-                "the same form."
-            )
-
-    def _count(self, matrix: Any) -> None:
-        if self._columns is None:
-            self._columns, self._dtype = matrix.shape[1], matrix.dtype
-            self._kind = "sparse" if sparse.issparse(matrix) else "dense"
-            self._sums, self._squares = np.zeros((2, matrix.shape[1]))
-        operator = as_operator(matrix)
-        self._sums += operator.shape[0] * operator.column_means()
-        self._squares += operator.column_squares()
+    def _count(self, operator: Operator) -> None:
+        sums = operator.shape[0] * operator.column_means()
+        self._sums = self._sums + np.stack([sums, operator.column_squares()])
+        self._newest = operator.rows(np.arange(0))
 
     def close(self) -> None:
         """Write the summary, without which the folder cannot be opened."""
-        if self._columns is None:
+        if self._newest is None:
             raise InvalidInput("RowWriter: no rows were written.")
-        for name, values in {"sums": self._sums, "squares": self._squares}.items():
-            buffer = io.BytesIO()
-            np.save(buffer, values, allow_pickle=False)
-            write_whole(self._folder / f"{name}.npy", _writer(buffer.getbuffer()))
-        assert self._dtype is not None
+        _write_array(self._folder / _SUMS, np.asarray(self._sums))
         summary = {
             "format": _FORMAT,
             "version": _VERSION,
-            "kind": self._kind,
+            "kind": "sparse" if isinstance(self._newest, Sparse) else "dense",
             "rows": self.n_rows,
-            "columns": self._columns,
-            "dtype": self._dtype.str,
+            "columns": self._newest.shape[1],
+            "dtype": self._newest.dtype.str,
             "blocks": len(self._entries),
         }
-        content = memoryview(json.dumps(summary, indent=1).encode("ascii"))
-        write_whole(self._folder / _SUMMARY, _writer(content))
+        content = json.dumps(summary, indent=1).encode("ascii")
+        write_whole(self._folder / _SUMMARY, lambda file: file.write(content))
         sync_folder(self._folder)
 
     def __enter__(self) -> Self:
@@ -195,11 +159,12 @@ class RowWriter:
             self.close()
 
 
-class RowFiles(Operator):
+class RowFiles(RowBlocks):
     """Rows in the files of a folder, as an operator that every linear method takes.
 
     Each product reads the blocks once, one block ahead on a thread, so that memory holds two
     blocks whatever the number of rows. Checksums are verified the first time a block is read.
+    ``blocks()`` yields the rows as they were written.
 
     Parameters
     ----------
@@ -227,189 +192,48 @@ class RowFiles(Operator):
     True
     """
 
-    one_pass = True
-
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
-        if not (self._folder / _SUMMARY).exists():
+        super().__init__(_FileBlocks(Path(folder)))
+
+
+class _FileBlocks(LocalBlocks):
+    """The blocks of a folder, verified when they are read for the first time."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / _SUMMARY).exists():
             raise MissingData(
-                f"{self._folder} holds no complete rows; write them with RowWriter and close it."
+                f"{folder} holds no complete rows; write them with RowWriter and close it."
             )
         try:
-            summary = json.loads(read_bytes(self._folder / _SUMMARY))
+            summary = json.loads(read_bytes(folder / _SUMMARY))
             known = summary["format"] == _FORMAT and summary["version"] == _VERSION
-            shape = (int(summary["rows"]), int(summary["columns"]))
+            rows, columns = int(summary["rows"]), int(summary["columns"])
             dtype, kind, blocks = np.dtype(summary["dtype"]), summary["kind"], summary["blocks"]
         except (ValueError, KeyError, TypeError):
-            raise InvalidFile(f"{self._folder / _SUMMARY} is damaged; write it again.") from None
+            raise InvalidFile(f"{folder / _SUMMARY} is damaged; write it again.") from None
         if not known or kind not in _KINDS or dtype not in (np.float32, np.float64):
-            raise InvalidFile(f"{self._folder / _SUMMARY} has an unknown format or version.")
-        super().__init__(shape, dtype)
-        self._kind = kind
-        self.threaded = kind != "dense"
-        self._entries = _read_list(self._folder / _LIST, torn=False)
-        if len(self._entries) != blocks or sum(entry.rows for entry in self._entries) != shape[0]:
-            raise InvalidFile(f"{self._folder / _LIST} does not fit {_SUMMARY}; write it again.")
-        self._sums = _load(self._folder / "sums.npy", shape[1])
-        self._squares = _load(self._folder / "squares.npy", shape[1])
-        self._offset: Array | None = None
-        self._change: Callable[[Any], Any] | None = None
+            raise InvalidFile(f"{folder / _SUMMARY} has an unknown format or version.")
+        self._entries = _read_list(folder / _LIST, torn=False)
+        if len(self._entries) != blocks or sum(entry.rows for entry in self._entries) != rows:
+            raise InvalidFile(f"{folder / _LIST} does not fit {_SUMMARY}; write it again.")
+        super().__init__([(entry.rows, columns) for entry in self._entries], dtype)
+        self._folder, self._form = folder, (kind == "sparse", columns, dtype)
         self._verified: set[int] = set()
+        self.threaded = kind == "sparse"
+        self.sums = _read_array(folder / _SUMS)
+        if self.sums.shape != (2, columns) or self.sums.dtype != np.float64:
+            raise InvalidFile(f"{folder / _SUMS} is damaged; write the rows again.")
 
-    @property
-    def block_rows(self) -> tuple[int, ...]:
-        """Number of rows in each block."""
-        return tuple(entry.rows for entry in self._entries)
-
-    def _blocks(self) -> Iterator[tuple[slice, Operator]]:
-        """Yield the rows of each block as an operator, reading the next one meanwhile."""
-        start = 0
-        with ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(self._read, self._entries[0])
-            for number, entry in enumerate(self._entries):
-                matrix = ahead.result()
-                if number + 1 < len(self._entries):
-                    ahead = reader.submit(self._read, self._entries[number + 1])
-                stop = start + entry.rows
-                block = Dense(matrix, self._offset) if self._kind == "dense" else Sparse(matrix)
-                yield slice(start, stop), block
-                start = stop
-
-    def _read(self, entry: _Entry) -> Any:
-        matrix = _read_block(self._folder, entry, verify=entry.number not in self._verified)
-        kind = "sparse" if sparse.issparse(matrix) else "dense"
-        if (kind, matrix.shape[1], matrix.dtype) != (self._kind, self.shape[1], self.dtype):
+    def load(self, number: int) -> Block:
+        matrix = _read_block(
+            self._folder, self._entries[number], verify=number not in self._verified
+        )
+        if (sparse.issparse(matrix), matrix.shape[1], matrix.dtype) != self._form:
             raise InvalidFile(
-                f"Block {entry.number} of {self._folder} does not fit {_SUMMARY}; write it again."
+                f"Block {number} of {self._folder} does not fit {_SUMMARY}; write it again."
             )
-        self._verified.add(entry.number)
-        if self._change is None:
-            return matrix
-        return _canonical(self._change(matrix), self.dtype)
-
-    def _matmat(self, block: Array) -> Array:
-        out = np.empty((self.shape[0], block.shape[1]), dtype=self.dtype)
-        for part, rows in self._blocks():
-            out[part] = rows.matmat(block)
-        return out
-
-    def _rmatmat(self, block: Array) -> Array:
-        out = np.zeros((self.shape[1], block.shape[1]))
-        for part, rows in self._blocks():
-            out += rows.rmatmat(block[part])
-        return out.astype(self.dtype)
-
-    def normal(self, block: Array) -> Array:
-        out = np.zeros((self.shape[1], block.shape[1]))
-        for _, rows in self._blocks():
-            out += rows.normal(block)
-        return out.astype(self.dtype)
-
-    def cross(self, block: Array) -> Array:
-        out = np.zeros((self.shape[1], block.shape[1]))
-        for part, rows in self._blocks():
-            out += rows.cross(block[part])
-        return out
-
-    def gram(self) -> Array:
-        out = np.zeros((self.shape[1],) * 2)
-        for _, rows in self._blocks():
-            out += rows.gram()
-        return out
-
-    def moments(self, block: Array) -> tuple[Array, Array]:
-        gram = np.zeros((self.shape[1],) * 2)
-        cross = np.zeros((self.shape[1], block.shape[1]))
-        for part, rows in self._blocks():
-            one, two = rows.moments(block[part])
-            gram += one
-            cross += two
-        return gram, cross
-
-    def column_means(self) -> Array:
-        means = self._sums / self.shape[0]
-        return means if self._offset is None else means - self._offset
-
-    def column_squares(self) -> Array:
-        if self._offset is None:
-            return self._squares.copy()
-        return sum((rows.column_squares() for _, rows in self._blocks()), np.zeros(self.shape[1]))
-
-    def sum_of_squares(self) -> float:
-        return float(self.column_squares().sum())
-
-    def shifted(self, offset: Array) -> Operator:
-        if self._kind == "sparse":
-            return Centered(self, offset)
-        # Dense blocks are shifted before their products, which keeps the digits.
-        other = RowFiles.__new__(RowFiles)
-        other.__dict__.update(self.__dict__)
-        row = checked_offset(offset, self.shape[1])
-        other._offset = row if self._offset is None else row + self._offset
-        return other
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether the rows are those of :meth:`changed`."""
-        return self._change is not None
-
-    def changed(self, change: Callable[[Any], Any]) -> RowFiles:
-        """Return the rows after a function of each block that keeps its shape; reads them once.
-
-        Parameters
-        ----------
-        change : function
-            Takes a block as it is in the files, an array or a CSR array, and returns another.
-
-        Returns
-        -------
-        RowFiles
-            The changed rows; blocks are changed whenever they are read.
-        """
-        if self._offset is not None or self._change is not None:
-            raise Mismatch("changed: these rows were changed or shifted before; use the files.")
-        other = RowFiles.__new__(RowFiles)
-        other.__dict__.update(self.__dict__)
-        other._change = change
-        sums, squares = np.zeros((2, self.shape[1]))
-        for _, rows in other._blocks():
-            sums += rows.shape[0] * rows.column_means()
-            squares += rows.column_squares()
-        other._sums, other._squares = sums, squares
-        return other
-
-    def wide_rows(self, part: slice) -> Array:
-        wanted = range(*part.indices(self.shape[0]))
-        pieces = [
-            rows.wide_rows(slice(max(wanted.start - at.start, 0), wanted.stop - at.start))
-            for at, rows in self._blocks()
-            if at.start < wanted.stop and wanted.start < at.stop
-        ]
-        return np.concatenate(pieces) if pieces else np.empty((0, self.shape[1]))
-
-    def toarray(self) -> Array:
-        return np.concatenate([rows.toarray() for _, rows in self._blocks()])
-
-
-def _canonical(matrix: Any, dtype: Any) -> Any:
-    if not sparse.issparse(matrix):
-        return np.asarray(matrix, dtype=dtype)
-    found = sparse.csr_array(matrix, dtype=dtype)
-    found.sum_duplicates()
-    return found
-
-
-def _arrays(matrix: Any) -> dict[str, Array]:
-    if sparse.issparse(matrix):
-        return {part: getattr(matrix, part) for part in _KINDS["sparse"]}
-    return {"rows": np.ascontiguousarray(matrix)}
-
-
-def _writer(content: memoryview) -> Any:
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    return write
+        self._verified.add(number)
+        return Block(as_operator(matrix))
 
 
 def _read_list(path: Path, *, torn: bool) -> list[_Entry]:
@@ -436,19 +260,10 @@ def _read_list(path: Path, *, torn: bool) -> list[_Entry]:
 
 
 def _read_block(folder: Path, entry: _Entry, *, verify: bool) -> Any:
-    arrays = {}
-    for part, expected in entry.sums.items():
-        path = entry.path(folder, part)
-        try:
-            if verify:
-                with path.open("rb") as file:
-                    if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-                        raise ValueError
-            arrays[part] = _read_array(path)
-        except FileNotFoundError:
-            raise MissingData(f"{path} is missing; write the rows again.") from None
-        except (ValueError, EOFError, OSError):
-            raise InvalidFile(f"{path} is damaged; write the rows again.") from None
+    arrays = {
+        part: _read_array(entry.path(folder, part), expected if verify else None)
+        for part, expected in entry.sums.items()
+    }
     if "rows" in arrays:
         return arrays["rows"]
     matrix = sparse.csr_array(
@@ -459,20 +274,25 @@ def _read_block(folder: Path, entry: _Entry, *, verify: bool) -> Any:
     return matrix
 
 
-def _read_array(path: Path) -> Array:
-    # Python 3.11 raises SystemError where two threads parse the header of an array.
-    with _one_reader:
-        values: Array = np.load(path, allow_pickle=False)
-    return values
+def _write_array(path: Path, values: Array) -> str:
+    """Write an array, and return the sha256 of the file."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.ascontiguousarray(values), allow_pickle=False)
+    content = buffer.getbuffer()
+    write_whole(path, lambda file: file.write(content))
+    return hashlib.sha256(content).hexdigest()
 
 
-def _load(path: Path, length: int) -> Array:
+def _read_array(path: Path, sha256: str | None = None) -> Array:
     try:
-        values = _read_array(path)
+        if sha256 is not None:
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                    raise ValueError
+        with _one_reader:
+            values: Array = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise MissingData(f"{path} is missing; write the rows again.") from None
     except (ValueError, EOFError, OSError):
         raise InvalidFile(f"{path} is damaged; write the rows again.") from None
-    if values.shape != (length,) or values.dtype != np.float64:
-        raise InvalidFile(f"{path} is damaged; write the rows again.")
     return values

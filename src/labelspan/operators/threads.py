@@ -11,6 +11,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from queue import SimpleQueue
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["map_threads", "n_threads", "own_threads", "row_parts", "single_thread"]
+__all__ = ["map_threads", "n_threads", "one_ahead", "own_threads", "row_parts", "single_thread"]
 
 # Read once, as BLAS does: dask sets it to 1 in the process that starts workers, for these.
 _OMP_NUM_THREADS = os.environ.get("OMP_NUM_THREADS", "")
@@ -245,6 +246,19 @@ class _Tasks:
             self._closed = True
         with self._idle:
             pass
+
+
+def one_ahead(load: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """Yield ``load(item)`` for each item; the next is loaded on a thread meanwhile."""
+    waiting = deque(items)
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(load, waiting.popleft()) if waiting else None
+        while ahead is not None:
+            found = ahead.result()
+            ahead = reader.submit(load, waiting.popleft()) if waiting else None
+            yield found
+            # The caller is done with it: at most two are held.
+            del found
 
 
 def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:

@@ -26,9 +26,9 @@ def prepare_block(values: Any) -> Any:
     operator = as_operator(values)
     if isinstance(operator, Sparse):
         # Dask knows the size of a csr_matrix, but takes a csr_array for a small object.
-        return sparse.csr_matrix(operator._csr)
+        return sparse.csr_matrix(operator.csr)
     if isinstance(operator, Dense):
-        return operator._array
+        return operator.array
     raise InvalidInput(
         "A block of rows must be an array or a sparse matrix of the host, "
         f"but {type(values).__name__} was given."

@@ -18,6 +18,9 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from ..._typing import Array
 from ...errors import InvalidInput, LostWorkers
 from .partitions import load_partition, prepare_block
 
@@ -60,9 +63,13 @@ class WorkerBlocks:
 
     Attributes
     ----------
-    shapes, dtypes : sequences
-        Shape and type of each block.
+    shapes, dtype, sums
+        As those of every :class:`~labelspan.operators.row_blocks.BlockStore`.
     """
+
+    dual = threaded = False
+    device: Any = None
+    sums: Array | None = None
 
     def __init__(
         self, client: Any, parts: Sequence[Any], on_pass: Callable[[str], Any] | None = None
@@ -86,7 +93,9 @@ class WorkerBlocks:
         ]
         self._homes: list[str] = []
         self._settle()
-        self.shapes, self.dtypes = zip(*self.run("load", _describe), strict=True)
+        shapes, dtypes = zip(*self.run("load", _describe), strict=True)
+        self.shapes: Sequence[tuple[int, int]] = shapes
+        self.dtype = np.result_type(*dtypes)
 
     # --- blocks -----------------------------------------------------------------------
 
@@ -192,26 +201,11 @@ class WorkerBlocks:
         own: Sequence[Any] | None = None,
         total: bool = False,
     ) -> Any:
-        """Call ``task(block, shared, own piece)`` for blocks, on the workers that hold them.
+        """Call ``task(block, shared, own piece)`` on the workers that hold the blocks.
 
-        Parameters
-        ----------
-        name : str
-            Name for the dashboard and the callback.
-        task : callable
-            Run once per block.
-        numbers : sequence of int or None
-            Numbers of the blocks; None is all.
-        shared : object
-            Sent to every worker once.
-        own : sequence or None
-            For each block, what is sent only to its worker.
-        total : bool
-            Whether to add the results on the workers, in the order of the blocks.
-
-        Returns
-        -------
-        A list with the result of each block, or their sum.
+        ``shared`` is sent to every worker once, and a piece of ``own`` only to the worker of its
+        block. ``name`` is for the dashboard and the callback. See
+        :meth:`~labelspan.operators.row_blocks.BlockStore.run`.
         """
         numbers = range(len(self._futures)) if numbers is None else numbers
         for _ in range(_LOSSES):

@@ -1,0 +1,612 @@
+"""Rows in blocks that a store holds: in memory, in files, or on the workers of a cluster.
+
+A store has one method, :meth:`BlockStore.run`: it calls a function with each block of rows, where
+the block is, and returns the results in order or their sum. One operator, :class:`RowBlocks`,
+makes all products of that. ``X'(X V)`` is one pass over the blocks, so that nothing with an entry
+for each row is kept; centring and the selection of rows are done block by block.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import partial
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Array
+from ..errors import InvalidInput, Mismatch
+from .array_backend import cast, concatenate, host, is_tensor, on_host
+from .convert import as_operator
+from .dense import Dense
+from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .sparse import Sparse
+from .threads import one_ahead
+
+__all__ = ["BlockStore", "LocalBlocks", "MemoryBlocks", "RowBlocks", "call_block", "checked_rows"]
+
+
+class BlockStore(Protocol):
+    """Blocks of rows, and a way to call a function with each of them.
+
+    Attributes
+    ----------
+    shapes : sequence of (int, int)
+        Rows and columns of each block; all have the same columns.
+    dtype : dtype
+        Type of the entries, float32 or float64.
+    dual : bool
+        Whether rows of different blocks can be brought together.
+    threaded : bool
+        Whether products run on threads of Python.
+    device : torch.device or None
+        Where the products are; None is the host.
+    sums : array of shape (2, d) or None
+        Sums of the columns and of their squares; None as long as no pass has computed them.
+    """
+
+    shapes: Sequence[tuple[int, int]]
+    dtype: np.dtype[Any]
+    dual: bool
+    threaded: bool
+    device: Any
+    sums: Array | None
+
+    def run(
+        self,
+        name: str,
+        task: Callable[[Any, Any, Any], Any],
+        numbers: Sequence[int] | None = None,
+        *,
+        shared: Any = None,
+        own: Sequence[Any] | None = None,
+        total: bool = False,
+    ) -> Any:
+        """Call ``task(block, shared, own piece)`` for some blocks, or for all.
+
+        Returns
+        -------
+        list or array
+            The result for each block; with ``total`` their sum, added in the order of the blocks.
+        """
+        ...
+
+
+class RowBlocks(Operator):
+    """An operator over rows in blocks, as every linear method takes it.
+
+    Memory is needed for two blocks of rows, whatever their number. Columns whose mean is large
+    compared with what varies are centred before the products, which keeps their digits; all others
+    afterwards.
+
+    Parameters
+    ----------
+    store : BlockStore
+        The blocks: :class:`MemoryBlocks`, the files of :class:`RowFiles`, or the workers of
+        :func:`labelspan.operators.cluster.row_blocks`.
+    offset : array of shape (d,) or None, default=None
+        Subtracted from every row.
+    index : array of int or None, default=None
+        Numbers of the selected rows; None selects all.
+
+    See Also
+    --------
+    RowFiles : Blocks in files.
+    MemoryBlocks : Blocks in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import MemoryBlocks, RowBlocks
+    >>> X = RowBlocks(MemoryBlocks([np.eye(2), np.ones((1, 2))]))
+    >>> X.gram()
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    one_pass = True
+
+    def __init__(
+        self, store: BlockStore, offset: Array | None = None, index: Array | None = None
+    ) -> None:
+        lengths = [rows for rows, _ in store.shapes]
+        if not sum(lengths):
+            raise InvalidInput("No block has any rows; give at least one block with rows.")
+        rows = sum(lengths) if index is None else index.size
+        super().__init__((rows, store.shapes[0][1]), store.dtype)
+        self.store, self.offset, self._index = store, offset, index
+        self.device, self.dual, self.threaded = store.device, store.dual, store.threaded
+        self._summed: Array | None = None
+        # Inside, rows are in the order of the blocks; ``_order`` leads to that of the caller.
+        self._order: Array | None = None
+        starts = np.cumsum([0, *lengths])
+        counts = np.asarray(lengths)
+        self._selected: list[Array | None] = [None] * len(lengths)
+        if index is not None:
+            self._order = np.argsort(index, kind="stable")
+            ordered = index[self._order]
+            cuts = np.searchsorted(ordered, starts)
+            counts = np.diff(cuts)
+            self._selected = [
+                ordered[cuts[n] : cuts[n + 1]] - starts[n] for n in range(len(lengths))
+            ]
+        self._numbers = np.flatnonzero(counts).tolist()
+        self._cuts = np.cumsum(counts[self._numbers])[:-1]
+
+    # --- passes over the blocks -------------------------------------------------------
+
+    def _run(
+        self,
+        method: str,
+        *,
+        wide: Array | None = None,
+        tall: Array | None = None,
+        total: bool = True,
+    ) -> Any:
+        """Call a method of every block, with all of ``wide`` or its own rows of ``tall``."""
+        own = None
+        if tall is not None or self._index is not None:
+            pieces: Sequence[Any] = [None] * len(self._numbers)
+            if tall is not None:
+                pieces = _split(tall if self._order is None else tall[self._order], self._cuts)
+            own = list(zip([self._selected[n] for n in self._numbers], pieces, strict=True))
+        shared = None if wide is None and self.offset is None else (self.offset, wide)
+        task = partial(call_block, method, self._far_from_zero())
+        return self.store.run(method, task, self._numbers, shared=shared, own=own, total=total)
+
+    def _far_from_zero(self) -> bool:
+        """Return whether some offset is so large that rows must be shifted before products.
+
+        Where no sums are known, each block finds out for itself.
+        """
+        if self.offset is None:
+            return False
+        if self._index is not None or self.store.sums is None:
+            return True
+        return bool(_far(self.offset, self.store.sums, self.shape[0], self.dtype).any())
+
+    def _joined(self, pieces: Sequence[Any]) -> Array:
+        joined = cast(concatenate(pieces), self.dtype)
+        if self._order is None:
+            return joined
+        out: Array = 0 * joined
+        out[self._order] = joined
+        return out
+
+    def _matmat(self, block: Array) -> Array:
+        return self._joined(self._run("matmat", wide=block, total=False))
+
+    def _rmatmat(self, block: Array) -> Array:
+        return cast(self._run("rmatmat", tall=block), self.dtype)
+
+    def normal(self, block: Array) -> Array:
+        wide = self._block(block, self.shape[1], "normal")
+        return cast(self._run("normal", wide=wide), self.dtype)
+
+    def gram(self) -> Array:
+        return host(self._run("gram"))
+
+    def cross(self, block: Array) -> Array:
+        if block.ndim != 2 or block.shape[0] != self.shape[0]:
+            raise InvalidInput(
+                f"cross of an operator of shape {self.shape} takes a block with {self.shape[0]} "
+                f"rows, but one of shape {block.shape} was given."
+            )
+        return host(self._run("cross", tall=block if is_tensor(block) else host(block)))
+
+    def moments(self, block: Array) -> tuple[Array, Array]:
+        both = host(self._run("joined_moments", tall=block))
+        return both[:, : self.shape[1]], both[:, self.shape[1] :]
+
+    def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
+        if not isinstance(labels, RowBlocks):
+            return super().joint_products(block, labels)
+        wide = self._block(block, self.shape[1], "joint_products")
+        found = self._beside(labels, _both_products, wide)
+        return self.place(found[: self.shape[1]]), self.place(found[self.shape[1] :])
+
+    def label_products(self, block: Array, labels: Operator) -> Array:
+        if not isinstance(labels, RowBlocks):
+            return super().label_products(block, labels)
+        return self.place(self._beside(labels, _label_product, labels.place(block)))
+
+    def _beside(
+        self, labels: RowBlocks, task: Callable[[Operator, Operator, Array], Array], wide: Array
+    ) -> Any:
+        """Call a function with the rows and the labels of each block, and add the results."""
+        stores = [store for store in (self.store, labels.store) if isinstance(store, LocalBlocks)]
+        if len(stores) < 2 or self._index is not None or labels._index is not None:
+            raise Mismatch(
+                "Labels in blocks need all rows of X in blocks of the same machine; give the "
+                "labels as an array."
+            )
+        sizes = [tuple(rows for rows, _ in store.shapes) for store in stores]
+        if sizes[0] != sizes[1]:
+            raise Mismatch(
+                "X and y in blocks must have blocks of the same numbers of rows; X has "
+                f"{_brief(sizes[0])} and y has {_brief(sizes[1])}."
+            )
+        far = self._far_from_zero(), labels._far_from_zero()
+        pairs = zip(stores[0].blocks(), stores[1].blocks(), strict=True)
+        return _total(
+            task(
+                _shift(rows.plain, self.offset, far[0]),
+                _shift(beside.plain, labels.offset, far[1]),
+                wide,
+            )
+            for rows, beside in pairs
+        )
+
+    # --- sums -------------------------------------------------------------------------
+
+    def _sums(self) -> Array:
+        """Return the sums of the columns and of their squares, from a pass whose result is kept."""
+        if self._summed is None:
+            store, rows = self.store, self.shape[0]
+            if self._index is not None or (self.offset is not None and self._far_from_zero()):
+                self._summed = host(self._run("column_sums"))
+                return self._summed
+            if store.sums is None:
+                store.sums = host(RowBlocks(store)._run("column_sums"))
+            sums, squares = store.sums
+            if self.offset is not None:
+                squares = squares + self.offset * (rows * self.offset - 2 * sums)
+                sums = sums - rows * self.offset
+            self._summed = np.stack([sums, squares])
+        return self._summed
+
+    def column_means(self) -> Array:
+        return np.asarray(self._sums()[0] / self.shape[0])
+
+    def column_squares(self) -> Array:
+        return np.array(self._sums()[1])
+
+    def sum_of_squares(self) -> float:
+        return float(self._sums()[1].sum())
+
+    # --- other operators --------------------------------------------------------------
+
+    def shifted(self, offset: Array) -> RowBlocks:
+        offset = checked_offset(offset, self.shape[1])
+        both = offset if self.offset is None else offset + self.offset
+        return RowBlocks(self.store, both, self._index)
+
+    def centered(self) -> tuple[Operator, Array]:
+        means = self.column_means()
+        found = self.shifted(means)
+        if not found._far_from_zero():
+            return found, means
+        # About the mean, sums round to the size of the deviations: one more pass makes the mean
+        # of a constant column exact.
+        sums, squares = found._sums()
+        means = means + sums / self.shape[0]
+        left = squares - np.square(sums) / self.shape[0]
+        # What is left of a constant column is rounding.
+        nothing = self.shape[0] * np.square(8 * np.finfo(np.float64).eps * means)
+        found = self.shifted(means)
+        found._summed = np.stack([np.zeros_like(sums), np.where(left > nothing, left, 0.0)])
+        return found, means
+
+    def rows(self, index: Array) -> RowBlocks:
+        index = np.asarray(index)
+        whole = index.ndim == 1 and index.dtype.kind in "iu"
+        if not whole or (index.size and not 0 <= index.min() <= index.max() < self.shape[0]):
+            raise InvalidInput(
+                f"rows: index must be a vector of row numbers from 0 to {self.shape[0] - 1}, "
+                f"but has shape {index.shape} and type {index.dtype}, or other numbers."
+            )
+        chosen = index if self._index is None else self._index[index]
+        return RowBlocks(self.store, self.offset, chosen)
+
+    def changed(self, change: Callable[[Any], Any]) -> RowBlocks:
+        """Return the rows after a function of each block that keeps its shape.
+
+        Parameters
+        ----------
+        change : function
+            Takes a block as it is stored, an array or a CSR array, and returns another.
+
+        Returns
+        -------
+        RowBlocks
+            The changed rows; blocks are changed whenever they are read.
+        """
+        if self.offset is not None or not isinstance(self.store, LocalBlocks):
+            raise Mismatch("changed: these rows were shifted before; change the stored rows.")
+        return RowBlocks(self.store.changed(change), None, self._index)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the rows are those of :meth:`changed`."""
+        return isinstance(self.store, LocalBlocks) and self.store.change is not None
+
+    # --- rows themselves --------------------------------------------------------------
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield each block as it is stored: its row numbers as a slice, an array or a CSR array."""
+        if not isinstance(self.store, LocalBlocks):
+            raise Mismatch("Rows stay on the workers; use products with thin blocks.")
+        ends = np.cumsum([0, *(rows for rows, _ in self.store.shapes)]).tolist()
+        for (start, stop), block in zip(pairwise(ends), self.store.blocks(), strict=True):
+            yield slice(start, stop), block.matrix
+
+    def take(self, index: Array) -> Any:
+        """Return some rows as they are stored, not centred: an array or a CSR array."""
+        pieces = RowBlocks(self.store, None, index)._run("stored_rows", total=False)
+        if isinstance(pieces[0], np.ndarray):
+            joined: Any = np.concatenate(pieces)
+        else:
+            joined = sparse.vstack(pieces, format="csr")
+        return joined[np.argsort(np.argsort(index, kind="stable"))]
+
+    def toarray(self) -> Array:
+        self._refuse_apart(
+            "X stays on the workers and has no dense form here; use products with thin blocks."
+        )
+        return self._joined([on_host(piece) for piece in self._run("toarray", total=False)])
+
+    def cogram(self) -> Array:
+        self._refuse_apart(
+            "X X' would bring rows of different workers together; use solver='auto', which needs "
+            "only X'X or thin products, or fit on one machine."
+        )
+        return super().cogram()
+
+    def columns(self) -> tuple[Any, Array | None]:
+        self._refuse_apart(
+            "penalty='l1' and loadings_path need whole columns of X, and its rows are on "
+            "different workers; use penalty='l2', or fit on one machine."
+        )
+        return super().columns()
+
+    def _refuse_apart(self, message: str) -> None:
+        if not self.dual:
+            raise Mismatch(message)
+
+
+class LocalBlocks:
+    """Blocks of this process: one is prepared on a thread while another is multiplied.
+
+    Subclasses implement :meth:`load`.
+    """
+
+    dual = True
+    threaded = False
+    device: Any = None
+
+    def __init__(self, shapes: Sequence[tuple[int, int]], dtype: Any) -> None:
+        self.shapes, self.dtype = shapes, np.dtype(dtype)
+        self.sums: Array | None = None
+        self.change: Callable[[Any], Any] | None = None
+
+    def load(self, number: int) -> Block:
+        """Return a block, ready for products."""
+        raise NotImplementedError
+
+    def blocks(self, numbers: Iterable[int] | None = None) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        return one_ahead(self._loaded, range(len(self.shapes)) if numbers is None else numbers)
+
+    def _loaded(self, number: int) -> Block:
+        block = self.load(number)
+        if self.change is None:
+            return block
+        changed = as_operator(self.change(block.matrix))
+        if changed.shape != block.plain.shape:
+            raise Mismatch(
+                f"changed: a block of shape {block.plain.shape} became one of {changed.shape}."
+            )
+        return Block(changed)
+
+    def run(
+        self,
+        name: str,
+        task: Callable[[Any, Any, Any], Any],
+        numbers: Sequence[int] | None = None,
+        *,
+        shared: Any = None,
+        own: Sequence[Any] | None = None,
+        total: bool = False,
+    ) -> Any:
+        numbers = range(len(self.shapes)) if numbers is None else numbers
+        pieces = [None] * len(numbers) if own is None else own
+        pairs = zip(self.blocks(numbers), pieces, strict=True)
+        results = (task(block, shared, piece) for block, piece in pairs)
+        return _total(results) if total else list(results)
+
+    def changed(self, change: Callable[[Any], Any]) -> LocalBlocks:
+        """Return the blocks after a function, which is called whenever a block is read."""
+        other, before = copy(self), self.change
+        other.change = change if before is None else lambda matrix: change(before(matrix))
+        other.sums = None
+        return other
+
+
+class MemoryBlocks(LocalBlocks):
+    """Blocks of rows in memory, for :class:`RowBlocks`.
+
+    Parameters
+    ----------
+    parts : sequence of arrays or sparse matrices, default=()
+        The first blocks; all with the same columns and of the same type.
+
+    See Also
+    --------
+    RowWriter : The same in files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import MemoryBlocks, RowBlocks
+    >>> store = MemoryBlocks()
+    >>> for start in (0, 2):
+    ...     store.append(np.arange(start, start + 2.0)[:, None])
+    >>> RowBlocks(store).toarray().ravel()
+    array([0., 1., 2., 3.])
+    """
+
+    def __init__(self, parts: Iterable[Any] = ()) -> None:
+        super().__init__([], np.float64)
+        self._parts: list[Block] = []
+        for part in parts:
+            self.append(part)
+
+    def append(self, rows: Any) -> None:
+        """Add a block of rows, as the blocks before it.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (m, d)
+            Not copied where its layout can be used.
+        """
+        before = self._parts[0].plain if self._parts else None
+        operator = checked_rows("MemoryBlocks", rows, before)
+        if operator.shape[0]:
+            self._parts.append(Block(operator, kept=True))
+            self.shapes, self.dtype = [*self.shapes, operator.shape], operator.dtype
+            self.sums, self.threaded = None, isinstance(operator, Sparse)
+
+    def load(self, number: int) -> Block:
+        return self._parts[number]
+
+
+class Block:
+    """A block of rows as operators: as it is, and arranged for many products where it is kept."""
+
+    def __init__(self, operator: Operator, *, kept: bool = False) -> None:
+        self.plain = operator
+        self._arranged, self._order = operator.arranged() if kept else (operator, None)
+        self._shifted: tuple[Array, bool, Operator] | None = None
+
+    @property
+    def matrix(self) -> Any:
+        """The rows as they are stored."""
+        if isinstance(self.plain, Dense):
+            return self.plain.array
+        return self.plain.csr if isinstance(self.plain, Sparse) else self.plain.toarray()
+
+    def product(self, method: str, offset: Array | None, far: bool, given: Any) -> Any:
+        """Call a product of the arranged rows minus an offset; the newest of these is kept."""
+        order, operator = self._order, self._arranged
+        if offset is not None:
+            before = self._shifted
+            if before is None or before[1] != far or not np.array_equal(before[0], offset):
+                row = offset if order is None else offset[order]
+                self._shifted = before = offset, far, _shift(operator, row, far)
+            operator = before[2]
+        if order is not None and method != "rmatmat":
+            given = given[order]
+        found = getattr(operator, method)(given)
+        if order is None or method == "matmat":
+            return found
+        # Back in the order of the columns of X.
+        out = np.empty_like(found)
+        out[order] = found
+        return out
+
+
+def call_block(method: str, far: bool, block: Any, shared: Any, own: Any) -> Any:
+    """Call a method of a block of rows, where the block is."""
+    held = block if isinstance(block, Block) else _kept(block)
+    offset, wide = shared or (None, None)
+    rows, tall = own or (None, None)
+    given = tall if wide is None else wide
+    if rows is None and method in _PRODUCTS:
+        return held.product(method, offset, far, given)
+    if method == "stored_rows":
+        return held.matrix[rows]
+    operator = held.plain if rows is None else held.plain.rows(rows)
+    operator = _shift(operator, offset, far)
+    if method == "column_sums":
+        return np.stack([_column_sums(operator), operator.column_squares()])
+    if method == "joined_moments":
+        return np.concatenate(operator.moments(np.asarray(given)), axis=1)
+    return getattr(operator, method)(*([] if given is None else [given]))
+
+
+_PRODUCTS = {"matmat", "rmatmat", "normal"}
+# What a worker keeps besides its blocks; the blocks themselves are in the care of Dask.
+_KEPT: dict[int, tuple[Any, Block]] = {}
+
+
+def _kept(matrix: Any) -> Block:
+    """Return the operators of a matrix, which are made once for as long as it lives."""
+    key = id(matrix)
+    found = _KEPT.get(key)
+    if found is None or found[0]() is not matrix:
+        alive = weakref.ref(matrix, lambda _: _KEPT.pop(key, None))
+        found = _KEPT[key] = alive, Block(as_operator(matrix), kept=True)
+    return found[1]
+
+
+def _shift(operator: Operator, offset: Array | None, far: bool) -> Operator:
+    if offset is None:
+        return operator
+    return operator.shifted(offset) if far else Centered(operator, offset)
+
+
+def _column_sums(operator: Operator) -> Array:
+    if isinstance(operator, Dense):
+        # Of rows from which the offset was subtracted, which keeps the digits.
+        return np.asarray(operator.cross(np.ones((operator.shape[0], 1)))[:, 0])
+    return operator.shape[0] * operator.column_means()
+
+
+def _far(offset: Array, sums: Array, rows: int, dtype: Any) -> Array:
+    """Return the columns whose offset is large next to their squares about it."""
+    about = sums[1] + offset * (rows * offset - 2 * sums[0])
+    return np.asarray(rows * np.square(offset) > digits_to_lose(dtype) * about)
+
+
+def _both_products(rows: Operator, labels: Operator, block: Array) -> Array:
+    image = rows.matmat(block)
+    return concatenate([rows.rmatmat(image), rows.place(labels.rmatmat(labels.place(image)))])
+
+
+def _label_product(rows: Operator, labels: Operator, block: Array) -> Array:
+    return rows.rmatmat(rows.place(labels.matmat(block)))
+
+
+def _total(results: Iterable[Any]) -> Any:
+    """Add results, in float64 on the host."""
+    out: Any = None
+    for result in results:
+        if out is None:
+            out = 1 * result if is_tensor(result) else np.array(result, dtype=np.float64)
+        else:
+            out += result
+    return out
+
+
+def _split(block: Any, cuts: Array) -> list[Any]:
+    return [block[start:stop] for start, stop in pairwise([0, *cuts.tolist(), block.shape[0]])]
+
+
+def _brief(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes[:3])) + (", ..." if len(sizes) > 3 else "")
+
+
+def checked_rows(owner: str, rows: Any, before: Operator | None) -> Dense | Sparse:
+    """Return a block as an operator; raise an error where it is not as the one before it."""
+    operator = as_operator(rows)
+    if not isinstance(operator, Sparse | Dense):
+        raise InvalidInput(
+            f"{owner} takes arrays and sparse matrices of numbers, but got {type(rows).__name__}."
+        )
+    if not np.isfinite(operator.sum_of_squares()):
+        raise InvalidInput(f"{owner}: rows contain NaN or infinity, or numbers too large.")
+    if before is not None:
+        one, two = (
+            (each.shape[1], "sparse" if isinstance(each, Sparse) else "dense", each.dtype)
+            for each in (operator, before)
+        )
+        if one != two:
+            raise Mismatch(
+                f"{owner}: this block has {one[0]} columns ({one[1]}, {one[2]}), but the blocks "
+                f"before it have {two[0]} ({two[1]}, {two[2]}); give all blocks the same form."
+            )
+    return operator
