@@ -1,13 +1,8 @@
-"""The explorer under hostile clients, on a socket: malformed requests and slow clients."""
+"""The explorer under hostile clients, on a socket: malformed requests and slow bodies."""
 
-import asyncio
-import inspect
 import json
-import logging
 import random
-import re
 import socket
-import time
 
 import pytest
 from _support.explorer import check_refusal, listen, make_index, send
@@ -15,9 +10,8 @@ from _support.explorer import check_refusal, listen, make_index, send
 pytest.importorskip("uvicorn", reason="install labelspan[app]")
 pytest.importorskip("starlette", reason="install labelspan[app]")
 
-from labelspan.web import connection as connections
-from labelspan.web import middleware, server
-from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY, MOST_CHUNKS
+from labelspan.web import middleware
+from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY
 
 HOST = b"Host: localhost\r\n"
 FORM = HOST + b"Connection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -110,16 +104,15 @@ MALFORMED = [
 @pytest.mark.parametrize("data", MALFORMED, ids=lambda data: repr(data[:30]))
 def test_malformed_requests_get_an_error(address, folder, data):
     answer = send(address, data)
-    status, headers, body = parsed(answer)
-    assert status in {400, 413, 414, 431, 505}
-    check_refusal(status, headers, body, str(folder))
-    assert b"server" not in headers
+    # What is not HTTP is answered by the server below the explorer, in plain text.
+    assert answer.split(b" ", 2)[1] in {b"400", b"413", b"414", b"431", b"505"}
+    assert str(folder).encode() not in answer
+    assert b"\r\nserver:" not in answer
     assert works(address)
 
 
-def test_noise_does_no_harm(address, folder, caplog):
+def test_noise_does_no_harm(address, folder):
     rng = random.Random(2)
-    caplog.set_level(logging.ERROR)
     good = b"POST /tag HTTP/1.1\r\n" + FORM + b"Content-Length: 6\r\n\r\ntext=a"
     for _ in range(120):
         data = bytearray(good)
@@ -128,16 +121,13 @@ def test_noise_does_no_harm(address, folder, caplog):
             data[place : place + rng.randint(0, 2)] = rng.randbytes(rng.randint(0, 3))
         answer = send(address, bytes(data) + b"\r\n\r\n")
         if answer:
-            status, headers, body = parsed(answer)
+            status = int(answer.split(b" ", 2)[1])
             assert status in {200, 400, 404, 405, 413, 415, 505}, answer
-            if status != 200:
-                check_refusal(status, headers, body, str(folder))
+            assert str(folder).encode() not in answer
     assert works(address)
-    assert not caplog.records
 
 
-def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
-    caplog.set_level(logging.WARNING)
+def test_an_answer_that_has_begun_is_not_begun_again(address):
     head = b"PUT /tag HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)
@@ -145,11 +135,9 @@ def test_an_answer_that_has_begun_is_not_begun_again(address, caplog):
         connection.sendall(b"not a chunk\r\n")
         assert left(connection)
     assert works(address)
-    assert "Traceback" not in caplog.text
-    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_upgrades_are_ignored(address, caplog):
+def test_upgrades_are_ignored(address):
     upgrade = (
         b"Upgrade: websocket\r\nConnection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
@@ -157,7 +145,6 @@ def test_upgrades_are_ignored(address, caplog):
     assert parsed(answer)[0] == 200
     assert parsed(send(address, b"CONNECT localhost:80 HTTP/1.1\r\n" + LAST))[0] == 404
     assert parsed(send(address, b"OPTIONS * HTTP/1.1\r\n" + LAST))[0] == 404
-    assert not caplog.records
 
 
 def test_many_requests_at_once_on_one_connection_are_answered_in_turn(address):
@@ -197,43 +184,6 @@ def test_chunks_without_end_are_not_read_to_the_end(address):
     assert works(address)
 
 
-def test_a_body_may_have_a_limited_number_of_chunks(address, folder):
-    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
-    most = MOST_CHUNKS
-    text = b"5\r\ntext=\r\n" + b"1\r\na\r\n" * (most - 1) + b"0\r\n\r\n"
-    assert parsed(send(address, head + text))[0] == 200
-    # 200,000 bytes are fewer than a body may have.
-    status, headers, body = parsed(send(address, head + b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n"))
-    assert status == 413
-    check_refusal(status, headers, body, str(folder))
-    assert f"at most {most:,} chunks" in json.loads(body)["error"]["message"]
-    assert headers[b"connection"] == b"close"
-    assert works(address)
-
-
-def test_chunks_of_a_body_that_is_not_read_are_counted_too(address):
-    head = b"GET /index.json HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
-    chunks = b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n"
-    answer = send(address, head + chunks + b"GET /index.json HTTP/1.1\r\n" + LAST)
-    assert answer.count(b"HTTP/1.1 ") <= 1, "the connection is closed before the second request"
-    assert works(address)
-
-
-def test_a_client_that_closes_its_sending_side_gets_its_answer(address):
-    one = b"GET /search.json?q=chess HTTP/1.1\r\n" + HOST + b"\r\n"
-    posted = b"POST /tag.json HTTP/1.1\r\n" + FORM.replace(b"Connection: close\r\n", b"")
-    posted += b"Content-Length: 10\r\n\r\ntext=chess"
-    for data, count in ((one, 1), (posted, 1), (one * 5 + posted, 6)):
-        with socket.create_connection(address, timeout=120) as connection:
-            connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
-            answer = b""
-            while part := connection.recv(1 << 16):
-                answer += part
-        assert answer.count(b"HTTP/1.1 200 OK") == count
-        assert json.loads(answer.rpartition(b"\r\n\r\n")[2]), "the last answer is complete"
-
-
 @pytest.mark.parametrize("method", [b"GET /index.json", b"POST /search", b"POST /nowhere"])
 def test_bodies_that_are_not_needed_are_discarded(address, method):
     body = b"a" * 100_000
@@ -255,198 +205,16 @@ def test_a_length_that_lies(address):
     assert works(address)
 
 
-# --- slow clients ---------------------------------------------------------------------------
+# --- slow bodies ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def hasty(folder, monkeypatch):
-    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.5)
-    monkeypatch.setattr(connections, "SECONDS_TO_TAKE", 0.5)
+def test_a_slow_body_is_not_waited_for(folder, monkeypatch):
     monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5,))
-    # Longer than any test: what ends a connection here is not the pause between two requests.
-    monkeypatch.setattr(server, "_SECONDS_BETWEEN_REQUESTS", 1000)
-    with listen(folder) as address:
-        yield address
-
-
-def drip(connection, data, pause=0.1):
-    """Send byte after byte until all are sent, or nobody takes them; gives how many were."""
-    for number in range(len(data)):
-        try:
-            connection.sendall(data[number : number + 1])
-        except OSError:
-            return number
-        time.sleep(pause)
-    return len(data)
-
-
-def test_slow_headers_are_not_waited_for(hasty):
-    with socket.create_connection(hasty, timeout=120) as connection:
-        head = b"GET /index.json HTTP/1.1\r\n" + b"X-Slow: 1\r\n" * 100 + LAST
-        assert drip(connection, head) < len(head)
-        assert left(connection)
-    assert works(hasty)
-
-
-def test_silent_clients_are_disconnected(hasty):
-    with socket.create_connection(hasty, timeout=120) as connection:
-        assert left(connection)
-    with socket.create_connection(hasty, timeout=120) as connection:
-        connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        # The timeout holds for the second request, too.
-        connection.sendall(b"GET /index.json HTTP/1.1\r\n")
-        assert left(connection)
-
-
-def test_a_slow_body_is_not_waited_for(hasty):
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
-    with socket.create_connection(hasty, timeout=120) as connection:
+    with listen(folder) as address, socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)
-        drip(connection, b"text=" + b"a" * 5)
+        connection.sendall(b"text=a")
         status, headers, body = parsed(connection.recv(1 << 16))
         assert status == 408
         check_refusal(status, headers, body)
         assert left(connection)
-
-
-def test_a_body_that_is_not_needed_may_not_arrive_slowly_for_ever(hasty):
-    head = b"GET /index.json HTTP/1.1\r\n" + FORM + b"Transfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(hasty, timeout=120) as connection:
-        connection.sendall(head)
-        body = b"1\r\na\r\n" * 200
-        assert drip(connection, body) < len(body)
-        assert left(connection)
-
-
-@pytest.mark.parametrize("end", [b"", b"Connection: close\r\n"])
-def test_an_answer_that_is_not_taken_is_dropped(hasty, end):
-    big = b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + HOST
-    with socket.socket() as connection:
-        # Little room at this end, so that the server's own buffers fill.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(120)
-        connection.connect(hasty)
-        connection.sendall((big + b"\r\n") * 8 + big + end + b"\r\n")
-        time.sleep(2)
-        assert works(hasty)
-        taken = 0
-        try:
-            while part := connection.recv(1 << 20):
-                taken += len(part)
-        except ConnectionResetError:
-            pass
-    assert taken < 8_000_000, "all was sent, to one who did not read"
-
-
-def test_a_slow_reader_who_reads_gets_everything(hasty, monkeypatch):
-    # Longer than a pause of this reader even on a busy machine, shorter than all of them.
-    monkeypatch.setattr(connections, "SECONDS_TO_TAKE", 3.0)
-    whole = parsed(send(hasty, b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST))[2]
-    assert len(whole) > 500_000
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        connection.settimeout(120)
-        connection.connect(hasty)
-        connection.sendall(b"GET /static/bokeh/bokeh.min.js HTTP/1.1\r\n" + LAST)
-        taken = b""
-        while part := connection.recv(50_000):
-            taken += part
-            time.sleep(0.05)
-    assert parsed(taken)[2] == whole
-
-
-# --- room -----------------------------------------------------------------------------------
-
-
-def test_idle_connections_make_room(folder, monkeypatch):
-    # Only the lack of room ends them here, however long the test takes.
-    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 3600.0)
-    with listen(folder, most=20) as address:
-        idle = [socket.create_connection(address, timeout=120) for _ in range(60)]
-        try:
-            assert works(address)
-            assert left(idle[0])
-            assert all(left(one) for one in idle[:38]), "the oldest were let go"
-            assert sum(left(one, 0.05) for one in idle) <= 45
-            idle[-1].settimeout(120)
-            idle[-1].sendall(b"GET /index.json HTTP/1.1\r\n" + LAST)
-            assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
-        finally:
-            for one in idle:
-                one.close()
-
-
-def test_slow_bodies_and_readers_make_room_too(folder):
-    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
-    with listen(folder, most=20) as address:
-        slow = [socket.create_connection(address, timeout=120) for _ in range(20)]
-        try:
-            for one in slow:
-                one.sendall(head)
-            time.sleep(0.3)
-            assert works(address)
-            assert left(slow[0])
-        finally:
-            for one in slow:
-                one.close()
-
-
-def test_if_all_are_being_answered_the_next_gets_an_error(folder, monkeypatch):
-    monkeypatch.setattr(connections.Connection, "_waits", False)
-    with listen(folder, most=3) as address:
-        held = [socket.create_connection(address, timeout=120) for _ in range(3)]
-        try:
-            time.sleep(0.2)
-            status, headers, body = parsed(send(address, b"GET /index.json HTTP/1.1\r\n" + LAST))
-            assert (status, headers[b"retry-after"]) == (503, b"1")
-            check_refusal(status, headers, body)
-        finally:
-            for one in held:
-                one.close()
-        time.sleep(0.2)
-        assert works(address)
-
-
-# --- uvicorn --------------------------------------------------------------------------------
-
-
-def test_uvicorn_has_what_the_connection_relies_on(folder):
-    """Fails when a new uvicorn renames or drops what ``web/connection.py`` extends or reads."""
-    import h11
-    import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
-    from uvicorn.server import ServerState
-
-    from labelspan.web.server import configure
-
-    own = {
-        name
-        for name, value in vars(connections.Connection).items()
-        if callable(value) and hasattr(H11Protocol, name) and not name.startswith("__")
-    }
-    assert own == {
-        *("connection_made", "connection_lost", "data_received", "eof_received"),
-        *("pause_writing", "resume_writing", "on_response_complete"),
-        *("send_400_response", "_unsupported_upgrade_warning"),
-    }
-
-    async def no_app(scope, receive, send):
-        raise AssertionError("nothing is sent")
-
-    async def look():
-        config = configure(no_app)
-        assert isinstance(config, uvicorn.Config)
-        return connections.Connection(config, ServerState(), {})
-
-    made = asyncio.run(look())
-    for name in ("app", "config", "conn", "connections", "cycle", "flow", "loop", "transport"):
-        assert hasattr(made, name), name
-    assert made.limit_concurrency is None
-    # uvicorn parses with the parser that counts chunks.
-    assert isinstance(made.conn, h11.Connection)
-    assert "self.conn.next_event()" in inspect.getsource(H11Protocol.handle_events)
-    for called in ("send_400_response", "on_response_complete", "_unsupported_upgrade_warning"):
-        assert inspect.getsource(H11Protocol).count(f"self.{called}") == 1, called
-    state = set(re.findall(r"self\.(\w+)", inspect.getsource(RequestResponseCycle.__init__)))
-    assert {"disconnected", "message_event", "more_body", "response_complete"} <= state

@@ -20,7 +20,7 @@ from labelspan.errors import InvalidParameter
 for needed in ("starlette", "uvicorn", "bokeh"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 
-from labelspan.web.workers import check_workers  # noqa: E402
+from labelspan.web.server import check_workers  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,16 @@ def items_at(port):
 
 def workers_of(process):
     path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [int(one) for one in path.read_text().split()]
+    children = [int(one) for one in path.read_text().split()]
+    # Python has a process of its own that looks after what workers share.
+    return [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def wait_until(true, seconds=120):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 several = pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
@@ -130,19 +139,16 @@ def test_several_processes_serve_are_started_again_and_end_together(folder):
             r"Serving 60 items at http://127.0.0.1:\d+/ by 2 processes \(Ctrl-C ends it\)\n", line
         )
         port = int(re.search(r":(\d+)/", line)[1])
+        wait_until(lambda: len(workers_of(process)) == 2)
         killed, other = workers_of(process)
         assert {items_at(port) for _ in range(8)} == {60}
         result = run(folder, "--port", port, "--workers", 2)
         assert "Address already in use" in result.stderr
         os.kill(killed, signal.SIGKILL)
-        line = process.stderr.readline()
-        assert line == "A worker ended (exit status -9) and is started again.\n"
-        # A connection that the system gives to the new one waits until it is ready.
+        wait_until(lambda: killed not in workers_of(process) and len(workers_of(process)) == 2)
         assert {items_at(port) for _ in range(8)} == {60}
         now = workers_of(process)
-        assert len(now) == 2
         assert other in now
-        assert killed not in now
         process.send_signal(signal.SIGTERM)
         # The end of its output comes when the last process has closed it.
         _, rest = process.communicate(timeout=600)
@@ -203,11 +209,3 @@ def test_workers_that_cannot_serve_are_refused(folder):
     for wrong in (0, 65, 1.5, True):
         with pytest.raises(InvalidParameter, match="workers must be a whole number from 1 to 64"):
             check_workers(wrong, edit=False)
-
-
-@several
-def test_a_worker_that_cannot_start_ends_all(folder, monkeypatch):
-    monkeypatch.setattr("labelspan.web.workers._COMMAND", "raise SystemExit(3)")
-    result = run(folder, "--port", 0, "--workers", 2)
-    assert result.exit_code == 1
-    assert result.stderr == "serve: a worker could not be started (exit status 3).\n"

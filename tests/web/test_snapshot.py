@@ -15,7 +15,6 @@ from labelspan.errors import InvalidFile
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.batching import Batcher  # noqa: E402
 from labelspan.web.openapi import POINTS  # noqa: E402
 from labelspan.web.snapshot import Snapshot  # noqa: E402
 
@@ -75,48 +74,6 @@ def test_an_index_that_cannot_be_read_names_no_file(client, monkeypatch, caplog)
 
 
 # --- many at once ---------------------------------------------------------------------------
-
-
-def test_waiting_queries_are_answered_together():
-    calls, go = [], threading.Event()
-
-    def answer(questions):
-        calls.append(len(questions))
-        go.wait(120)
-        if 13 in questions:
-            raise ValueError("thirteen")
-        return [question * 2 for question in questions]
-
-    together = Batcher(answer)
-    with ThreadPoolExecutor(8) as pool:
-        first = pool.submit(together.ask, 1)
-        while not calls:
-            time.sleep(0.001)
-        others = [pool.submit(together.ask, number) for number in range(2, 8)]
-        while len(together._waiting) < 6:
-            time.sleep(0.001)
-        go.set()
-        assert first.result() == 2
-        assert [one.result() for one in others] == [4, 6, 8, 10, 12, 14]
-    assert calls == [1, 6]
-    with pytest.raises(ValueError, match="thirteen"):
-        together.ask(13)
-
-
-def test_a_query_that_fails_does_not_affect_the_others():
-    def answer(questions):
-        if 13 in questions:
-            raise ValueError("thirteen")
-        return [question * 2 for question in questions]
-
-    together = Batcher(answer)
-    with ThreadPoolExecutor(4) as pool, together._busy:
-        asked = [pool.submit(together.ask, number) for number in (1, 13, 3)]
-        while len(together._waiting) < 3:
-            time.sleep(0.001)
-    assert (asked[0].result(), asked[2].result()) == (2, 6)
-    with pytest.raises(ValueError, match="thirteen"):
-        asked[1].result()
 
 
 def test_concurrent_searches_equal_single_ones(folder):

@@ -8,7 +8,7 @@ from .. import __version__
 from .http_errors import RefusalData
 from .item_list import ItemsData, MatchesData
 from .pages import PAGES, SELECTION, Page
-from .parameters import LONGEST_BODY, MOST_CHUNKS, Parameter
+from .parameters import LONGEST_BODY, Parameter
 from .points import PointsData
 from .schema import Schema, json_schema
 
@@ -24,7 +24,7 @@ _REFUSALS = {
     "403": "a request from a page of another origin",
     "404": "an item, label or page that does not exist",
     "405": "a method that the address does not support",
-    "413": f"a body of more than {LONGEST_BODY:,} bytes or {MOST_CHUNKS:,} chunks",
+    "413": f"a body of more than {LONGEST_BODY:,} bytes",
     "414": "an address that is too long",
     "431": "too many headers, or headers that are too long",
     "500": "an error in the server",

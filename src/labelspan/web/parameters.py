@@ -17,7 +17,6 @@ __all__ = [
     "LONGEST_NAME",
     "LONGEST_QUERY",
     "LONGEST_TEXT",
-    "MOST_CHUNKS",
     "Parameter",
     "read_address",
     "read_body",
@@ -30,9 +29,6 @@ LONGEST_NAME = 4000  # characters of an id or a label
 # percent-encoded character has at most 12 bytes.
 LONGEST_ADDRESS = 60 << 10
 LONGEST_BODY = 1 << 18  # bytes
-# Parsing a chunk costs about the same whatever its size: 200,000 chunks of one byte would keep
-# the server busy for seconds.
-MOST_CHUNKS = 1024
 LONGEST_TEXT = 50_000  # characters of a text to tag
 # Six that may be repeated 16 times, and the others.
 _MOST_FIELDS = 128

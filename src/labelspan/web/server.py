@@ -1,10 +1,13 @@
-"""Run the explorer with uvicorn on one socket."""
+"""Run the explorer with uvicorn, in one process or in several that share a socket."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
+import os
 import socket
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from os import PathLike
@@ -12,16 +15,20 @@ from typing import Any
 
 import uvicorn
 from threadpoolctl import threadpool_limits
+from uvicorn.supervisors import Multiprocess
 
 from ..errors import InvalidParameter
 from .app import make_app
-from .connection import MOST_CONNECTIONS, Connection
 from .middleware import LOOPBACK, Guard
 from .parameters import LONGEST_ADDRESS
 from .snapshot import Served
-from .workers import Workers, check_workers, sockets_for
 
 __all__ = ["serve"]
+
+MOST_CONNECTIONS = 1024
+MOST_WORKERS = 64
+# What a worker serves, as JSON in its environment.
+_OPTIONS = "LABELSPAN_SERVE"
 
 _SECONDS_BETWEEN_REQUESTS = 5
 _SECONDS_TO_END = 3
@@ -58,7 +65,7 @@ def serve(
         then opened for writing, so that no other process can write to it.
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
-        that ends is started again. Only without ``edit``, and not on Windows.
+        that ends is started again. Only without ``edit``.
     compare_with : path or None, default=None
         Another index, for example of the same items by another method, whose results are shown
         next to those of this one.
@@ -84,16 +91,18 @@ def serve(
     address = _address(host, listening.getsockname()[1])
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
     if workers > 1:
+        if started is not None:
+            started(address, served)
+        served.close()
         options = {
             "folder": str(folder),
             "compare_with": None if compare_with is None else str(compare_with),
             "hosts": sorted(hosts),
-            "most": _room(),
         }
-        _serve_by(workers, listening, served, options, lambda: started and started(address, served))
+        with listening:
+            _serve_by(workers, listening, options)
         return
-    config = configure(make_app(served, hosts=hosts), most=_room())
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configure(make_app(served, hosts=hosts)))
     # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
     # the address is announced: Ctrl-C while the event loop starts would otherwise leave its
     # coroutine unawaited, with a warning of Python.
@@ -103,29 +112,47 @@ def serve(
         server.run(sockets=[listening])
 
 
-def _serve_by(
-    count: int,
-    listening: socket.socket,
-    served: Served,
-    options: dict[str, Any],
-    started: Callable[[], Any],
-) -> None:
-    """Serve by several processes; this one only looks after them."""
-    sockets: list[socket.socket] = []
+def check_workers(workers: Any, *, edit: bool) -> None:
+    """Raise an error for a number of processes that cannot serve."""
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InvalidParameter(
+            f"serve: workers must be a whole number from 1 to {MOST_WORKERS}, but {workers!r} was "
+            "given."
+        )
+    if workers > 1 and edit:
+        raise InvalidParameter(
+            "serve: labels can only be changed by one process; omit --workers, or --edit."
+        )
+
+
+def _serve_by(count: int, listening: socket.socket, options: dict[str, Any]) -> None:
+    """Serve by several processes of uvicorn, which starts one again that ends."""
+    os.environ[_OPTIONS] = json.dumps(options)
+    # Each process has one core.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    config = configure("labelspan.web.server:worker_app", workers=count)
     try:
-        sockets = sockets_for(listening, count)
-        Workers(sockets, options).run(started)
+        Multiprocess(config, sockets=[listening]).run()
     finally:
-        served.close()
-        for one in (listening, *sockets):
-            one.close()
+        del os.environ[_OPTIONS]
 
 
-def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
-    """Return the configuration of uvicorn, with at most ``most`` connections."""
+def worker_app() -> Guard:
+    """Make the application of one of several processes."""
+    # Ctrl-C reaches all of them; uvicorn ends those that it started.
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    options = json.loads(os.environ[_OPTIONS])
+    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
+    return make_app(served, hosts=options["hosts"])
+
+
+def configure(app: Guard | str, *, workers: int = 1) -> uvicorn.Config:
+    """Return the configuration of uvicorn for an application, or the name of what makes it."""
     return uvicorn.Config(
         app,
-        http=Connection,
+        factory=isinstance(app, str),
+        workers=workers,
+        http="h11",
         ws="none",
         lifespan="on",
         log_config=None,
@@ -133,7 +160,7 @@ def configure(app: Guard, *, most: int = MOST_CONNECTIONS) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=most,
+        limit_concurrency=_room(),
         timeout_keep_alive=_SECONDS_BETWEEN_REQUESTS,
         h11_max_incomplete_event_size=2 * LONGEST_ADDRESS,
         timeout_graceful_shutdown=_SECONDS_TO_END,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,15 +15,13 @@ from typing import Any, Literal
 from ..errors import LabelspanError
 from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
 from ..index.ann import installed
-from ..index.kept_tags import state_of, tags_without_item
+from ..index.kept_tags import tags_without_item
 from ..index.listing import ItemListing
 from ..index.passages import QueryWords, word_index
 from ..index.ranking import BALANCE
 from .answer_cache import AnswerCache
-from .batching import Batcher
 from .editing import Editing
 from .points import MapPoints, draw
-from .shared_audit import SharedAudit
 
 __all__ = ["FINDINGS_OF_A_KIND", "Served", "Snapshot"]
 
@@ -45,7 +44,6 @@ class Snapshot:
         self.name = "" if index.path is None else index.path.resolve().name
         self.name = self.name.removesuffix(".labelspan") or "index"
         self.words = word_index(index)
-        self._searches = Batcher(self._search_all)
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
         index.search(None, 1, items=index.ids[:1])
@@ -56,8 +54,6 @@ class Snapshot:
         self.map_percent = 0
         self.audit: LabelAudit | None = None
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
-        # Where several processes keep it.
-        self.shared_audit: SharedAudit | None = None
         # Holds the index that this one is compared with, if there is one.
         self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
         self.users = 0
@@ -135,9 +131,7 @@ class Snapshot:
     def compute_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
         try:
-            make = partial(self.index.audit, FINDINGS_OF_A_KIND)
-            shared = self.shared_audit
-            self.audit = make() if shared is None else shared.get(state_of(self.index), make)
+            self.audit = self.index.audit(FINDINGS_OF_A_KIND)
             self.audit_state = "ready"
         except Exception:
             _log.exception("The labels could not be audited.")
@@ -161,18 +155,8 @@ class Snapshot:
         self._cache.clear()
 
     def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
-        """Search all items for a text, in one batch with searches of other threads."""
-        return self._searches.ask((text, k, balance))
-
-    def _search_all(self, asked: list[tuple[str, int, float]]) -> list[list[Hit]]:
-        found: list[list[Hit]] = [[] for _ in asked]
-        for balance in {own for _, _, own in asked}:
-            places = [n for n, one in enumerate(asked) if one[2] == balance]
-            most = max(asked[n][1] for n in places)
-            together = self.index.search([asked[n][0] for n in places], most, balance=balance)
-            for n, hits in zip(places, together, strict=True):
-                found[n] = hits[: asked[n][1]]
-        return found
+        """Search all items for a text."""
+        return self.index.search(text, k, balance=balance)
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
@@ -200,6 +184,22 @@ class Snapshot:
             _log.exception("Approximate search could not be prepared.")
 
 
+@contextmanager
+def one_process(folder: Path) -> Iterator[None]:
+    """Let one process after another do what is stored in the folder of an index."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where two may draw the same map
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 class _Stopped(Exception):
     """The server ends while a map is drawn."""
 
@@ -222,8 +222,6 @@ class Served:
         truncated then ends the process.
     compare_with : path or None, default=None
         Another index, of the same items for example, to compare with.
-    shared_audit : SharedAudit or None, default=None
-        Where several processes that serve the same index keep the audit of its labels.
 
     Attributes
     ----------
@@ -250,16 +248,9 @@ class Served:
         edit: bool = False,
         mapped: bool = False,
         compare_with: str | PathLike[str] | None = None,
-        shared_audit: SharedAudit | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
-        # Of several processes one draws the map first; it is called when that is done.
-        self.may_draw = threading.Event()
-        self.may_draw.set()
-        self.drawn: Callable[[], Any] = lambda: None
-        # Where they keep the audit, which one of them computes.
-        self._shared_audit = shared_audit
         self._lock = threading.Lock()
         self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
         try:
@@ -336,7 +327,6 @@ class Served:
             index.close()
             raise
         made.keep = partial(self._keep, made)
-        made.shared_audit = self._shared_audit
         if self._compared is not None:
             made.compare_with = self._compared.lease
         return made
@@ -403,22 +393,21 @@ class Served:
     def _draw(self) -> None:
         while True:
             self._undrawn.wait()
-            self.may_draw.wait()
             if self._stop.is_set():
                 return
             self._undrawn.clear()
             with self.lease() as held:
-                held.draw_map(self._stop)
+                # Of several processes one draws the map; the others then find it in the folder.
+                with one_process(self.folder):
+                    held.draw_map(self._stop)
                 if self._stop.is_set():
                     return
-                self.drawn()
                 held.prepare_search()
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
-        self.may_draw.set()
         self._unlearned.set()
         if self._watcher is not None:
             self._watcher.join()
