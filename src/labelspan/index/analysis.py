@@ -66,7 +66,7 @@ class _Language:
 
 @cache
 def _languages() -> dict[str, _Language]:
-    path = Path(__file__).with_name("languages.json")
+    path = Path(__file__).parent.with_name("text") / "languages.json"
     table = json.loads(path.read_text(encoding="utf-8"))
     return {
         code: _Language(

@@ -1,0 +1,359 @@
+"""Texts as word numbers: each text is split once, and each different word is stemmed once.
+
+A vocabulary numbers the surface words in the order in which they first come, and grows with every
+block of texts. A block keeps one array with the word numbers of all its texts. Everything else
+(stems, pairs, parts of words, counts, postings) is computed from these arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidFile
+from .analysis import RUNS, Analyzer, first_line, has_unspaced, is_unspaced, normalise, split_words
+
+__all__ = ["TextBlock", "Vocabulary", "pack_strings", "ranges", "unpack_strings"]
+
+_DAMAGED = "The files of the words do not fit together; the index is damaged."
+
+
+class _Numbers(dict[str, int]):
+    """Number of each string, in the order in which they first come."""
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+class Vocabulary:
+    r"""Numbers of words and of their terms; it grows with the texts that it numbers.
+
+    A term is what search compares: the stem of a word, or in scripts without spaces a character
+    or a pair of neighbouring characters.
+
+    Parameters
+    ----------
+    language : str, default="none"
+        Code of the language whose stemmer is used, as :func:`detect_language` returns it.
+
+    Examples
+    --------
+    >>> from labelspan.text import Vocabulary
+    >>> vocabulary = Vocabulary("en")
+    >>> block = vocabulary.number(["Chess\nA game of chess", "Games"])
+    >>> vocabulary.words
+    ['chess', 'a', 'game', 'of', 'games']
+    >>> block.tokens, block.starts, block.titles
+    (array([0, 1, 2, 3, 0, 4], dtype=int32), array([0, 5, 6]), array([1, 0], dtype=int32))
+    >>> [vocabulary.terms[term] for term in block.all_terms]
+    ['chess', 'a', 'game', 'of', 'chess', 'game']
+    """
+
+    def __init__(self, language: str = "none") -> None:
+        self.analyzer = Analyzer(language)
+        self._words = _Numbers()
+        self._terms = _Numbers()
+        # Of the words that were looked at so far.
+        self._term_of = np.zeros(0, dtype=np.int32)
+        self._common = np.zeros(0, dtype=bool)
+        self._unspaced = np.zeros(0, dtype=bool)
+        self._lock = threading.Lock()
+        self._listed: tuple[list[str], list[str]] = ([], [])
+
+    @property
+    def language(self) -> str:
+        """Code of the language."""
+        return self.analyzer.language
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    @property
+    def words(self) -> list[str]:
+        """All words, by their numbers."""
+        return self._list(0, self._words)
+
+    @property
+    def terms(self) -> list[str]:
+        """All terms, by their numbers."""
+        self._grow()
+        return self._list(1, self._terms)
+
+    def _list(self, which: int, numbers: _Numbers) -> list[str]:
+        known = self._listed[which]
+        if len(known) < len(numbers):
+            with self._lock:
+                known[:] = numbers
+        return known
+
+    @property
+    def term_of(self) -> Array:
+        """Number of the term of each word."""
+        self._grow()
+        return self._term_of
+
+    @property
+    def common(self) -> Array:
+        """Whether each word is a frequent word of the language (a stop word)."""
+        self._grow()
+        return self._common
+
+    @property
+    def unspaced(self) -> Array:
+        """Whether each word is a character of a script without spaces."""
+        self._grow()
+        return self._unspaced
+
+    def term(self, term: str) -> int:
+        """Return the number of a term; -1 if no text has it."""
+        return self._terms.get(term, -1)
+
+    def number(self, texts: Iterable[str]) -> TextBlock:
+        """Split texts into words and number them; new words are added.
+
+        The title is the first line of a text that has more than one.
+        """
+        tokens, starts, titles, runs = array("i"), array("q", [0]), array("i"), array("q")
+        with self._lock:
+            number = self._words.__getitem__
+            for text in texts:
+                plain = normalise(text)
+                line, titled = first_line(plain)
+                titles.append(len(split_words(line)) if titled else 0)
+                if has_unspaced(plain):
+                    for run in RUNS.findall(plain):
+                        unspaced = is_unspaced(run)
+                        if unspaced:
+                            runs.append(len(tokens))
+                        tokens.extend(map(number, run if unspaced else (run,)))
+                else:
+                    tokens.extend(map(number, split_words(plain)))
+                starts.append(len(tokens))
+        return TextBlock(
+            self,
+            _array(tokens, "i4"),
+            _array(starts, "i8"),
+            _array(titles, "i4"),
+            _array(runs, "i8"),
+        )
+
+    def pair_terms(self, first: Array, second: Array) -> Array:
+        """Return the numbers of the terms that are pairs of characters, given by word numbers."""
+        keys, place = np.unique(first.astype(np.int64) << 32 | second, return_inverse=True)
+        words = self.words
+        with self._lock:
+            found = [
+                self._terms[words[a] + words[b]]
+                for a, b in zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True)
+            ]
+        return np.array(found, dtype=np.int32)[place]
+
+    def _grow(self) -> None:
+        """Stem the words that came since the last time."""
+        if self._term_of.size == len(self._words):
+            return
+        words = self.words
+        with self._lock:
+            new = words[self._term_of.size :]
+            common = self.analyzer.common
+            flags = np.array([word in common for word in new], dtype=bool)
+            unspaced = np.array([not w.isascii() and is_unspaced(w) for w in new], dtype=bool)
+            terms = [self._terms[stem] for stem in self.analyzer.stems(new)]
+            self._common = np.concatenate([self._common, flags])
+            self._unspaced = np.concatenate([self._unspaced, unspaced])
+            self._term_of = np.concatenate([self._term_of, np.array(terms, dtype=np.int32)])
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is stored, by name."""
+        return {
+            "words": pack_strings(self.words),
+            "term_of": self.term_of,
+            "terms": pack_strings(self.terms),
+        }
+
+    @classmethod
+    def from_arrays(cls, language: str, arrays: Mapping[str, Array]) -> Self:
+        """Make the vocabulary that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        made = cls(language)
+        words, terms = unpack_strings(arrays["words"]), unpack_strings(arrays["terms"])
+        term_of = arrays["term_of"]
+        made._words.update(zip(words, range(len(words)), strict=True))
+        made._terms.update(zip(terms, range(len(terms)), strict=True))
+        sound = (
+            term_of.dtype == np.int32
+            and term_of.shape == (len(words),)
+            and len(made._words) == len(words)
+            and len(made._terms) == len(terms)
+            and within(term_of, len(terms))
+        )
+        if not sound:
+            raise InvalidFile(_DAMAGED)
+        common = made.analyzer.common
+        made._listed = (words, terms)
+        made._term_of = np.asarray(term_of)
+        made._common = np.array([word in common for word in words], dtype=bool)
+        made._unspaced = np.array([not w.isascii() and is_unspaced(w) for w in words], dtype=bool)
+        return made
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Word numbers of a block of texts.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    tokens : array of int32
+        Numbers of the words of all texts, one text after the other.
+    starts : array of int64, shape (n + 1,)
+        Where each text begins in ``tokens``, and the end of the last.
+    titles : array of int32, shape (n,)
+        How many of the first words of each text are its title.
+    runs : array of int64
+        Where characters of a script without spaces begin that belong together.
+    """
+
+    vocabulary: Vocabulary
+    tokens: Array
+    starts: Array
+    titles: Array
+    runs: Array
+
+    def __len__(self) -> int:
+        return len(self.titles)
+
+    def rows(self) -> Array:
+        """Return the row of each token."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
+
+    @cached_property
+    def all_terms(self) -> Array:
+        """Term of each token."""
+        return np.asarray(self.vocabulary.term_of[self.tokens])
+
+    @cached_property
+    def adjacent(self) -> Array:
+        """Where a token and the next are neighbouring characters of a script without spaces."""
+        known = self.vocabulary.unspaced[self.tokens]
+        if not known.any():
+            return np.zeros(0, dtype=np.int64)
+        first = np.zeros(self.tokens.size, dtype=bool)
+        first[self.runs] = True
+        return np.flatnonzero(known[:-1] & known[1:] & ~first[1:])
+
+    def lengths(self) -> Array:
+        """Return the number of words of each text that are not frequent; those of titles twice."""
+        counted = ~self.vocabulary.common[self.tokens]
+        sums = np.concatenate([[0], np.cumsum(counted)])
+        starts, middle = self.starts[:-1], self.starts[:-1] + self.titles
+        found = sums[self.starts[1:]] - sums[starts] + sums[middle] - sums[starts]
+        return np.asarray(found, dtype=np.int32)
+
+    def take(self, rows: Array) -> TextBlock:
+        """Return some of the texts, in the given order."""
+        index = np.asarray(rows, dtype=np.int64)
+        sizes = self.starts[index + 1] - self.starts[index]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        chosen = ranges(self.starts[index], sizes)
+        runs = np.zeros(self.tokens.size + 1, dtype=bool)
+        runs[self.runs] = True
+        return TextBlock(
+            self.vocabulary,
+            self.tokens[chosen],
+            starts,
+            self.titles[index],
+            np.flatnonzero(runs[chosen]),
+        )
+
+    @classmethod
+    def join(cls, blocks: Sequence[TextBlock]) -> TextBlock:
+        """Put blocks of one vocabulary one after the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        offsets = np.cumsum([0, *(block.tokens.size for block in blocks)])
+        pairs = list(zip(blocks, offsets.tolist(), strict=False))
+        return cls(
+            blocks[0].vocabulary,
+            np.concatenate([block.tokens for block in blocks]),
+            np.concatenate([[0], *(block.starts[1:] + offset for block, offset in pairs)]),
+            np.concatenate([block.titles for block in blocks]),
+            np.concatenate([block.runs + offset for block, offset in pairs]),
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is stored, by name."""
+        return {
+            "tokens": self.tokens,
+            "starts": self.starts,
+            "titles": self.titles,
+            "runs": self.runs,
+        }
+
+    @classmethod
+    def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> TextBlock:
+        """Make the block that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        tokens, starts, titles, runs = (
+            arrays[name] for name in ("tokens", "starts", "titles", "runs")
+        )
+        kinds = [part.dtype.str[1:] for part in (tokens, starts, titles, runs)]
+        sound = (
+            kinds == ["i4", "i8", "i4", "i8"]
+            and all(part.ndim == 1 for part in (tokens, starts, titles, runs))
+            and starts.size == titles.size + 1
+            and offsets_rise(starts, tokens.size)
+            and within(tokens, len(vocabulary))
+            and within(runs, tokens.size)
+            and bool((titles >= 0).all())
+            and bool((titles <= np.diff(starts)).all())
+        )
+        if not sound:
+            raise InvalidFile(_DAMAGED)
+        return cls(vocabulary, tokens, starts, titles, runs)
+
+
+def ranges(starts: Array, sizes: Array) -> Array:
+    """Return the numbers of several ranges, one range after the other."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    found: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+    return found
+
+
+def pack_strings(strings: Sequence[str]) -> Array:
+    """Write strings without line ends into one array of bytes."""
+    return np.frombuffer("".join(f"{one}\n" for one in strings).encode(), dtype=np.uint8)
+
+
+def unpack_strings(content: Array) -> list[str]:
+    """Read what :func:`pack_strings` wrote."""
+    if content.dtype != np.uint8 or content.ndim != 1 or (content.size and content[-1] != 10):
+        raise InvalidFile(_DAMAGED)
+    try:
+        found = bytes(content).decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidFile(_DAMAGED) from error
+    return found[:-1]
+
+
+def offsets_rise(offsets: Array, end: int) -> bool:
+    """Tell whether offsets begin at 0, never fall, and end at ``end``."""
+    return bool(
+        offsets.size and offsets[0] == 0 and offsets[-1] == end and (np.diff(offsets) >= 0).all()
+    )
+
+
+def within(numbers: Array, end: int) -> bool:
+    """Tell whether all numbers are from 0 to ``end - 1``."""
+    return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < end)
+
+
+def _array(values: array[int], kind: str) -> Array:
+    return np.frombuffer(values, dtype=kind) if len(values) else np.zeros(0, dtype=kind)
