@@ -8,12 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.display import CorpusMap, CorpusMapDisplay, corpus_html
-from labelspan.display import nearest_rows as nearest_module
 from labelspan.display import stored_layout as stored_module
 from labelspan.display.layout import layout, place
 from labelspan.display.map_regions import Region, regions, word_lists
 from labelspan.display.mesh_tsne import Mesh, _over_pairs
-from labelspan.display.nearest_rows import _first_largest, nearest_rows
 from labelspan.errors import InvalidInput, InvalidParameter, MissingData
 from labelspan.index.place_file import PLACES_FILE
 
@@ -103,43 +101,6 @@ def test_further_items_come_next_to_their_neighbours():
     assert place(vectors[:9], np.zeros((0, 10)), np.zeros((0, 2))).shape == (9, 2)
     with pytest.raises(InvalidInput, match="place: vectors and known must have the same columns"):
         place(vectors, vectors[:, :4], places)
-
-
-def test_nearest_rows_are_those_of_a_full_sort(monkeypatch):
-    vectors, _ = clusters(700)
-    table = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    scores = table @ table.T
-    np.fill_diagonal(scores, -9.0)
-    full = np.argsort(-scores, axis=1, kind="stable")[:, :15]
-    # Products of blocks can differ from that of the whole in the last digit.
-    close = np.take_along_axis(scores, full, axis=1)
-    for rows in (1024, 100):
-        monkeypatch.setattr(nearest_module, "_ROWS", rows)
-        found = nearest_rows(table, 15)
-        assert np.allclose(np.take_along_axis(scores, found, axis=1), close, atol=1e-6)
-    # Of many equal rows, those that come first.
-    assert nearest_rows(np.ones((500, 1), dtype=np.float32), 2)[[0, 1, 499]].tolist() == [
-        [1, 2],
-        [0, 2],
-        [0, 1],
-    ]
-    rough = np.random.default_rng(0).integers(0, 3, (40, 30)).astype(np.float32)
-    stable = np.sort(np.argsort(-rough, axis=1, kind="stable")[:, :7], axis=1)
-    assert np.array_equal(_first_largest(rough, 7), stable)
-
-
-def test_many_rows_are_compared_with_those_of_near_clusters(monkeypatch):
-    monkeypatch.setattr(nearest_module, "_EXACT", 500)
-    monkeypatch.setattr(nearest_module, "_CLUSTER", 50)
-    vectors, _ = clusters(3000)
-    table = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    found = nearest_rows(table, 15)
-    assert (found != np.arange(3000)[:, None]).all()
-    assert all(len(set(own)) == 15 for own in found.tolist())
-    scores = table @ table.T
-    np.fill_diagonal(scores, -9.0)
-    least = np.sort(scores, axis=1)[:, -15]
-    assert (np.take_along_axis(scores, found, axis=1) >= least[:, None] - 1e-6).mean() > 0.8
 
 
 def test_the_mesh_sums_over_all_pairs():

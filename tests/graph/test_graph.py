@@ -11,7 +11,6 @@ from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Labe
 from labelspan.graph import Laplacian, combine, degrees, gaussian_graph, label_graph, neighbor_graph
 from labelspan.graph.label_graph import label_correlation
 from labelspan.graph.laplacian import metric_form
-from labelspan.graph.neighbors import find_neighbors, nearest_row
 from labelspan.operators import Sum, as_operator, dottest
 from labelspan.operators.row_graph import read_graph
 
@@ -71,34 +70,6 @@ def test_equal_rows():
     X = np.ones((6, 3))
     for graph in (neighbor_graph(X, 2), gaussian_graph(X)):
         assert np.isfinite(graph.toarray()).all()
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_approximate_search_finds_most_and_nothing_wrong(kind):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 6)) @ rng.standard_normal((6, 30))
-    exact = find_neighbors(X, 10, search="exact")[1].reshape(-1, 10)
-    found = find_neighbors(kind(X), 10, search="approximate")[1].reshape(-1, 10)
-    assert all(len(set(row)) == 10 for row in found)
-    assert not (found == np.arange(3000)[:, None]).any()
-    recall = np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)])
-    assert recall > 0.95
-    again = find_neighbors(kind(X), 10, search="approximate")[1].reshape(-1, 10)
-    np.testing.assert_array_equal(found, again)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_nearest_row(kind):
-    rng = np.random.default_rng(1)
-    mix = rng.standard_normal((6, 30))
-    rows, queries = (rng.standard_normal((n, 6)) @ mix for n in (2500, 700))
-    true = euclidean_distances(queries, rows).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_row(kind(queries), kind(rows)), true)
-    found = nearest_row(kind(queries), kind(rows), search="approximate")
-    assert (found == true).mean() > 0.9
-    assert found.min() >= 0
-    few = nearest_row(kind(queries), kind(rows[:40]), search="approximate")
-    np.testing.assert_array_equal(few, euclidean_distances(queries, rows[:40]).argmin(axis=1))
 
 
 @pytest.mark.parametrize("seed", range(3))

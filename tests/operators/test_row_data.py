@@ -10,7 +10,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from labelspan import CCA, DLE, LPP, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, LabelspanWarning
 from labelspan.graph import gaussian_graph, neighbor_graph
-from labelspan.graph.neighbors import find_neighbors, nearest_row
 from labelspan.operators.row_data import canonical, translated
 from labelspan.operators.row_graph import read_graph
 
@@ -91,23 +90,6 @@ def test_distances_do_not_depend_on_the_mean(model, shape, columns, make):
     found = clone(MODELS[model]).fit(make(far), Y)
     np.testing.assert_allclose(found.eigenvalues_, near.eigenvalues_, rtol=1e-5)
     assert angle(found.transform(make(far)), near.transform(X)) < 1e-3
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("search", ["exact", "approximate"])
-def test_neighbours_do_not_depend_on_the_mean(search, make):
-    X, _ = rows_of("tall")
-    for dtype, mean in ((np.float64, 2.0**36), (np.float32, 2.0**12)):
-        far = make((X + mean).astype(dtype))
-        near = make((X + mean).astype(dtype).astype(np.float64) - mean)
-        expected = find_neighbors(near, 5, search="exact")
-        found = find_neighbors(far, 5, search=search)
-        for one, two in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(
-                np.sort(one.reshape(60, 5)), np.sort(two.reshape(60, 5)), err_msg=str(dtype)
-            )
-        nearest = nearest_row(far[:10], far[10:], search=search)
-        np.testing.assert_array_equal(nearest, nearest_row(near[:10], near[10:]))
 
 
 def test_translation_happens_only_where_it_is_needed():

@@ -23,7 +23,7 @@ from labelspan.errors import (
     NotConverged,
 )
 from labelspan.graph import neighbor_graph
-from labelspan.graph.affinity import Affinity
+from labelspan.graph.affinity import affinity_graph
 from labelspan.operators.row_graph import read_graph
 from labelspan.papers.wang2010.face_methods import FacePCA
 from labelspan.semi_supervised import (
@@ -181,10 +181,10 @@ def test_new_rows_far_from_all_get_the_nearest():
 @pytest.mark.parametrize("kind", ["rbf", "nearest_neighbors"])
 def test_the_width_is_that_of_the_graph(kind):
     X = features("tall", 0)
-    made = Affinity(kind, 5, None)("test", X)
-    again = Affinity(kind, 5, made.gamma)("test", X)
-    np.testing.assert_array_equal(made.graph.toarray(), again.graph.toarray())
-    assert Affinity(kind, 5, None)("test", np.ones((5, 2))).gamma == 1.0
+    made, gamma = affinity_graph("test", X, kind, 5, None)
+    again, _ = affinity_graph("test", X, kind, 5, gamma)
+    np.testing.assert_array_equal(made.toarray(), again.toarray())
+    assert affinity_graph("test", np.ones((5, 2)), kind, 5, None)[1] == 1.0
 
 
 @pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)

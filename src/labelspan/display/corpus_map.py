@@ -10,9 +10,9 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
+from ..graph.neighbors import Progress
 from ..index import SemanticIndex
 from .map_regions import Region, regions, word_lists
-from .nearest_rows import Progress
 from .stored_layout import stored_layout
 from .style import COLOURS, GREY, make_axes, shorten
 

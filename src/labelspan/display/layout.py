@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput
+from ..graph.neighbors import Progress, nearest_neighbors
 from .mesh_tsne import ROUNDS, descend
-from .nearest_rows import Progress, nearest_rows
 
 __all__ = ["layout", "place"]
 
@@ -153,10 +153,12 @@ def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | Non
 
     # Rows of zeros have no direction: a column of their own makes them similar.
     zero = ~table.any(axis=1, keepdims=True)
-    near = nearest_rows(
+    near, _ = nearest_neighbors(
         np.hstack([table, zero.astype(np.float32)]) if zero.any() else table,
         min(_NEIGHBOURS, max((count - 1) // 3, 1)),
-        report(0, search),
+        metric="cosine",
+        search="auto",
+        progress=report(0, search),
     )
     plane = _principal_plane(table - table.mean(axis=0, dtype=np.float64))
     start = plane + rng.normal(scale=_NOISE, size=plane.shape)
@@ -218,9 +220,7 @@ def _side_by_side(places: Array) -> Array:
 def _mean_places(table: Array, known: Array, laid: Array) -> Array:
     """Return the weighted means of the places of the nearest."""
     count = min(_PLACED_BY, len(known))
-    similarity = table @ known.T
-    near = np.argpartition(-similarity, count - 1, axis=1)[:, :count]
-    values = np.take_along_axis(similarity, near, axis=1)
+    near, values = nearest_neighbors(known, count, table, metric="cosine")
     # A steep weight, because the mean of two places far apart is far from both.
     weights = np.exp(30.0 * (values - values.max(axis=1, keepdims=True)))
     weights /= weights.sum(axis=1, keepdims=True)

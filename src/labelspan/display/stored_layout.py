@@ -10,10 +10,10 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import LabelspanError
+from ..graph.neighbors import Progress
 from ..index import SemanticIndex
 from ..index.place_file import PLACES_FILE, PlaceFile, item_keys
 from .layout import layout, place
-from .nearest_rows import Progress
 
 __all__ = ["stored_layout"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._params import Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, NotConverged, warn_caller
-from ..graph.affinity import AFFINITIES, Affinity
+from ..graph.affinity import AFFINITIES, affinity_graph
 from ..operators import Operator, as_operator
 from ..operators.row_graph import read_graph
 from ..solvers.accuracy import rounding
@@ -40,8 +40,8 @@ def graph_over_rows(model: Any, data: Any, graph: Any) -> Operator:
     """Return the graph that was given, or one made with the affinity of the estimator."""
     if graph is not None:
         return read_graph(graph, data.shape[0])
-    affinity = Affinity(model.affinity, model.n_neighbors, model.gamma)
-    return affinity(type(model).__name__, data).graph
+    owner = type(model).__name__
+    return affinity_graph(owner, data, model.affinity, model.n_neighbors, model.gamma)[0]
 
 
 # Entries up to which data in float32 is solved in float64.

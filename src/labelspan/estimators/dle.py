@@ -12,7 +12,7 @@ from .._typing import Array
 from ..errors import InvalidLabels
 from ..graph import Laplacian, combine, label_graph
 from ..graph.laplacian import metric_form
-from ..graph.neighbors import nearest_row
+from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..labels.factor import RANK_TOLERANCE
 from ..labels.reading import Kind
@@ -49,8 +49,8 @@ class DLE(LabelledEmbedding):
     once for each of its labels. For multi-label data, the similarity of rows by their
     labels (Eq. 16-19) is added to W; rows without labels use those of the nearest labelled row.
 
-    Up to 20,000 rows, neighbours are found by comparing all pairs of rows; beyond that by
-    random trees, which find most of them. See :func:`labelspan.graph.neighbor_graph` for other
+    Up to 40,000 rows, neighbours are found by comparing all pairs of rows; beyond that most of
+    them are found, by an approximate search. See :func:`labelspan.graph.neighbor_graph` for other
     graphs.
 
     Special cases: with a graph that makes A a multiple of the identity, the ``whitened`` space
@@ -275,8 +275,8 @@ def _with_labels(model: Any, graph: Operator, data: Any, labels: Labels) -> tupl
     if not labelled.all():
         known = np.flatnonzero(labelled)
         values = values.copy()
-        nearest = nearest_row(data[~labelled], data[known], search="auto")
-        values[~labelled] = values[known[nearest]]
+        nearest, _ = nearest_neighbors(data[known], 1, data[~labelled], search="auto")
+        values[~labelled] = values[known[nearest[:, 0]]]
     both = [graph, label_graph(values)]
     joined = combine(both) if auto else combine(both, [1.0, float(model.label_weight)])
     return joined, joined.weights[1]

@@ -4,8 +4,7 @@ Every graph is symmetric, with weights of at least 0 and zeros on the diagonal. 
 Gaussian is stored as an n x n array.
 """
 
-from .affinity import gaussian_graph, neighbor_graph
-from .combined import combine
+from .affinity import combine, gaussian_graph, neighbor_graph
 from .label_graph import LabelGraph, label_graph
 from .laplacian import Laplacian, degrees
 

@@ -1,36 +1,28 @@
-"""Graphs from features: the full Gaussian, and nearest neighbours."""
+"""Graphs from features, the full Gaussian and nearest neighbours, and sums of graphs."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_array
 
 from .._params import Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
-from ..errors import InvalidInput
-from ..operators import Dense, Operator
-from ..operators.kernel_map import KERNEL_LIMIT
-from ..operators.row_data import canonical, translated
+from ..errors import InvalidInput, InvalidParameter
+from ..operators import Dense, Operator, Sum
+from ..operators.row_data import as_rows, check_rows, product, row_squares, translated, transposed
 from ..operators.row_graph import graph_of_edges
-from .neighbors import Search, find_neighbors, squared_distances
+from .laplacian import degrees
+from .neighbors import Search, nearest_neighbors
 
-__all__ = [
-    "AFFINITIES",
-    "Affinity",
-    "AffinityGraph",
-    "WeightKind",
-    "gaussian_graph",
-    "neighbor_graph",
-]
+__all__ = ["AFFINITIES", "affinity_graph", "combine", "gaussian_graph", "neighbor_graph"]
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
-WeightKind = Literal["binary", "heat", "cosine"]
 
+# Rows of the full Gaussian, which is an n x n array.
+_GAUSSIAN_LIMIT = 5000
 _GAMMA = Either((Null(), Real(0.0)))
 
 
@@ -62,56 +54,15 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
     array([[0.   , 0.135],
            [0.135, 0.   ]])
     """
-    return _gaussian(X, gamma).graph
-
-
-@dataclass(frozen=True)
-class AffinityGraph:
-    """A graph over rows, and the gamma of its Gaussian; None where it has none.
-
-    Attributes
-    ----------
-    graph : Operator
-        Of shape (n, n).
-    gamma : float or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph.affinity import Affinity
-    >>> made = Affinity("rbf", 1, 2.0)("mine", np.array([[0.0], [1.0]]))
-    >>> made.gamma
-    2.0
-    """
-
-    graph: Operator
-    gamma: float | None
-
-
-def _gaussian(X: Any, gamma: float | None) -> AffinityGraph:
     check_params("gaussian_graph", {"gamma": gamma}, {"gamma": _GAMMA})
-    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    rows = data.shape[0]
-    if rows > KERNEL_LIMIT:
-        raise InvalidInput(
-            f"gaussian_graph: {rows} rows would make a {rows} x {rows} array, above the limit of "
-            f"{KERNEL_LIMIT}; use neighbor_graph, or affinity='nearest_neighbors'."
-        )
-    (data,) = translated(canonical(data).astype(np.float64, copy=False))
-    squares = euclidean_distances(data, squared=True)
-    squares = (squares + squares.T) / 2
-    if gamma is None:
-        gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
-    weights = np.exp(-gamma * squares)
-    np.fill_diagonal(weights, 0.0)
-    return AffinityGraph(Dense(weights), gamma)
+    return _gaussian(check_rows(X, "gaussian_graph"), gamma)[0]
 
 
 def neighbor_graph(
     X: Any,
     n_neighbors: int = 10,
     *,
-    weight: WeightKind = "heat",
+    weight: Literal["binary", "heat", "cosine"] = "heat",
     gamma: float | None = None,
     mutual: bool = False,
     search: Search = "auto",
@@ -134,9 +85,8 @@ def neighbor_graph(
     mutual : bool, default=False
         Whether to join two rows only where each is a neighbour of the other.
     search : {"auto", "exact", "approximate"}, default="auto"
-        Exact search compares all pairs of rows. Approximate search compares rows in the leaves
-        of a few random trees and then neighbours of neighbours; its time grows as n log n.
-        "auto" is exact up to 20,000 rows.
+        Exact search compares all pairs of rows. Approximate search compares each row with those
+        of the cells near it, and finds most neighbours. "auto" is exact up to 40,000 rows.
 
     Returns
     -------
@@ -170,23 +120,112 @@ def neighbor_graph(
     )
     if gamma is not None and weight != "heat":
         raise InvalidInput(f"neighbor_graph: gamma={gamma} has no meaning for weight={weight!r}.")
-    data = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-    rows, count = data.shape[0], min(n_neighbors, data.shape[0] - 1)
+    data = check_rows(X, "neighbor_graph")
+    metric: Any = "cosine" if weight == "cosine" else "euclidean"
+    near, values = nearest_neighbors(data, n_neighbors, metric=metric, search=search)
     if weight == "heat":
-        start, end = find_neighbors(data, count, search=search)
-        weights, _ = _heat(data, start, end, gamma)
-    elif weight == "cosine":
-        start, end = find_neighbors(data, count, metric="cosine", search=search)
-        # Between unit vectors the squared distance is 2 - 2 cos.
-        weights = np.maximum(1.0 - squared_distances(data, start, end, unit=True) / 2, 0.0)
+        weights, _ = _heat(values, gamma)
     else:
-        start, end = find_neighbors(data, count, search=search)
-        weights = np.ones(start.size)
-    return graph_of_edges(start, end, weights, rows, mutual=mutual)
+        weights = np.maximum(values, 0.0) if weight == "cosine" else np.ones(near.shape)
+    return graph_of_edges(near, weights, mutual=mutual)
 
 
-def _heat(X: Any, start: Array, end: Array, gamma: float | None) -> tuple[Array, float]:
-    squares = squared_distances(X, start, end)
+def affinity_graph(
+    owner: str, X: Any, affinity: str, n_neighbors: int, gamma: float | None
+) -> tuple[Operator, float]:
+    """Make the graph that an estimator asks for, and return it with its gamma.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator, for error messages.
+    X : array or CSR matrix of shape (n, d)
+    affinity : str
+        One of ``AFFINITIES``.
+    n_neighbors : int
+    gamma : float or None
+        As in :func:`neighbor_graph` and :func:`gaussian_graph`.
+
+    Returns
+    -------
+    graph : Operator
+    gamma : float
+    """
+    if affinity == "precomputed":
+        raise InvalidInput(
+            f"{owner}: affinity='precomputed' needs a graph over the rows of X; "
+            "give graph= in fit, or choose another affinity."
+        )
+    if affinity == "rbf":
+        return _gaussian(as_rows(X), gamma)
+    near, distances = nearest_neighbors(X, n_neighbors, search="auto")
+    weights, gamma = _heat(distances, gamma)
+    return graph_of_edges(near, weights), gamma
+
+
+def combine(graphs: Sequence[Operator], weights: Sequence[float] | None = None) -> Sum:
+    """Add graphs, ``W_1 + b_2 W_2 + ...``; by default with equal total weights (wang2010, Eq. 16).
+
+    Parameters
+    ----------
+    graphs : sequence of Operator
+        Graphs over the same rows.
+    weights : sequence of float or None, default=None
+        Factor of each graph. None gives every graph the total weight of the first: the
+        paper's beta, ``sum W_X / sum W_L`` off the diagonal.
+
+    Returns
+    -------
+    graph : Sum
+        An operator with the factors in its attribute ``weights``.
+
+    See Also
+    --------
+    neighbor_graph, label_graph : Graphs to add.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph import combine, label_graph, neighbor_graph
+    >>> X, Y = np.array([[0.0], [1.0], [5.0]]), np.array([[1, 0], [0, 1], [0, 1]])
+    >>> graphs = [neighbor_graph(X, 1, weight="binary"), label_graph(Y)]
+    >>> [round(weight, 6) for weight in combine(graphs).weights]
+    [1.0, 2.0]
+    """
+    if weights is None:
+        totals = [float(degrees(graph).sum()) for graph in graphs]
+        empty = [number for number, total in enumerate(totals) if total <= 0]
+        if empty:
+            raise InvalidInput(
+                f"graphs: number {empty[0]}, counted from 0, has no edge and cannot be given the "
+                "total weight of the first; leave it out, or give weights."
+            )
+        weights = [totals[0] / total for total in totals]
+    if any(weight < 0 for weight in weights):
+        raise InvalidParameter(f"weights must be at least 0, but {list(weights)} was given.")
+    return Sum(graphs, weights)
+
+
+def _gaussian(X: Any, gamma: float | None) -> tuple[Operator, float]:
+    rows = X.shape[0]
+    if rows > _GAUSSIAN_LIMIT:
+        raise InvalidInput(
+            f"gaussian_graph: {rows} rows would make a {rows} x {rows} array, above the limit of "
+            f"{_GAUSSIAN_LIMIT}; use neighbor_graph, or affinity='nearest_neighbors'."
+        )
+    (data,) = translated(X.astype(np.float64, copy=False))
+    lengths = row_squares(data)
+    squares = lengths[:, None] + lengths - 2 * product(data, transposed(data))
+    squares = np.maximum((squares + squares.T) / 2, 0.0)
+    if gamma is None:
+        gamma = _half_inverse(np.median(squares[np.triu_indices(rows, k=1)]) if rows > 1 else 0.0)
+    weights = np.exp(-gamma * squares)
+    np.fill_diagonal(weights, 0.0)
+    return Dense(weights), gamma
+
+
+def _heat(distances: Array, gamma: float | None) -> tuple[Array, float]:
+    squares = np.square(distances)
     if gamma is None:
         gamma = _half_inverse(np.median(squares) if squares.size else 0.0)
     return np.exp(-gamma * squares), gamma
@@ -196,41 +235,3 @@ def _half_inverse(square: Any) -> float:
     # Where half of the rows are equal, any gamma will do; and the largest float where they are
     # so close that the inverse would be infinite.
     return min(0.5 / float(square), sys.float_info.max) if square > 0 else 1.0
-
-
-@dataclass(frozen=True)
-class Affinity:
-    """The recipe by which an estimator makes a graph over its rows.
-
-    Parameters
-    ----------
-    kind : str
-        One of ``AFFINITIES``.
-    n_neighbors : int
-    gamma : float or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph.affinity import Affinity
-    >>> made = Affinity("nearest_neighbors", 1, None)("mine", np.array([[0.0], [1.0], [5.0]]))
-    >>> made.graph.shape
-    (3, 3)
-    """
-
-    kind: str
-    n_neighbors: int
-    gamma: float | None
-
-    def __call__(self, owner: str, X: Any) -> AffinityGraph:
-        """Make the graph over the rows of X, and return it with its gamma."""
-        if self.kind == "precomputed":
-            raise InvalidInput(
-                f"{owner}: affinity='precomputed' needs a graph over the rows of X; "
-                "give graph= in fit, or choose another affinity."
-            )
-        if self.kind == "rbf":
-            return _gaussian(X, self.gamma)
-        start, end = find_neighbors(X, min(self.n_neighbors, X.shape[0] - 1))
-        weights, gamma = _heat(X, start, end, self.gamma)
-        return AffinityGraph(graph_of_edges(start, end, weights, X.shape[0]), gamma)

@@ -1,162 +1,359 @@
-"""Nearest neighbours: scikit-learn's exact search, and random trees for more rows."""
+"""The nearest-neighbour search of the library: exact in blocks, or approximate by cells.
+
+It needs numpy and scipy only. Rows may be dense or sparse (CSR), in float32 or float64, and an
+array may be memory-mapped.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import Array
-from ..operators.row_data import translated
+from ..operators.row_data import (
+    as_rows,
+    group_sums,
+    pair_products,
+    pair_squares,
+    product,
+    row_squares,
+    translated,
+    transposed,
+    unit_rows,
+)
+from ..operators.threads import map_threads, n_threads
 
-__all__ = ["EXACT_LIMIT", "Search", "find_neighbors", "nearest_row", "squared_distances"]
+__all__ = ["EXACT_LIMIT", "Metric", "NeighborSearch", "Progress", "Search", "nearest_neighbors"]
 
+Metric = Literal["cosine", "euclidean"]
 Search = Literal["auto", "exact", "approximate"]
+Progress = Callable[[int, int], None]
 
-# Number of rows up to which all pairs are compared.
-EXACT_LIMIT = 20_000
-_TREES, _LEAF, _ROUNDS = 8, 512, 2
-# Squared norms of the mean, relative to those about it, above which float32 rows are translated.
-_FAR_FLOAT32 = 1e1
-# Numbers gathered at a time where rows are compared pair by pair.
-_GATHERED = 1 << 20
+# search="auto" compares all pairs up to the square of this number.
+EXACT_LIMIT = 40_000
+# Entries of a block of scores, of which each thread has one; and most queries in it.
+_ENTRIES, _QUERIES = 1 << 22, 512
+# Columns of a block of which first only the largest is looked at.
+_GROUP = 32
+# Bound of the rounding error of a score, in units of the last digit of the squared lengths.
+_ROUNDINGS = 16
+# With more candidates per neighbour that scores cannot tell apart, the first of them are taken.
+_TIES = 64
+# Approximate search: rows per cell, cells near a query that are searched, rows per cell from
+# which the centres are computed, and iterations.
+_CELL, _NEAR_CELLS, _SAMPLE, _ITERATIONS = 250, 64, 20, 10
 
 
-def find_neighbors(
-    X: Any, count: int, *, metric: str = "euclidean", search: Search = "auto", seed: int = 0
+def nearest_neighbors(
+    rows: Any,
+    k: int,
+    queries: Any = None,
+    *,
+    metric: Metric = "euclidean",
+    exclude: Array | None = None,
+    search: Search = "exact",
+    progress: Progress | None = None,
 ) -> tuple[Array, Array]:
-    """Find the edges ``(start, end)`` from each row to its nearest others."""
-    rows = X.shape[0]
-    if _approximate(search, rows, rows):
-        # float32 has digits for the distances only where the rows are about zero.
-        data = normalize(X) if metric == "cosine" else translated(X, far=_FAR_FLOAT32)[0]
-        data = data.astype(np.float32)
-        best = _forest(data, None, count, np.random.default_rng(seed))
-        best.squares += row_norms(data, squared=True)[:, None]  # which the forest leaves out
-        for _ in range(_ROUNDS):
-            _compare_onward(data, best)
-        found = best.rows
-    else:
-        data = X if metric == "cosine" else translated(X)[0]
-        model = NearestNeighbors(n_neighbors=count, metric=metric).fit(data)
-        found = model.kneighbors(return_distance=False)
-    return np.repeat(np.arange(rows), count), found.ravel()
+    """Find for each query the ``k`` nearest rows, nearest first.
 
+    Products of blocks select candidates, which are then compared by their exact cosines or
+    distances in float64: the answer does not depend on blocks or threads, and of equally near
+    rows the first come first.
 
-def nearest_row(queries: Any, rows: Any, *, search: Search = "exact", seed: int = 0) -> Array:
-    """Find, for each query, the number of the nearest row."""
-    if _approximate(search, queries.shape[0], rows.shape[0]):
-        rows, queries = translated(rows, queries, far=_FAR_FLOAT32)
-        data = rows.astype(np.float32), queries.astype(np.float32)
-        return _forest(*data, 1, np.random.default_rng(seed)).rows[:, 0]
-    rows, queries = translated(rows, queries)
-    model = NearestNeighbors(n_neighbors=1).fit(rows)
-    return np.asarray(model.kneighbors(queries, return_distance=False)[:, 0])
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        Rows among which neighbours are found.
+    k : int
+        Number of neighbours, reduced to the number of rows that can be found.
+    queries : array or CSR matrix of shape (q, d), or None, default=None
+        None asks for the neighbours of each row among the others.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        The cosine with a row of zeros is 0.
+    exclude : array of shape (q,) or None, default=None
+        For each query, the number of one row that it must not find, or -1. By default each row
+        where ``queries`` is None, and none otherwise.
+    search : {"exact", "approximate", "auto"}, default="exact"
+        Exact search compares all pairs. Approximate search divides the rows into cells and
+        compares each query with those of the nearest ones, and misses some neighbours. "auto" is
+        exact up to 40,000 x 40,000 pairs.
+    progress : function or None, default=None
+        Called with the number of queries done, and of all.
 
+    Returns
+    -------
+    indices : array of shape (q, k)
+        Row numbers.
+    values : array of shape (q, k)
+        Cosines, or Euclidean distances, in float64.
 
-def _approximate(search: Search, queries: int, rows: int) -> bool:
-    return search == "approximate" or (search == "auto" and queries * rows > EXACT_LIMIT**2)
+    See Also
+    --------
+    NeighborSearch : For the same rows and several sets of queries.
 
-
-def squared_distances(X: Any, start: Array, end: Array, *, unit: bool = False) -> Array:
-    """Compute ``|X[start] - X[end]|^2`` pair by pair; ``unit``: of rows of norm 1."""
-    if unit:
-        X = normalize(X)
-    out = np.empty(start.size)
-    step = max(1, _GATHERED // max(1, X.shape[1]))
-    for first in range(0, start.size, step):
-        part = slice(first, first + step)
-        difference = X[start[part]] - X[end[part]]
-        out[part] = row_norms(difference, squared=True)
-    return out
-
-
-def _forest(rows: Any, queries: Any | None, count: int, rng: np.random.Generator) -> _Best:
-    """Find rows near each query in the leaves of random trees; None queries the rows themselves.
-
-    A tree halves the rows at the median of their products with the difference of two random
-    rows, one such direction per level, until leaves are small enough to compare all pairs in
-    them. Queries follow the same splits.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph.neighbors import nearest_neighbors
+    >>> rows = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 4.0], [3.0, 0.0]])
+    >>> indices, distances = nearest_neighbors(rows, 2)
+    >>> indices.tolist()
+    [[1, 2], [0, 2], [1, 0], [0, 1]]
+    >>> indices, cosines = nearest_neighbors(rows, 2, [[1.0, 3.0]], metric="cosine")
+    >>> indices.tolist(), cosines.round(3).tolist()
+    ([[0, 1]], [[0.949, 0.949]])
     """
-    asked = rows if queries is None else queries
-    leaf = max(_LEAF, 4 * count)
-    levels = max(0, int(np.ceil(np.log2(rows.shape[0] / leaf))))
-    norms = row_norms(rows, squared=True)
-    best = _Best(asked.shape[0], count)
-    for _ in range(_TREES):
-        ends = rng.integers(rows.shape[0], size=(2, max(1, levels)))
-        directions = (rows[ends[0]] - rows[ends[1]]).T
-        heights = safe_sparse_dot(rows, directions, dense_output=True)
-        query_heights = (
-            heights if queries is None else safe_sparse_dot(queries, directions, dense_output=True)
+    found = NeighborSearch(rows, metric=metric)
+    return found.nearest(k, queries, exclude=exclude, search=search, progress=progress)
+
+
+class NeighborSearch:
+    """Rows among which nearest neighbours are found for several sets of queries.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        Rows among which neighbours are found.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        The cosine with a row of zeros is 0.
+    unit : bool, default=False
+        For "cosine": the rows have length 1 already, and are not copied.
+
+    See Also
+    --------
+    nearest_neighbors : For one set of queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.graph.neighbors import NeighborSearch
+    >>> search = NeighborSearch(np.eye(3), metric="cosine")
+    >>> search.nearest(1, [[0.0, 2.0, 1.0]])[0].tolist()
+    [[1]]
+    >>> search.nearest(1, [[0.0, 2.0, 1.0]], mask=np.array([True, False, True]))[0].tolist()
+    [[2]]
+    """
+
+    def __init__(self, rows: Any, *, metric: Metric = "euclidean", unit: bool = False) -> None:
+        self.metric = metric
+        rows = as_rows(rows)
+        self.rows = rows if metric == "euclidean" or unit else unit_rows(rows)
+        self._whole: _Columns | None = None
+
+    def nearest(
+        self,
+        k: int,
+        queries: Any = None,
+        *,
+        exclude: Array | None = None,
+        mask: Array | None = None,
+        search: Search = "exact",
+        progress: Progress | None = None,
+    ) -> tuple[Array, Array]:
+        """Find for each query the ``k`` nearest rows, nearest first.
+
+        Parameters
+        ----------
+        k, queries, exclude, search, progress
+            As in :func:`nearest_neighbors`.
+        mask : array of bool of shape (n,) or None, default=None
+            Rows that may be found.
+
+        Returns
+        -------
+        indices : array of shape (q, k)
+            Row numbers; -1 where an excluded row leaves a query with fewer than k.
+        values : array of shape (q, k)
+            Cosines, or Euclidean distances, in float64; NaN at -1.
+        """
+        n = self.rows.shape[0]
+        if queries is None:
+            asked, exclude = self.rows, np.arange(n) if exclude is None else exclude
+        else:
+            asked = as_rows(queries, like=self.rows)
+            asked = asked if self.metric == "euclidean" else unit_rows(asked)
+        among = None if mask is None else np.flatnonzero(mask)
+        available = n if among is None else among.size
+        k = max(0, min(k, available - (exclude is not None and available == n)))
+        size = asked.shape[0]
+        answer = np.full((size, k), -1, dtype=np.intp), np.full((size, k), np.nan)
+        if k == 0 or size == 0:
+            return answer
+        rows, moved = self.rows, asked
+        if self.metric == "euclidean":
+            # float32 has digits for distances only where the rows are near zero.
+            rows, moved = translated(rows, asked, far=10.0 if rows.dtype == np.float32 else 1e3)
+        step = max(1, min(_QUERIES, _ENTRIES // available))
+        approximate = search == "approximate" or (
+            search == "auto" and size * available > EXACT_LIMIT**2
         )
-        nodes = [(np.arange(rows.shape[0]), np.arange(asked.shape[0]))]
-        for level in range(levels):
-            columns = heights[:, level], query_heights[:, level]
-            nodes = [half for node in nodes for half in _halves(*node, *columns)]
-        for inside, asking in nodes:
-            if asking.size:
-                block = rows[inside]
-                inner = safe_sparse_dot(asked[asking], block.T, dense_output=True)
-                # |q|^2 is the same for all rows, and left out.
-                squares = norms[inside] - 2.0 * inner
-                if queries is None:
-                    squares[asking[:, None] == inside] = np.inf
-                best.offer_nearest(asking, inside, squares)
-    return best
+        if approximate:
+            parts, whole = _near_cells(rows, moved, k + 1, among), None
+        else:
+            parts = [(np.arange(at, min(at + step, size)), None) for at in range(0, size, step)]
+            whole = self._columns(rows, among)
+
+        def search_block(part: tuple[Array, Array | None]) -> None:
+            block, near = part
+            columns = whole or _Columns.of(rows, near, self.metric)
+            for start in range(0, block.size, step):
+                asking = block[start : start + step]
+                query, column = columns.candidates(
+                    moved[asking], k, None if exclude is None else exclude[asking]
+                )
+                self._rank(asked, asking, (query, columns.number(column)), answer)
+
+        done, batch = 0, n_threads() * 4
+        for first in range(0, len(parts), batch):
+            map_threads(search_block, parts[first : first + batch], blas=True)
+            if progress is not None:
+                done += sum(block.size for block, _ in parts[first : first + batch])
+                progress(done, size)
+        return answer
+
+    def _columns(self, rows: Any, among: Array | None) -> _Columns:
+        """Return all rows, or those that may be found; kept if they are the same next time."""
+        if among is not None or rows is not self.rows:
+            return _Columns.of(rows, among, self.metric)
+        if self._whole is None:
+            self._whole = _Columns.of(rows, None, self.metric)
+        return self._whole
+
+    def _rank(
+        self, asked: Any, asking: Array, pairs: tuple[Array, Array], answer: tuple[Array, Array]
+    ) -> None:
+        """Write the nearest candidates of some queries into the answer."""
+        (query, row), (indices, values) = pairs, answer
+        if self.metric == "cosine":
+            exact = np.clip(pair_products(asked, asking[query], self.rows, row), -1.0, 1.0)
+            order = np.lexsort((row, -exact, query))
+        else:
+            exact = np.sqrt(pair_squares(asked, asking[query], self.rows, row))
+            order = np.lexsort((row, exact, query))
+        query, row, exact = query[order], row[order], exact[order]
+        place = np.arange(query.size) - np.searchsorted(query, query)
+        kept = place < indices.shape[1]
+        at = asking[query[kept]], place[kept]
+        indices[at], values[at] = row[kept], exact[kept]
 
 
-class _Best:
-    """The nearest rows found so far, and how far they are."""
+@dataclass(frozen=True)
+class _Columns:
+    """Rows, transposed, that queries are compared with."""
 
-    def __init__(self, queries: int, count: int) -> None:
-        self.rows = np.full((queries, count), -1)
-        self.squares = np.full((queries, count), np.inf, dtype=np.float32)
+    matrix: Any
+    # What is added to the product with each row: minus half of its squared length, or nothing.
+    bias: Array | None
+    # Numbers of the rows, rising; None if they are all.
+    numbers: Array | None
 
-    def offer_nearest(self, at: Array, rows: Array, squares: Array) -> None:
-        """Offer the nearest of many rows, the same for all queries."""
-        count = self.rows.shape[1]
-        near = np.argpartition(squares, count - 1, axis=1)[:, :count]
-        self.offer(at, rows[near], np.take_along_axis(squares, near, axis=1))
+    @classmethod
+    def of(cls, rows: Any, numbers: Array | None, metric: Metric) -> _Columns:
+        held = rows if numbers is None else rows[numbers]
+        bias = None if metric == "cosine" else -0.5 * row_squares(held).astype(held.dtype)
+        return cls(transposed(held), bias, numbers)
 
-    def offer(self, at: Array, others: Array, squares: Array) -> None:
-        """Offer rows that may be nearer; a row is never offered to itself."""
-        rows = np.concatenate([self.rows[at], others], axis=1)
-        far = np.concatenate([self.squares[at], squares], axis=1)
-        # Equal rows are adjacent after sorting, and all but one of them are discarded.
-        order = np.argsort(rows, axis=1, kind="stable")
-        rows = np.take_along_axis(rows, order, axis=1)
-        far = np.take_along_axis(far, order, axis=1)
-        far[:, 1:][rows[:, 1:] == rows[:, :-1]] = np.inf
-        count = self.rows.shape[1]
-        keep = np.argpartition(far, count - 1, axis=1)[:, :count]
-        self.rows[at] = np.take_along_axis(rows, keep, axis=1)
-        self.squares[at] = np.take_along_axis(far, keep, axis=1)
+    def number(self, column: Array) -> Array:
+        return column if self.numbers is None else self.numbers[column]
+
+    def candidates(self, queries: Any, k: int, exclude: Array | None) -> tuple[Array, Array]:
+        """Return pairs of a query and a column, among them the ``k`` nearest of each query."""
+        scores = product(queries, self.matrix)
+        eps = _ROUNDINGS * float(np.finfo(scores.dtype).eps)
+        slack = np.full(len(scores), eps)
+        if self.bias is not None:
+            scores += self.bias
+        if exclude is not None:
+            self._leave_out(scores, exclude)
+        least = _bound(scores, k)
+        if self.bias is not None:
+            # With |q - r|^2 = |q|^2 - 2 score, a row this near has a length of at most |q| plus
+            # the distance, and its score an error of that length squared.
+            lengths = row_squares(queries)
+            far = np.sqrt(np.maximum(lengths - 2 * np.maximum(least, -1e300), 0.0))
+            slack = eps * np.square(np.sqrt(lengths) + far)
+        least = np.maximum(least - slack, np.finfo(scores.dtype).min)
+        near = scores >= least.astype(scores.dtype)[:, None]
+        crowded = np.flatnonzero(np.count_nonzero(near, axis=1) > _TIES * k)
+        for start in range(0, crowded.size, _TIES):
+            rows = crowded[start : start + _TIES]
+            near[rows] = _first_largest(scores[rows], k)
+        # Much faster than nonzero of two axes.
+        query, column = np.divmod(np.flatnonzero(near), near.shape[1])
+        return query, column
+
+    def _leave_out(self, scores: Array, exclude: Array) -> None:
+        if self.numbers is None:
+            query = np.flatnonzero(exclude >= 0)
+            column = exclude[query]
+        else:
+            column = np.minimum(np.searchsorted(self.numbers, exclude), self.numbers.size - 1)
+            query = np.flatnonzero(self.numbers[column] == exclude)
+            column = column[query]
+        scores[query, column] = -np.inf
 
 
-def _halves(
-    rows: Array, queries: Array, heights: Array, query_heights: Array
-) -> list[tuple[Array, Array]]:
-    middle = rows.size // 2
-    order = np.argpartition(heights[rows], middle)
-    low = query_heights[queries] < heights[rows[order[middle]]]
-    return [(rows[order[:middle]], queries[low]), (rows[order[middle:]], queries[~low])]
+def _bound(scores: Array, k: int) -> Array:
+    """Return a lower bound of the k-th largest of each row: that of the maxima of groups."""
+    width = max(1, min(_GROUP, scores.shape[1] // (4 * k)))
+    groups = scores.shape[1] // width
+    tops = scores[:, : groups * width].reshape(len(scores), width, groups).max(axis=1)
+    return np.asarray(np.partition(tops, groups - k, axis=1)[:, groups - k], dtype=np.float64)
 
 
-def _compare_onward(X: Any, best: _Best) -> None:
-    """Offer each row the neighbours of its neighbours."""
-    rows, count = best.rows.shape
-    before = best.rows.copy()
-    step = max(1, _GATHERED // (count * count))
-    for first in range(0, rows, step):
-        at = np.arange(first, min(first + step, rows))
-        others = np.sort(before[before[at]].reshape(at.size, -1), axis=1)
-        new = others != at[:, None]
-        new[:, 1:] &= others[:, 1:] != others[:, :-1]
-        squares = np.full(others.shape, np.inf, dtype=np.float32)
-        start, column = np.nonzero(new)
-        squares[new] = squared_distances(X, at[start], others[start, column])
-        best.offer(at, others, squares)
+def _first_largest(scores: Array, k: int) -> Array:
+    """Mark the ``k`` largest of each row, of equal ones the first; none that is left out.
+
+    A partition by itself chooses among equal values as the processor likes.
+    """
+    least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k, None]
+    larger, equal = scores > least, (scores == least) & (scores > -np.inf)
+    room = k - np.count_nonzero(larger, axis=1)[:, None]
+    return np.asarray(larger | (equal & (np.cumsum(equal, axis=1, dtype=np.int32) <= room)))
+
+
+def _near_cells(
+    rows: Any, queries: Any, k: int, among: Array | None
+) -> list[tuple[Array, Array | None]]:
+    """Divide the queries by the cell that each is in, and add the rows of the cells near it."""
+    n = rows.shape[0]
+    rng = np.random.default_rng(0)
+    number = min(n, max(n // _CELL, 2 * _NEAR_CELLS))
+    sample = rows[np.sort(rng.choice(n, min(n, _SAMPLE * number), replace=False))]
+    first = rng.choice(sample.shape[0], number, replace=False)
+    centres = group_sums(sample[first], np.arange(number), number)
+    for _ in range(_ITERATIONS):
+        member = _nearest_centre(sample, centres)
+        sums, sizes = group_sums(sample, member, number), np.bincount(member, minlength=number)
+        # A cell that has become empty keeps its centre.
+        centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+    inside = np.arange(n) if among is None else among
+    member = _nearest_centre(rows if among is None else rows[among], centres)
+    members = [inside[member == cell] for cell in range(number)]
+    asking = member if queries is rows and among is None else _nearest_centre(queries, centres)
+    half = np.square(centres).sum(axis=1) / 2
+    order = np.argsort(half - centres @ centres.T, axis=1, kind="stable")
+    parts: list[tuple[Array, Array | None]] = []
+    for cell in np.unique(asking):
+        near = order[cell]
+        sizes = np.cumsum([members[other].size for other in near])
+        # As many cells as are needed for k rows.
+        most = max(_NEAR_CELLS, int(np.searchsorted(sizes, k)) + 1)
+        candidates = np.sort(np.concatenate([members[other] for other in near[:most]]))
+        parts.append((np.flatnonzero(asking == cell), candidates))
+    return parts
+
+
+def _nearest_centre(rows: Any, centres: Array) -> Array:
+    centres = centres.astype(rows.dtype)
+    half = np.square(centres).sum(axis=1) / 2
+    step = max(1, _ENTRIES // len(centres))
+    return np.concatenate(
+        [
+            np.argmax(product(rows[start : start + step], centres.T) - half, axis=1)
+            for start in range(0, rows.shape[0], step)
+        ]
+    )

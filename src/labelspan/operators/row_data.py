@@ -1,4 +1,4 @@
-"""Rows that are compared with each other: canonical sparse matrices, and no large means."""
+"""Rows that are compared with each other, dense or sparse: lengths, products, no large means."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._typing import Array
+from ..errors import InvalidInput
 from .dense import Dense
 from .sparse import Sparse
 
-__all__ = ["canonical", "translated"]
+__all__ = [
+    "as_rows",
+    "canonical",
+    "check_rows",
+    "group_sums",
+    "pair_products",
+    "pair_squares",
+    "product",
+    "row_squares",
+    "translated",
+    "transposed",
+    "unit_rows",
+]
 
 # Squared norms of the mean above this many times those about it take digits from distances.
 _FAR = 1e3
+# Numbers gathered at a time where rows are compared pair by pair.
+_GATHERED = 1 << 20
 
 
 def canonical(X: Any) -> Any:
@@ -37,6 +53,32 @@ def canonical(X: Any) -> Any:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+def as_rows(X: Any, like: Any = None) -> Any:
+    """Return an array of floats, or a canonical CSR matrix; ``like``: of the kind of these rows."""
+    sparse_rows = sparse.issparse(X if like is None else like)
+    if not sparse_rows:
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    else:
+        X = canonical(X.tocsr() if sparse.issparse(X) else sparse.csr_array(X))
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def check_rows(X: Any, owner: str) -> Any:
+    """Return rows that a user gave as by `as_rows`, if they are finite numbers."""
+    try:
+        rows = as_rows(X)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{owner}: X cannot be used: {error}") from None
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidInput(
+            f"{owner}: X must have two dimensions and at least one row and column, but has shape "
+            f"{rows.shape}."
+        )
+    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
+        raise InvalidInput(f"{owner}: X has NaN or infinite entries; remove or impute them.")
+    return rows
 
 
 def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
@@ -63,3 +105,95 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
         return tuple((each - means).astype(each.dtype, copy=False) for each in (rows, *others))
     moved = operator.columns_far_from_zero(means)
     return tuple(Sparse(each).moved(means, moved).csr for each in (rows, *others))
+
+
+def unit_rows(X: Any) -> Any:
+    """Scale rows to length 1, in the width of their floats; rows of zeros stay zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators.row_data import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    rows = as_rows(X)
+    if not sparse.issparse(rows):
+        # Squares of very small and very large numbers do not exist.
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        scaled = rows / np.where(largest > 0, largest, 1.0).astype(rows.dtype)[:, None]
+        lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))
+        return scaled / np.where(lengths > 0, lengths, 1.0).astype(rows.dtype)[:, None]
+    counts = np.diff(rows.indptr)
+    largest = abs(rows).max(axis=1).toarray().ravel()
+    data = rows.data / np.repeat(np.where(largest > 0, largest, 1), counts).astype(rows.dtype)
+    lengths = np.sqrt(_sums_of_rows(np.square(data, dtype=np.float64), rows.indptr))
+    data = data / np.repeat(np.where(lengths > 0, lengths, 1), counts).astype(rows.dtype)
+    return type(rows)((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _sums_of_rows(data: Array, indptr: Array) -> Array:
+    rows = indptr.size - 1
+    return np.bincount(np.repeat(np.arange(rows), np.diff(indptr)), data, rows)
+
+
+def row_squares(X: Any) -> Array:
+    """Compute the squared length of each row, in float64."""
+    if sparse.issparse(X):
+        rows = canonical(X.tocsr())
+        return _sums_of_rows(np.square(rows.data, dtype=np.float64), rows.indptr)
+    X = np.asarray(X)
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+
+
+def transposed(X: Any) -> Any:
+    """Return the transpose, in the form in which `product` with a few rows is fast."""
+    return X.T.tocsr() if sparse.issparse(X) else np.asarray(X).T
+
+
+def product(rows: Any, columns: Any) -> Array:
+    """Multiply a few rows with many columns; the result is an array."""
+    if sparse.issparse(rows) and sparse.issparse(columns) and rows.shape[0] == 1:
+        # Sparse products first count what they will find, which takes as long again.
+        return np.asarray(columns[rows.indices].T @ rows.data)[None]
+    both = rows @ columns
+    return both.toarray() if sparse.issparse(both) else np.asarray(both)
+
+
+def pair_products(left: Any, i: Array, right: Any, j: Array) -> Array:
+    """Compute ``left[i] . right[j]`` pair by pair, in float64: the same for any set of pairs."""
+    return _by_pairs(left, i, right, j, lambda a, b: a * b)
+
+
+def pair_squares(left: Any, i: Array, right: Any, j: Array) -> Array:
+    """Compute ``|left[i] - right[j]|^2`` pair by pair, in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators.row_data import pair_squares
+    >>> X = np.array([[1e9, 0.0], [1e9, 3.0]])
+    >>> pair_squares(X, np.array([0, 1]), X, np.array([1, 1]))
+    array([9., 0.])
+    """
+    return _by_pairs(left, i, right, j, lambda a, b: (a - b) * (a - b))
+
+
+def _by_pairs(left: Any, i: Array, right: Any, j: Array, combine: Any) -> Array:
+    found = np.empty(i.size)
+    wide = left.nnz // max(1, left.shape[0]) if sparse.issparse(left) else left.shape[1]
+    step = max(1, _GATHERED // max(1, wide))
+    for start in range(0, i.size, step):
+        part = slice(start, start + step)
+        a, b = left[i[part]], right[j[part]]
+        kind = sparse.csr_array if sparse.issparse(a) else np.asarray
+        found[part] = combine(kind(a, dtype=np.float64), kind(b, dtype=np.float64)).sum(axis=1)
+    return found
+
+
+def group_sums(X: Any, group: Array, count: int) -> Array:
+    """Add up the rows of each group, in float64."""
+    ones = np.ones(group.size)
+    member = sparse.csr_array((ones, (group, np.arange(group.size))), shape=(count, group.size))
+    return product(member, X.tocsr() if sparse.issparse(X) else np.asarray(X))

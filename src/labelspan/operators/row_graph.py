@@ -40,11 +40,14 @@ def read_graph(graph: Any, n_rows: int) -> Operator:
     return Dense(weights)
 
 
-def graph_of_edges(
-    start: Array, end: Array, weights: Array, n_rows: int, *, mutual: bool = False
-) -> Sparse:
-    """Make a graph with an edge where either end names the other; ``mutual``: where both do."""
-    directed = sparse.csr_array((weights, (start, end)), shape=(n_rows, n_rows))
+def graph_of_edges(near: Array, weights: Array, *, mutual: bool = False) -> Sparse:
+    """Make a graph with edges from each row to those in ``near``, an array of shape (n, k).
+
+    Two rows are joined where either names the other, or with ``mutual`` where both do.
+    """
+    rows, k = near.shape
+    start = np.arange(0, rows * k + 1, k)
+    directed = sparse.csr_array((weights.ravel(), near.ravel(), start), shape=(rows, rows))
     both = directed.minimum(directed.T) if mutual else directed.maximum(directed.T)
     return Sparse(_without_diagonal(both))
 

@@ -13,7 +13,7 @@ from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_para
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch
 from ..estimators._base import all_or_nothing
-from ..graph.affinity import AFFINITIES, Affinity, AffinityGraph
+from ..graph.affinity import AFFINITIES, affinity_graph
 from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..metrics import threshold_by_share
@@ -193,10 +193,10 @@ class GraphClassifier(ScoreClassifier):
         self._check_params()
         data = self._validate(X, reset=True)
         labels = self._read_labels(y, data.shape[0])
-        made = self._graph(data, graph)
-        weights = self._prepare(made.graph)
+        made, gamma = self._graph(data, graph)
+        weights = self._prepare(made)
         scores = self._propagate(data, labels, weights)
-        self._new_rows = self._affinity_to(data, made.gamma)
+        self._new_rows = self._affinity_to(data, gamma)
         self.graph_, self.scores_ = weights, scores
         self._keep_labels(scores, labels)
         self.transduction_ = self._complete(self._decide(scores), labels)
@@ -225,11 +225,12 @@ class GraphClassifier(ScoreClassifier):
         """Return the graph that the method works on."""
         return graph
 
-    def _graph(self, data: Any, graph: Any) -> AffinityGraph:
+    def _graph(self, data: Any, graph: Any) -> tuple[Operator, float | None]:
+        """Return the graph, and the gamma of its Gaussian; None where the graph was given."""
         if graph is not None:
-            return AffinityGraph(read_graph(graph, data.shape[0]), None)
-        affinity = Affinity(self.affinity, self.n_neighbors, self.gamma)
-        return affinity(type(self).__name__, data)
+            return read_graph(graph, data.shape[0]), None
+        owner = type(self).__name__
+        return affinity_graph(owner, data, self.affinity, self.n_neighbors, self.gamma)
 
     def _affinity_to(self, data: Any, gamma: float | None) -> NewRowAffinity | None:
         """Return the affinity to new rows; None if the graph was given, which has none."""

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..estimators._base import all_or_nothing
 from ..estimators._labelled import LabelledEmbedding
 from ..estimators.dle import DLE, embed, why_no_batches
-from ..graph.neighbors import nearest_row
+from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..labels.reading import Kind
 from ..operators import Operator
@@ -183,10 +183,10 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     def _nearest(self, latent: Array) -> Array:
         labels = self._labels
-        if labels.kind == "classes":
-            return np.asarray(self._names(labels)[nearest_row(latent, self._places)])
-        if labels.unknown is None:
-            return labels.values[nearest_row(latent, self._places)].astype(np.int64)
+        if labels.kind == "classes" or labels.unknown is None:
+            row = nearest_neighbors(self._places, 1, latent)[0][:, 0]
+            found = self._names(labels) if labels.kind == "classes" else labels.values.astype(int)
+            return np.asarray(found[row])
         out = np.empty((latent.shape[0], self.classes_.size), dtype=np.int64)
         for column, unknown in enumerate(labels.unknown.T):
             known = np.flatnonzero(~unknown)
@@ -195,7 +195,8 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
                     f"{type(self).__name__}: label {self.classes_[column]} is unknown in all rows "
                     "of y; leave its column out."
                 )
-            out[:, column] = labels.values[known, column][nearest_row(latent, self._places[known])]
+            row = nearest_neighbors(self._places[known], 1, latent)[0][:, 0]
+            out[:, column] = labels.values[known, column][row]
         return out
 
     def __sklearn_tags__(self) -> Any:

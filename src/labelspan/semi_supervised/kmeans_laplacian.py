@@ -12,7 +12,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 from ..estimators._graph_methods import coordinates
 from ..graph.laplacian import metric_form
-from ..graph.neighbors import nearest_row
+from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..labels.factor import RANK_TOLERANCE
 from ..operators import Operator
@@ -148,8 +148,9 @@ class KMeansLaplacian(GraphClassifier):
         self.eigenvalues_ = quotients[:count]
         self.n_iter_ = solve.n_iter
         known = np.flatnonzero(labels.labelled)
-        nearest = known[nearest_row(self.embedding_, self.embedding_[known])]
-        return np.where(labels.labelled[:, None], labels.values, labels.values[nearest])
+        nearest, _ = nearest_neighbors(self.embedding_[known], 1, self.embedding_)
+        found = labels.values[known[nearest[:, 0]]]
+        return np.where(labels.labelled[:, None], labels.values, found)
 
     def _count(self, most: int, labels: Labels) -> int:
         owner = type(self).__name__

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 
 from .._typing import Array
+from ..graph.neighbors import nearest_neighbors
 
 __all__ = ["NewRowAffinity"]
 
@@ -37,8 +37,7 @@ class NewRowAffinity:
         if self.n_neighbors is None:
             squares = pairwise_distances(data, self.rows, metric="sqeuclidean")
             return np.asarray(self._weights(squares) @ scores)
-        count = min(self.n_neighbors, self.rows.shape[0])
-        far, near = NearestNeighbors(n_neighbors=count).fit(self.rows).kneighbors(data)
+        near, far = nearest_neighbors(self.rows, self.n_neighbors, data)
         return np.asarray(np.einsum("ij,ijk->ik", self._weights(far**2), scores[near]))
 
     def _weights(self, squares: Array) -> Array:

@@ -81,7 +81,6 @@ class CurrentData(TypedDict):
     cut: bool
     label: str
     others: Annotated[list[str], "other labels of the item"]
-    metadata: dict[str, Any]
     reason: str
     probability: Annotated[Unit | None, "of the label, from a model without the item"]
     votes: Annotated[Unit | None, "share of the votes of neighbours"]
@@ -206,7 +205,6 @@ def _current(review: Review, one: Finding, item: Item) -> CurrentData:
         "cut": len(item.text) > _LONGEST_TEXT,
         "label": label,
         "others": [name for name in item.labels or () if name != label],
-        "metadata": item.metadata,
         "reason": one.reason,
         "probability": _unit(one, "probability"),
         "votes": _unit(one, "votes"),

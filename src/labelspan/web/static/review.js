@@ -1,6 +1,8 @@
 // The review by keyboard, without loading the whole page again; the forms work without this.
 "use strict";
 {
+  let busy = false;
+
   const box = () => document.getElementById("review");
 
   // What works only with scripts is shown by them.
@@ -49,84 +51,60 @@
     document.getElementById("question")?.focus({ preventScroll: true });
   };
 
-  // Keys and clicks wait for those before them, so that fast typing loses nothing: each acts on
-  // what the page shows when its turn comes.
-  let turn = Promise.resolve();
-  let stopped = false;
-  const inTurn = (act) => {
-    turn = turn.then(async () => {
-      if (stopped) return;
-      box()?.setAttribute("aria-busy", "true");
-      try {
-        await act();
-      } catch {
-        // What is typed after a failure must not decide about something else.
-        stopped = true;
-        document.getElementById("said").textContent =
-          "The server did not answer; the decision may not have been kept. Load the page again.";
-      } finally {
-        box()?.removeAttribute("aria-busy");
-      }
-    });
-  };
-
   const send = async (form, button) => {
-    const content = new URLSearchParams(new FormData(form, button));
-    await show(await fetch(form.action, { method: "POST", body: content }));
+    if (busy) return;
+    busy = true;
+    box().setAttribute("aria-busy", "true");
+    try {
+      const content = new URLSearchParams(new FormData(form, button));
+      await show(await fetch(form.action, { method: "POST", body: content }));
+    } catch {
+      document.getElementById("said").textContent =
+        "The server did not answer; the decision may not have been kept. Load the page again.";
+    } finally {
+      busy = false;
+      box()?.removeAttribute("aria-busy");
+    }
   };
 
   document.addEventListener("submit", (event) => {
     if (event.target.method !== "post" || !box()?.contains(event.target)) return;
     event.preventDefault();
-    const { target, submitter } = event;
-    // A click is about what was on the page.
-    inTurn(() => (target.isConnected ? send(target, submitter) : undefined));
+    send(event.target, event.submitter);
   });
-
-  const press = async (key) => {
-    const button = box()?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
-    if (button && !button.disabled) await send(button.form, button);
-  };
 
   const move = async (step) => {
     const rows = [...box().querySelectorAll(".queue li")];
     const next = rows[rows.findIndex((row) => row.classList.contains("on")) + step];
-    if (!next) return;
-    const checked = [...box().querySelectorAll(".queue input:checked")].map((one) => one.id);
-    await show(await fetch(next.querySelector("a.look").href));
-    for (const id of checked) {
-      const one = document.getElementById(id);
-      if (one) one.checked = true;
+    if (!next || busy) return;
+    busy = true;
+    try {
+      const checked = [...box().querySelectorAll(".queue input:checked")].map((one) => one.id);
+      await show(await fetch(next.querySelector("a.look").href));
+      for (const id of checked) {
+        const one = document.getElementById(id);
+        if (one) one.checked = true;
+      }
+    } finally {
+      busy = false;
     }
-  };
-
-  const select = () => {
-    const mark = box()?.querySelector(".queue li.on input");
-    if (mark) mark.checked = !mark.checked;
-  };
-
-  const help = () => {
-    const keys = document.getElementById("keys");
-    if (keys) keys.open = !keys.open;
-  };
-
-  const ACTIONS = {
-    y: () => press("y"), ArrowRight: () => press("y"),
-    n: () => press("n"), ArrowLeft: () => press("n"),
-    s: () => press("s"), u: () => press("u"),
-    j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
-    x: select, "?": help,
   };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.target.closest("textarea, select, input:not([type=checkbox])")) return;
-    // Arrows scroll a long text that has the focus.
-    if (event.key.startsWith("Arrow") && event.target.closest(".text")) return;
-    const act = ACTIONS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!act || !box()) return;
-    event.preventDefault();
-    inTurn(act);
+    const key = event.key.toLowerCase();
+    const button = box()?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
+    if (button && !button.disabled) {
+      event.preventDefault();
+      button.click();
+    } else if (key === "j" || key === "k") {
+      event.preventDefault();
+      move(key === "j" ? 1 : -1);
+    } else if (key === "x") {
+      const mark = box()?.querySelector(".queue li.on input");
+      if (mark) mark.checked = !mark.checked;
+    }
   });
 
   furnish();
