@@ -80,7 +80,7 @@ def fit(
     """Fit in this process; return times of steps and of passes."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     from labelspan import MLSI  # noqa: PLC0415
-    from labelspan.datasets.corpus_stream import CorpusStream  # noqa: PLC0415
+    from labelspan.corpus import CorpusReader  # noqa: PLC0415
     from labelspan.index.stream_fit import fit_stream  # noqa: PLC0415
     from labelspan.operators import RowBlocks  # noqa: PLC0415
     from labelspan.operators.paired_rows import PairedRows  # noqa: PLC0415
@@ -123,7 +123,7 @@ def fit(
             sizes["unfinished bytes"] = disk(out / "unfinished")
 
     start = time.perf_counter()
-    stream = CorpusStream(corpus)
+    stream = CorpusReader(corpus)
     made = fit_stream(
         stream,
         out,

@@ -22,7 +22,8 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 
-from labelspan.datasets import data_home, read_corpus
+from labelspan.corpus import read_corpus
+from labelspan.datasets import data_home
 
 from .data import load
 

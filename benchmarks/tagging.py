@@ -43,7 +43,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from labelspan.datasets import data_home, read_corpus
+from labelspan.corpus import read_corpus
+from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import best_cut, tagging_quality
 from labelspan.index.analysis import Analyzer, detect_language
 from labelspan.index.tag_features import TagFeatures

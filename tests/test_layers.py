@@ -11,7 +11,7 @@ ROOT = Path(labelspan.__file__).parent
 # the same picture, from the top down.
 LAYERS = [
     {"errors", "_typing", "_params", "_files", "_axis_ends"},
-    {"datasets", "metrics"},
+    {"corpus", "datasets", "metrics"},
     {"operators"},
     {"labels", "graph"},
     {"solvers"},

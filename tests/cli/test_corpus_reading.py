@@ -34,7 +34,7 @@ def test_the_json_answer_describes_the_reading(fit):
     result = fit(as_table(rows(), "\t", "|"), "a.tsv", "--json", "--limit-labels", 3)
     reading = json.loads(result.stdout)["reading"]
     assert reading["format"] == "tsv"
-    assert (reading["text"], reading["labels"]) == (["title", "body"], "tags")
+    assert (reading["text"], reading["labels"]) == (["title", "body"], ["tags"])
     assert reading["metadata"] == ["title", "year"]
     assert reading["dropped_labels"] == 1
     assert json.loads(result.stdout)["labels"] == 3
@@ -52,7 +52,7 @@ def test_tables_without_header_and_other_delimiters(fit):
     content = "\n".join(lines).replace(";", "#")
     result = fit(content, "a.csv", "--no-header", "--delimiter", "#")
     assert result.exit_code == 0, result.output
-    assert "text from 'column 3' (guessed)" in result.stderr
+    assert "text from 'column 3' (guessed by content)" in result.stderr
     assert "48 items with 4 labels" in result.stdout
 
 

@@ -15,7 +15,7 @@ from _support.streams import Corpus
 from scipy import linalg, sparse
 
 from labelspan import HSL, LSI, MLSI, OPLS, PLSSVD, SemanticIndex
-from labelspan.datasets.corpus_stream import CorpusStream
+from labelspan.corpus import CorpusReader
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
 from labelspan.index.analysis import Analyzer
 from labelspan.index.array_blocks import ArrayBlocks
@@ -346,7 +346,7 @@ def test_a_killed_fit_of_several_files_continues(tmp_path, inside):
 
 
 def fit_files(source, out, **options):
-    corpus = CorpusStream(source, head=3000)
+    corpus = CorpusReader(source, head=3000)
     model = MLSI(6, alpha=1.0, tol=1e-4)
     options = {"language": "en", "block_items": 60, "tag_sample": 0, **options}
     return fit_stream(corpus, Path(out), model, **options)
@@ -417,7 +417,7 @@ CACM = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora" / "cacm.jsonl.gz"
     not CACM.is_file(), reason="set LABELSPAN_DATA to the folder that holds corpora/"
 )
 def test_cacm_is_found_as_in_memory(tmp_path):
-    stream = CorpusStream(CACM, labelled=False)
+    stream = CorpusReader(CACM, labelled=False)
     fit_stream(stream, tmp_path / "index", LSI(50), language="en", block_items=700)
     whole = in_memory(list(stream), LSI(50))
     with SemanticIndex.load(tmp_path / "index") as index:

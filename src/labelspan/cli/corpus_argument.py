@@ -10,7 +10,7 @@ import typer
 from .failures import standard_input
 
 if TYPE_CHECKING:
-    from ..datasets.corpora import TaggedTexts
+    from ..corpus import TaggedTexts
 
 __all__ = [
     "BUNDLED",
@@ -174,7 +174,7 @@ def read(
     """Read a corpus, and print on stderr how it was read, with a sample if asked."""
     # Before the import: an error does not wait for the numerical libraries.
     check_corpus(corpus, vocabulary)
-    from ..datasets.corpora import TaggedTexts, read_corpus  # noqa: PLC0415
+    from ..corpus import TaggedTexts, read_corpus  # noqa: PLC0415
 
     if corpus == BUNDLED and not Path(corpus).exists():
         from ..datasets.debtags import load_debtags  # noqa: PLC0415

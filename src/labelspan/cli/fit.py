@@ -40,7 +40,7 @@ from .progress import StepReport, progress_bar
 from .stream import fit_streamed, is_too_large, open_stream, prepare_search
 
 if TYPE_CHECKING:
-    from ..datasets.corpora import TaggedTexts
+    from ..corpus import TaggedTexts
 
 __all__ = ["Method", "add", "fit"]
 
@@ -194,7 +194,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 "delimiter": delimiter,
                 "vocabulary": None if vocabulary is None else str(vocabulary),
             }
-            opened = stack.enter_context(open_stream(corpus, out, **reading))
+            opened = open_stream(corpus, out, **reading)
             fitted = fit_streamed(
                 opened,
                 out,

@@ -119,7 +119,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         if export is not None:
             _export(index, export)
         if apply is not None:
-            from ..datasets import edit_corpus  # noqa: PLC0415
+            from ..corpus import edit_corpus  # noqa: PLC0415
             from ..index.decisions import DecisionLog  # noqa: PLC0415
 
             edit = edit_corpus(

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +12,7 @@ from .failures import standard_input
 from .progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..datasets.corpus_stream import CorpusStream
+    from ..corpus import CorpusReader
     from ..index.stream_fit import StreamedIndex
 
 __all__ = ["fit_streamed", "is_too_large", "open_stream", "prepare_search"]
@@ -29,9 +24,6 @@ _SMALL = 1 << 26
 # that preparing it may take after a stream.
 _LINKS = 150
 _SHARE_OF_MEMORY = 0.5
-# Where Linux shows the open files of a process, and how copies of standard input begin elsewhere.
-_OPEN_FILES = Path("/proc/self/fd")
-_COPY = ".labelspan-input-"
 
 
 def is_too_large(corpus: str) -> bool:
@@ -41,71 +33,33 @@ def is_too_large(corpus: str) -> bool:
         return False
     if path.is_file() and path.stat().st_size < _SMALL // 4:
         return False
-    from ..datasets.corpus_stream import unpacked_bytes  # noqa: PLC0415
+    from ..corpus.files import unpacked_bytes  # noqa: PLC0415
     from ..operators.memory import available_memory  # noqa: PLC0415
 
     size, available = unpacked_bytes(path), available_memory()
     return size >= _SMALL and available is not None and _PER_BYTE * size > available
 
 
-@contextmanager
-def open_stream(corpus: str, out: Path, **options: Any) -> Iterator[CorpusStream]:
+def open_stream(corpus: str, out: Path, **options: Any) -> CorpusReader:
     """Open a corpus, and print on stderr how it is read, with a sample.
 
-    Standard input is copied to a file next to the index, which does not outlive the process.
+    Standard input is copied to a file without a name next to the index.
     """
-    from ..datasets.corpus_stream import CorpusStream  # noqa: PLC0415
+    from ..corpus import CorpusReader  # noqa: PLC0415
     from ..errors import Mismatch  # noqa: PLC0415
 
     if corpus == BUNDLED and not Path(corpus).exists():
         raise Mismatch("--stream needs a file or a folder; the bundled corpus fits in memory.")
-    with _copied(out) if corpus == "-" else nullcontext(corpus) as path:
-        named = "standard input" if corpus == "-" else None
-        found = CorpusStream(path, name=named, **options)
-        for line in (*found.head.notes, *found.head.sample()):
-            typer.echo(f"  {line}", err=True)
-        yield found
-
-
-@contextmanager
-def _copied(out: Path) -> Iterator[Path]:
-    """Copy standard input to a file, which can be read again.
-
-    On Linux the file has no name, so that a kill leaves nothing. Elsewhere, its name has the number
-    of the process, and the next copy removes those of processes that have ended.
-    """
-    folder = out.parent if out.parent.is_dir() else Path(tempfile.gettempdir())
-    _remove_copies(folder)
-    nameless = _OPEN_FILES.is_dir()
-    prefix = f"{_COPY}{os.getpid()}-"
-    with (
-        tempfile.TemporaryFile(dir=folder)
-        if nameless
-        else tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)
-    ) as file:
-        shutil.copyfileobj(standard_input(), file, 1 << 20)
-        file.flush()
-        # Opened by this name, it is read from the beginning.
-        yield _OPEN_FILES / str(file.fileno()) if nameless else Path(file.name)
-
-
-def _remove_copies(folder: Path) -> None:
-    """Remove copies of standard input that killed processes left in a folder."""
-    for path in folder.glob(f"{_COPY}*"):
-        number = path.name.removeprefix(_COPY).partition("-")[0]
-        # Windows removes such files itself, and has no signal that only asks.
-        if os.name == "nt" or not number.isdecimal():
-            continue
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            path.unlink(missing_ok=True)
-        except (OSError, OverflowError):
-            continue
+    source = standard_input() if corpus == "-" else corpus
+    near = out.parent if out.parent.is_dir() else None
+    found = CorpusReader(source, folder=near, **options)
+    for line in (*found.head.notes, *found.head.sample()):
+        typer.echo(f"  {line}", err=True)
+    return found
 
 
 def fit_streamed(
-    stream: CorpusStream,
+    stream: CorpusReader,
     out: Path,
     estimator: Any,
     *,

@@ -6,8 +6,6 @@ public source, where scikit-learn or OpenML has the set.
 """
 
 from .cards import Card, card, names
-from .corpora import CorpusReading, TaggedTexts, read_corpus
-from .corpus_edit import CorpusEdit, edit_corpus
 from .dataset import DataSet
 from .debtags import Debtags, load_debtags
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
@@ -21,17 +19,13 @@ from .vector_files import VectorFile, open_vectors
 
 __all__ = [
     "Card",
-    "CorpusEdit",
-    "CorpusReading",
     "DataSet",
     "Debtags",
     "RowLabels",
     "Tagged",
-    "TaggedTexts",
     "VectorFile",
     "card",
     "data_home",
-    "edit_corpus",
     "load",
     "load_debtags",
     "load_reuters21578",
@@ -40,7 +34,6 @@ __all__ = [
     "names",
     "open_vectors",
     "read_arff",
-    "read_corpus",
     "read_csv",
     "read_jsonl",
     "read_label_file",

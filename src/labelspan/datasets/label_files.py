@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._files import read_bytes
 from .._typing import Array
+from ..corpus.fields import names_in
+from ..corpus.formats import read_fields, read_lines
+from ..corpus.label_values import LabelParser, keep_labels
+from ..corpus.names import first_known
 from ..errors import InvalidFile, InvalidInput
-from .corpus_files import decode
-from .corpus_labels import keep_labels, label_reader
-from .corpus_names import LABELS
-from .corpus_rows import CorpusRows, read_rows
 from .npz import read_arrays
 
 __all__ = ["RowLabels", "read_label_file"]
@@ -129,14 +129,12 @@ def read_label_file(
     if kind in (".npy", ".npz"):
         found = _from_arrays(path)
     elif kind == ".txt":
-        text, _ = decode(read_bytes(path), str(path), encoding)
-        lines = text.splitlines()
+        lines = read_lines(path, encoding)
         found = _from_values(lines, "the line", separator, lambda row: f"{path}, line {row + 1}")
     else:
-        rows = read_rows(path, None, encoding=encoding)
-        key = _field(rows, field)
-        values = [item.get(key) for item in rows.items]
-        found = _from_values(values, key, separator, rows.where)
+        items, where = read_fields(path, encoding)
+        key = _field(str(path), items, field)
+        found = _from_values([item.get(key) for item in items], key, separator, where)
     if min_count > 1:
         counts = np.asarray(found.values.sum(axis=0)).ravel()
         kept = np.flatnonzero(counts >= min_count)
@@ -151,8 +149,9 @@ def read_label_file(
 
 
 def _from_values(values: Sequence[Any], key: str, separator: str | None, where: Any) -> RowLabels:
-    read, _ = label_reader(values, key, separator, where)
-    lists, _ = keep_labels([read(number) or None for number in range(len(values))], 1, None)
+    read = LabelParser(values, key, separator)
+    found = [read(value, partial(where, row)) or None for row, value in enumerate(values)]
+    lists, _ = keep_labels(found, 1, None)
     names = sorted({name for own in lists for name in own or ()})
     place = {name: column for column, name in enumerate(names)}
     columns = [place[name] for own in lists for name in own or ()]
@@ -162,21 +161,21 @@ def _from_values(values: Sequence[Any], key: str, separator: str | None, where: 
     return RowLabels(tuple(names), table, np.array([own is None for own in lists], dtype=bool))
 
 
-def _field(rows: CorpusRows, field: str | None) -> str:
-    there = rows.fields()
+def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str:
+    there = names_in(items)
     if field is not None:
         if field in there:
             return field
         raise InvalidInput(
-            f"{rows.name} has no field {field!r}; its fields are {', '.join(map(repr, there))}."
+            f"{name} has no field {field!r}; its fields are {', '.join(map(repr, there))}."
         )
     if len(there) == 1:
         return there[0]
-    known = [name for name in LABELS if name in there]
-    if known:
-        return known[0]
+    known = first_known(there, "labels")
+    if known is not None:
+        return known
     raise InvalidInput(
-        f"{rows.name}: none of its fields is called like labels; give the name of one of "
+        f"{name}: none of its fields is called like labels; give the name of one of "
         f"{', '.join(map(repr, there)) or 'none'}."
     )
 

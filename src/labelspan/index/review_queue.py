@@ -352,7 +352,7 @@ class Review:
             return self._log.decisions()
 
     def changes(self) -> dict[str, dict[str, bool]]:
-        """Return what accepting has changed, for :func:`labelspan.datasets.edit_corpus`.
+        """Return what accepting has changed, for :func:`labelspan.corpus.edit_corpus`.
 
         Returns
         -------

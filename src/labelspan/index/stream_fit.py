@@ -81,7 +81,7 @@ Report = Callable[[int, int, str], None]
 
 
 class ItemStream(Protocol):
-    """Items that can be read more than once, for example of ``CorpusStream``."""
+    """Items that can be read more than once, for example of ``CorpusReader``."""
 
     @property
     def fingerprint(self) -> Mapping[str, Any]: ...

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from ...errors import InvalidFile, InvalidInput
 from ..dataset import DataSet
 from .csv_table import Roles, assemble
 
-__all__ = ["open_table", "parquet_rows", "read_parquet"]
-
-_BATCH = 1000
+__all__ = ["open_table", "read_parquet"]
 
 
 def read_parquet(
@@ -85,22 +83,6 @@ def open_table(path: str | os.PathLike[str], content: bytes | None = None) -> An
     content = read_bytes(Path(path)) if content is None else content
     try:
         return parquet.read_table(arrow.BufferReader(content))
-    except (arrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from error
-
-
-def parquet_rows(
-    path: str | os.PathLike[str], file: BinaryIO | None = None
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a parquet file, a thousand in memory at a time.
-
-    If an open file is given, the path is only for messages.
-    """
-    arrow, parquet = _arrow()
-    try:
-        with parquet.ParquetFile(path if file is None else file) as table:
-            for batch in table.iter_batches(batch_size=_BATCH):
-                yield from batch.to_pylist()
     except (arrow.ArrowException, OSError) as error:
         raise _damaged(path, error) from error
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from labelspan.datasets import edit_corpus, read_corpus
+from labelspan.corpus import edit_corpus, read_corpus
 from labelspan.errors import InvalidInput
 
 LINES = (

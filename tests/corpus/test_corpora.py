@@ -7,7 +7,7 @@ import json
 import pytest
 from _support.tagged import as_lines, formats, rows
 
-from labelspan.datasets.corpora import read_corpus
+from labelspan.corpus import read_corpus
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 
 
@@ -41,15 +41,15 @@ def test_a_folder_of_texts(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(item["body"])
     (tmp_path / "letters" / "top.md").write_text("no folder, no label")
-    (tmp_path / "letters" / "README").write_text("a text, too")
+    (tmp_path / "letters" / "README").write_text("about the letters")
     (tmp_path / "letters" / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / "letters" / ".hidden").write_text("x")
     found = read_corpus(tmp_path / "letters")
-    assert len(found) == 10
+    assert len(found) == 9
     by_id = dict(zip(found.ids, found.labels, strict=True))
     assert by_id["/".join([*rows(8)[2]["tags"], "2.txt"])] == rows(8)[2]["tags"]
     assert by_id["top.md"] is None
-    assert "1 file(s) with other suffixes left out" in found.notes
+    assert "2 other file(s) left out" in found.notes
     (tmp_path / "letters" / "bad.txt").write_bytes(b"caf\xe9 noir")
     with pytest.raises(InvalidFile, match=r"bad\.txt, line 1: this is not UTF-8.*--encoding"):
         read_corpus(tmp_path / "letters")

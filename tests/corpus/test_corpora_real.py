@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from labelspan.datasets import read_corpus
+from labelspan.corpus import read_corpus
 
 FOLDER = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora"
 pytestmark = pytest.mark.skipif(
@@ -47,7 +47,7 @@ def test_netflix_has_a_byte_order_mark_and_stray_headers():
     assert found.texts == [f"{row['title']}\n\n{row['description']}" for row in rows]
     assert [table["cast"] for table in found.metadata] == [row["cast"] for row in rows]
     assert any("2 line(s) (8813, 8814) repeat(s) the header" in note for note in found.notes)
-    assert found.reading.guessed == ("text", "labels", "ids")
+    assert found.reading.guessed == {"text": "name", "labels": "content", "ids": "name"}
 
 
 def test_stackoverflow_has_lists_as_strings():

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelspan.datasets import read_corpus
+from labelspan.corpus import read_corpus
 from labelspan.errors import (
     InvalidFile,
     InvalidInput,
@@ -100,7 +100,7 @@ def test_packed_files_are_opened(tmp_path, pack):
     assert (found.texts, found.reading.format, found.reading.guessed) == (
         TEXTS,
         "csv",
-        ("text", "labels", "ids"),
+        {"text": "name", "labels": "name", "ids": "name"},
     )
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read_corpus(as_file(tmp_path, "b.gz", pack(TABLE.encode())[:-9]))
@@ -111,7 +111,7 @@ def test_packed_files_are_opened(tmp_path, pack):
     [
         (b"PK\x03\x04 and more", "is damaged: File is not a zip file; get it again"),
         (b"%PDF-1.7", "a PDF document; convert it to text"),
-        (bytes(range(1, 32)) * 9, "is not a text file; give jsonl"),
+        (bytes(range(1, 32)) * 9, "is not a text file; labelspan reads jsonl"),
     ],
 )
 def test_what_is_not_text_is_named(content, message):
@@ -178,7 +178,7 @@ def test_tables_without_header(tmp_path):
     found = read_corpus(as_file(tmp_path, "a.tsv", "\n".join(lines)))
     assert len(found) == 30
     assert found.reading.text == ("column 1",)
-    assert found.reading.labels == "column 2"
+    assert found.reading.labels == ("column 2",)
     assert found.labels[:2] == [["even"], ["odd"]]
     assert "the first line is an item, not a header (guessed)" in found.notes
     # What is guessed can be given.
@@ -237,7 +237,7 @@ def test_fields_may_be_missing_and_nested():
     found = read(content)
     assert found.texts == ["One", "Two\n\nMore", "Only a body"]
     assert found.labels == [["bug", "ui"], None, ["bug"]]
-    assert found.reading.labels == "labels.name"
+    assert found.reading.labels == ("labels.name",)
     assert found.metadata[1]["user.login"] == "me"
     assert read(content, labels="labels").labels == found.labels
     assert read(content, labels="labels.color").labels[0] == ["red"]
@@ -291,12 +291,12 @@ def test_fields_are_recognised_by_their_content():
         )
     )
     assert found.reading.text == ("wortlaut",)
-    assert found.reading.labels == "art"
+    assert found.reading.labels == ("art",)
     assert found.reading.ids == "nummer"
     assert found.reading.other_labels == ("land",)
     assert set(found.reading.metadata) == {"wann", "land", "seite"}
     assert found.labels[2] == kinds
-    assert "labels from 'art' (guessed); others may be 'land'" in found.notes
+    assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
 
 
 def test_title_and_a_longer_field_are_joined():
@@ -441,7 +441,7 @@ def test_texts_with_files_of_labels(tmp_path, form):
     assert [table["folder"] for table in found.metadata] == ["test", "train", "train"]
     assert "labels from files with the name of the text; ids from the files' names" in found.notes
     assert "1 text(s) have no file of labels" in found.notes
-    assert "1 file(s) with other suffixes left out" in found.notes
+    assert "1 other file(s) left out" in found.notes
 
 
 def test_folders_of_texts_and_of_labels_belong_together(tmp_path):

@@ -5,27 +5,27 @@ from __future__ import annotations
 import ast
 import json
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..errors import InvalidFile, InvalidInput
-from .corpus_files import decode, open_corpus
+from ..errors import InvalidFile
+from .files import open_source, text_of
 
 __all__ = [
     "ANGLED",
+    "IN_BRACKETS",
+    "LISTS_AS_TEXT",
     "ONE_LABEL",
+    "LabelParser",
     "best_separator",
     "clean",
     "is_bracketed",
     "is_missing",
     "is_names",
     "keep_labels",
-    "label_parser",
-    "label_reader",
     "name_of",
     "read_vocabulary",
     "unique_names",
@@ -34,45 +34,40 @@ __all__ = [
 Labels = list[str] | None
 
 ONE_LABEL = "one label per item"
+LISTS_AS_TEXT = "lists written as text"
+IN_BRACKETS = "words in angle brackets"
 
 # URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
 ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
+IN_ANGLES = re.compile(r"<([^<>]+)>")
 _SEPARATORS = (";", "|", ",")
 # As numpy prints an array: quoted words without commas between them.
 _ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
-def label_reader(
-    values: Sequence[Any], key: str, separator: str | None, where: Callable[[int], str]
-) -> tuple[Callable[[int], Labels], str]:
-    """Return a function from the number of an item to its labels, and how labels are written."""
-    parse, how = label_parser(values, key, separator)
-    return lambda number: parse(values[number], lambda: where(number)), how
+class LabelParser:
+    """Read the labels of a field, in the way in which some values write them."""
 
+    def __init__(self, values: Sequence[Any], field: str, separator: str | None) -> None:
+        texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+        self.field, self.how, self.mark = field, "lists", ""
+        self._split: Callable[[str], Any] = lambda text: [text]
+        if texts and all(map(is_bracketed, texts)):
+            self.how, self._split = LISTS_AS_TEXT, _parsed
+        elif texts and separator is None and all(ANGLED.fullmatch(text) for text in texts):
+            self.how, self._split = IN_BRACKETS, lambda text: IN_ANGLES.findall(text) or [text]
+        elif texts:
+            self.mark = best_separator(texts) if separator is None else separator
+            guessed = " (guessed)" if separator is None else ""
+            self.how = f"separated by {self.mark!r}{guessed}" if self.mark else ONE_LABEL
+            if self.mark:
+                self._split = lambda text: text.split(self.mark)
 
-def label_parser(
-    values: Sequence[Any], key: str, separator: str | None
-) -> tuple[Callable[[Any, Callable[[], str]], Labels], str]:
-    """Return a function from a value and its place to labels, and how some are written."""
-    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    how = "lists"
-    split: Callable[[str], Any] = lambda text: [text]  # noqa: E731
-    if texts and all(map(is_bracketed, texts)):
-        how, split = "lists written as text", _parsed
-    elif texts and separator is None and all(ANGLED.fullmatch(text) for text in texts):
-        how, split = "words in angle brackets", re.compile(r"<([^<>]+)>").findall
-    elif texts:
-        mark = best_separator(texts) if separator is None else separator
-        guessed = " (guessed)" if separator is None else ""
-        if mark:
-            how, split = f"separated by {mark!r}{guessed}", lambda text: text.split(mark)
-        else:
-            how = ONE_LABEL
-
-    def parse(value: Any, where: Callable[[], str]) -> Labels:
+    def __call__(self, value: Any, where: Callable[[], str]) -> Labels:
+        """Return the labels in a value; ``where`` returns its place, for messages."""
         if isinstance(value, str):
-            value = split(value) if value.strip() else None
+            value = self._split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):
             # A column with gaps has its integers as floats.
             value = [int(value) if value == int(value) else str(value)]
@@ -80,13 +75,11 @@ def label_parser(
             return None
         if not is_names(value):
             raise InvalidFile(
-                f"{where()}: {key!r} must be a list of labels or a string, but is "
+                f"{where()}: {self.field!r} must be a list of labels or a string, but is "
                 f"{value!r:.60}; choose another field for labels (--labels)."
             )
         names = (name_of(str(name)) for name in value)
         return [name for name in dict.fromkeys(names) if name]
-
-    return parse, how
 
 
 def best_separator(texts: Sequence[str]) -> str:
@@ -113,14 +106,15 @@ def _parsed(text: str) -> Any:
         if isinstance(found, set | frozenset):
             return sorted(map(str, found))
         return [found] if isinstance(found, str | int) else found
-    return [word.strip().strip("'\"") for word in text[1:-1].split(",")]
+    inner = text[1:-1] if is_bracketed(text) else text
+    return [word.strip().strip("'\"") for word in inner.split(",")]
 
 
 @lru_cache(1 << 14)
 def name_of(text: str) -> str:
-    """Return a label without spaces, angle brackets and characters that cannot be stored."""
+    """Return a label without spaces around it; a URI without angle brackets."""
     text = text.strip()
-    if text[:1] == "<" and text[-1:] == ">":
+    if text[:1] == "<" and text[-1:] == ">" and ":" in text:
         text = text[1:-1].strip()
     return clean(text)
 
@@ -144,14 +138,13 @@ def is_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
 
 
-def read_vocabulary(path: str | os.PathLike[str], encoding: str | None) -> dict[str, str]:
+def read_vocabulary(path: Any, encoding: str | None) -> dict[str, str]:
     """Read names of labels: one label per line, a URI or code, a tab, and its name."""
-    opened = open_corpus(path)
-    if opened.members is not None:
-        raise InvalidInput(f"{path} is a folder; give a file of names for labels.")
-    text, _ = decode(opened.content, str(path), encoding)
+    source = open_source(path)
+    if source.is_folder:
+        raise InvalidFile(f"{path} is a folder; give a file of names for labels.")
     pairs = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text_of(source.members[0], encoding).split("\n"), 1):
         if not line.strip():
             continue
         uri, tab, name = line.partition("\t")
@@ -185,9 +178,7 @@ def keep_labels(
     """Drop labels of fewer than ``min_count`` items and, beyond ``limit``, the rarest."""
     counts = Counter(label for found in lists for label in found or ())
     ranked = sorted(counts, key=lambda label: (-counts[label], label))
-    kept = {label for label in ranked if counts[label] >= min_count}
-    if limit is not None:
-        kept &= set(ranked[:limit])
+    kept = {label for label in ranked[:limit] if counts[label] >= min_count}
     shorter: list[Labels] = [
         None if found is None else [label for label in found if label in kept] for found in lists
     ]

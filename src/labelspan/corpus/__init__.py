@@ -1,0 +1,30 @@
+"""Tagged texts from any file: one streaming reader, and labels written back.
+
+:class:`CorpusReader` opens a file, a folder, an archive or a stream in any format, and yields
+:class:`Record` s with ``id``, ``title``, ``text``, ``labels`` and ``metadata``:
+
+- ``CorpusReader(source, **options)`` guesses what is not given from the first items, about 8 MiB;
+  ``reading`` says what was guessed and why, ``head`` holds these items, and ``head.notes`` says it
+  in sentences.
+- ``items(skip=n)`` yields all items after the first n, as often as it is called. Only the first
+  items and one at a time are in memory.
+- ``fingerprint`` tells whether the source is still the same, as values for JSON.
+- ``collect()`` reads everything into memory (:class:`TaggedTexts`), which is what
+  :func:`read_corpus` does.
+
+:func:`edit_corpus` changes labels in a file, and leaves everything else as it is.
+"""
+
+from .edit import CorpusEdit, edit_corpus
+from .reader import CorpusReader, read_corpus
+from .texts import CorpusReading, Record, TaggedTexts
+
+__all__ = [
+    "CorpusEdit",
+    "CorpusReader",
+    "CorpusReading",
+    "Record",
+    "TaggedTexts",
+    "edit_corpus",
+    "read_corpus",
+]

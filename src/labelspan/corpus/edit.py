@@ -1,0 +1,637 @@
+"""Change labels in a corpus: a copy or a patch, in which everything else stays as it was."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import difflib
+import gzip
+import io
+import json
+import lzma
+import os
+import shutil
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .._files import write_whole
+from ..errors import InvalidFile, InvalidInput
+from .files import Member
+from .formats import open_calibre
+from .front_matter import with_labels
+from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
+from .reader import CorpusReader
+from .tables import TableLayout, cells_of
+
+__all__ = ["CorpusEdit", "edit_corpus"]
+
+_EDITABLE = ("jsonl", "json", "csv", "tsv", "markdown", "calibre")
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+# For each label whether the item should have it.
+Wanted = Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class CorpusEdit:
+    r"""A corpus with other labels.
+
+    Attributes
+    ----------
+    files : dict
+        The content of each file that changes, by its path; "" for a corpus of one file.
+    patch : bytes
+        The changes as a unified diff, for ``patch`` and ``git apply``; empty for UTF-16, UTF-32
+        and databases.
+    n_items : int
+        Number of items whose labels differ.
+    n_added, n_removed : int
+        Number of labels added and removed.
+    n_unchanged : int
+        Number of changes that the corpus had already.
+    missing : tuple of str
+        Ids that are not in the corpus.
+    changed : tuple of str
+        Ids of items whose text is not the one that was given as known.
+
+    See Also
+    --------
+    edit_corpus : Returns it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.corpus import edit_corpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.csv"
+    ...     _ = path.write_text("id,text,tags\na,a chess game,game;image\nb,photos,image;art\n")
+    ...     edit = edit_corpus(path, {"a": {"image": False, "board": True}})
+    ...     edit.write(path.with_name("copy.csv"))
+    ...     print(path.with_name("copy.csv").read_text(), end="")
+    id,text,tags
+    a,a chess game,game;board
+    b,photos,image;art
+    """
+
+    files: Mapping[str, bytes] = field(repr=False)
+    patch: bytes = field(repr=False)
+    n_items: int
+    n_added: int
+    n_removed: int
+    n_unchanged: int
+    missing: tuple[str, ...]
+    changed: tuple[str, ...] = ()
+    # The folder of which a copy is written.
+    source: Path | None = field(default=None, repr=False)
+
+    @property
+    def content(self) -> bytes:
+        """The file with the changes, for a corpus of one file."""
+        return self.files[""]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the copy, of a folder with all its files; what exists is not replaced.
+
+        Parameters
+        ----------
+        path : path
+            A new file, packed if its name ends in .gz, .bz2 or .xz; or a new folder.
+        """
+        target = Path(path)
+        if self.source is None:
+            pack = _PACKERS.get(target.suffix.lower())
+            _write_new(target, self.content if pack is None else pack(self.content))
+            return
+        _check_new(target)
+        partial = target.with_name(f".{target.name}.copy")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(self.source, partial)
+        for name, content in self.files.items():
+            (partial / name).write_bytes(content)
+        partial.rename(target)
+
+    def write_patch(self, path: str | os.PathLike[str]) -> None:
+        """Write the patch; an existing file is not replaced.
+
+        Parameters
+        ----------
+        path : path
+            A new file.
+        """
+        if self.n_items and not self.patch:
+            raise InvalidInput(
+                "There are no patches of files in UTF-16 and of databases; write a copy instead."
+            )
+        _write_new(Path(path), self.patch)
+
+
+def edit_corpus(
+    source: str | os.PathLike[str],
+    changes: Mapping[str, Wanted],
+    *,
+    texts: Mapping[str, str] | None = None,
+    **options: Any,
+) -> CorpusEdit:
+    r"""Change labels of a corpus, without writing it.
+
+    Only the labels of the items named change; all other bytes of the file stay. The result is
+    read again, and compared with what was wanted, before it is returned.
+
+    Parameters
+    ----------
+    source : path
+        A file of JSON lines, JSON, csv or tsv, also packed; Calibre's ``metadata.db``; or a folder
+        of Markdown files with fields.
+    changes : dict
+        For each id a dict from labels to whether the item should have it.
+    texts : dict or None, default=None
+        Texts by id as they were when the changes were decided; items whose text is another one
+        now are in ``changed``.
+    **options
+        ``format``, ``text``, ``labels``, ``ids``, ``separator``, ``encoding``, ``header`` and
+        ``delimiter`` of :class:`CorpusReader`.
+
+    Returns
+    -------
+    CorpusEdit
+        The new content and the patch; nothing is written yet.
+
+    See Also
+    --------
+    read_corpus : Read a corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.corpus import edit_corpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.jsonl"
+    ...     _ = path.write_text('{"id": "a", "text": "a game", "tags": ["image"]}\n')
+    ...     edit = edit_corpus(path, {"a": {"image": False, "game": True}}, texts={"a": "chess"})
+    >>> edit.content, edit.n_added, edit.n_removed, edit.changed
+    (b'{"id": "a", "text": "a game", "tags": ["game"]}\n', 1, 1, ('a',))
+    """
+    reader = CorpusReader(source, empty="none", **options)
+    reading = reader.reading
+    kind = reading.format
+    if kind != "markdown" and len(reader.members) > 1:
+        kind = "folder"
+    if kind not in _EDITABLE:
+        raise InvalidInput(
+            f"{reader.name} is of the format {kind}; labels can be changed in "
+            f"{', '.join(_EDITABLE)}."
+        )
+    if not reading.labels:
+        raise InvalidInput(
+            f"{reader.name} has no field of labels that could be changed; name it (--labels)."
+        )
+    plan = _Plan(reader)
+    plan.collect(changes, texts or {})
+    write = {"markdown": _markdown, "calibre": _calibre}.get(reading.format, _file)
+    files, patch = write(plan)
+    if plan.edits:
+        plan.verify(files, options)
+    return CorpusEdit(
+        files,
+        patch,
+        len(plan.edits),
+        plan.added,
+        plan.removed,
+        plan.unchanged,
+        tuple(name for name in changes if name not in plan.seen),
+        tuple(plan.changed),
+        Path(source) if reading.format == "markdown" else None,
+    )
+
+
+class _Plan:
+    """What changes in a corpus: by item, for each field the labels that differ."""
+
+    def __init__(self, reader: CorpusReader) -> None:
+        self.reader = reader
+        self.parsers: dict[str, LabelParser] = {one.field: one for one in reader.parsers}
+        # By number of the item: number of its line, its fields, and changes by field.
+        self.edits: dict[int, tuple[int, dict[str, Any], dict[str, Wanted]]] = {}
+        self.expected: list[frozenset[str]] = []
+        self.seen: set[str] = set()
+        self.changed: list[str] = []
+        self.added = self.removed = self.unchanged = 0
+
+    def collect(self, changes: Mapping[str, Wanted], texts: Mapping[str, str]) -> None:
+        for count, (_, number, row, record) in enumerate(self.reader.placed()):
+            own = {_nfc(label) for label in record.labels or ()}
+            wanted = {} if record.id in self.seen else changes.get(record.id)
+            if wanted is not None and record.id in changes:
+                self.seen.add(record.id)
+                if texts.get(record.id, record.text) != record.text:
+                    self.changed.append(record.id)
+                differing = {
+                    _nfc(one): fits for one, fits in wanted.items() if (_nfc(one) in own) != fits
+                }
+                self.unchanged += len(wanted) - len(differing)
+                if differing:
+                    self.edits[count] = (number, row, self._by_field(row, differing))
+                    self.added += sum(differing.values())
+                    self.removed += len(differing) - sum(differing.values())
+                    own = own - differing.keys() | {one for one, fits in differing.items() if fits}
+            self.expected.append(frozenset(own))
+
+    def _by_field(self, row: dict[str, Any], wanted: Wanted) -> dict[str, Wanted]:
+        """Remove a label where it is, and add it to the first field."""
+        found: dict[str, Wanted] = {}
+        for place, parse in enumerate(self.parsers.values()):
+            there = {_nfc(one) for one in parse(row.get(parse.field), str) or ()}
+            own = {
+                one: fits for one, fits in wanted.items() if (fits and not place) or one in there
+            }
+            if own:
+                found[parse.field] = own
+        return found
+
+    def verify(self, files: Mapping[str, bytes], options: Mapping[str, Any]) -> None:
+        """Read the new content, and compare its labels with those wanted."""
+        reading = self.reader.reading
+        if reading.format == "markdown":
+            return
+        how = {
+            **options,
+            "format": reading.format,
+            "text": reading.text,
+            "labels": reading.labels,
+            "ids": reading.ids or "",
+        }
+        found = CorpusReader(io.BytesIO(files[""]), empty="none", **how)
+        made = [frozenset(map(_nfc, record.labels or ())) for record in found.items()]
+        if made != self.expected:
+            raise InvalidInput(
+                f"{self.reader.name}: the labels would be read differently after the change; say "
+                "how they are written (--separator, --labels), or choose another name for a label."
+            )
+
+
+def _file(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
+    """Return the new content of a file, and the patch that leads to it."""
+    member = plan.reader.members[0]
+    content = member.read()
+    used = plan.reader.reading.encoding or "utf-8"
+    mark = next((one for one in (codecs.BOM_UTF8, *_WIDE) if content.startswith(one)), b"")
+    if used not in ("utf-8", "utf-16", "utf-32"):
+        mark = b""
+    codec = _WIDE.get(mark, used)
+    text = content[len(mark) :].decode(codec)
+    if mark + text.encode(codec) != content:
+        raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
+    table = plan.reader.reading.format in ("csv", "tsv")
+    parts, end = [], 0
+    for start, stop, piece in sorted((_table_edits if table else _json_edits)(text, plan)):
+        parts += [text[end:start], piece]
+        end = stop
+    new = "".join((*parts, text[end:]))
+    try:
+        made = mark + new.encode(codec)
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
+            "label; save it in UTF-8 first."
+        ) from error
+    if codec in _WIDE.values():
+        # Programs that apply patches know lines of bytes.
+        return {"": made}, b""
+    lead = "\ufeff" if mark else ""
+    path = plan.reader.path
+    return {"": made}, _diff(lead + text, lead + new, path.name if path else "corpus").encode(codec)
+
+
+# --- strings of labels ----------------------------------------------------------------------
+
+
+def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
+    """Return a string of labels with changes, written as before."""
+    added = [label for label, fits in wanted.items() if fits]
+
+    def stays(part: str) -> bool:
+        return wanted.get(_nfc(name_of(part)), True)
+
+    if how.mark:
+        parts = value.split(how.mark) if value.strip() else []
+        kept = [part for part in parts if stays(part)]
+        space = " " if any(part.startswith(" ") for part in parts[1:]) else ""
+        if kept and not parts[0].startswith(" "):
+            kept[0] = kept[0].lstrip(" ")
+        for label in added:
+            kept.append(f"{space}{label}" if kept else label)
+        return how.mark.join(kept)
+    if how.how == IN_BRACKETS:
+        parts = [part for part in value.replace(">", ">\0").split("\0") if part.strip(" ,;")]
+        kept = [part.strip() for part in parts if stays(part.strip(" ,;")[1:-1])]
+        joint = " " if any(part[:1].isspace() for part in parts[1:]) or len(parts) < 2 else ""
+        return joint.join([*kept, *(f"<{one}>" for one in added)])
+    if how.how == LISTS_AS_TEXT:
+        names = [one for one in how(value or "[]", str) or () if stays(one)] + added
+        try:
+            json.loads(value or "[]")
+        except ValueError:
+            return repr(names)
+        return json.dumps(names, ensure_ascii=False)
+    names = [value] if value.strip() and stays(value) else []
+    names += added
+    if len(names) > 1:
+        raise InvalidInput(
+            f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
+            f"{names[0]!r:.60}; say by --separator how several labels are written."
+        )
+    return names[0] if names else ""
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+Span = tuple[int, int, str]
+_DECODER = json.JSONDecoder()
+_SPACE = " \t\r\n"
+
+
+def _json_edits(text: str, plan: _Plan) -> Iterator[Span]:
+    """Yield the places of labels that change, with what to write there."""
+    dumps = partial(json.dumps, ensure_ascii=text.isascii())
+    lines = plan.reader.reading.format == "jsonl"
+    starts = _line_starts(text) if lines else _objects(text)
+    for number, (line, _, by_field) in plan.edits.items():
+        for name, wanted in by_field.items():
+            change = _Change(plan.parsers[name], wanted, dumps)
+            yield _object_edit(text, starts[line - 1 if lines else number], name, change)
+
+
+def _line_starts(text: str) -> list[int]:
+    starts = [0]
+    for line in io.StringIO(text, newline=""):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _objects(text: str) -> list[int]:
+    """Return where the items of a JSON file begin."""
+    start = _skip(text, 0)
+    if text[start] == "[":
+        return [first for first, _ in _elements(text, start)]
+    end = _DECODER.raw_decode(text, start)[1]
+    if _skip(text, end) < len(text):
+        # JSON lines under the name of JSON.
+        found = []
+        while start < len(text):
+            found.append(start)
+            start = _skip(text, _DECODER.raw_decode(text, start)[1])
+        return found
+    lists = []
+    for _, first, stop in _members(text, start):
+        value = json.loads(text[first:stop])
+        if isinstance(value, list) and len(value) > 1 and all(isinstance(v, dict) for v in value):
+            lists.append([begin for begin, _ in _elements(text, first)])
+    return max(lists, key=len, default=[start])
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Labels to add and remove, and how those of the field are written."""
+
+    how: LabelParser
+    wanted: Wanted
+    dumps: Callable[[Any], str]
+
+    def value(self, raw: str, value: Any, inner: str = "") -> str:
+        """Return the labels of an item as JSON; ``inner`` is the key of names in objects."""
+        if isinstance(value, list) or (value is None and self.how.how == "lists"):
+            return self._list(raw if isinstance(value, list) else "[]", value or [], inner)
+        if value is None or isinstance(value, str):
+            return self.dumps(_rewritten(value or "", self.wanted, self.how))
+        raise InvalidInput(
+            f"The labels {raw:.60} are not a list or a string, and cannot be changed."
+        )
+
+    def _list(self, raw: str, value: list[Any], inner: str) -> str:
+        spans = list(_elements(raw, 0))
+        names = [
+            _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one))) for one in value
+        ]
+        kept = [
+            raw[start:stop]
+            for (start, stop), name in zip(spans, names, strict=True)
+            if self.wanted.get(name, True)
+        ]
+        kept += [
+            self.dumps({inner: label} if inner else label)
+            for label, fits in self.wanted.items()
+            if fits
+        ]
+        lead = raw[1 : spans[0][0]] if spans else ""
+        tail = raw[spans[-1][1] : -1] if spans else ""
+        between = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (lead or " ")
+        return f"[{lead}{between.join(kept)}{tail}]" if kept else "[]"
+
+
+def _object_edit(text: str, place: int, name: str, change: _Change) -> Span:
+    """Return where the labels of one object are, and what to write there."""
+    place = _skip(text, place)
+    for key, start, stop in _members(text, place):
+        value = _DECODER.raw_decode(text, start)[0]
+        if key == name:
+            return start, stop, change.value(text[start:stop], value)
+        inner = name.removeprefix(f"{key}.")
+        if inner != name and isinstance(value, dict) and value:
+            return _object_edit(text, start, inner, change)
+        if inner != name and isinstance(value, list):
+            return start, stop, change.value(text[start:stop], value, inner)
+    # An item without the field.
+    end = _DECODER.raw_decode(text, place)[1] - 1
+    comma = ", " if text[place + 1 : end].strip() else ""
+    return end, end, f"{comma}{json.dumps(name)}: {change.value('null', None)}"
+
+
+def _members(text: str, place: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the keys of the object at a place, and where their values begin and end."""
+    place = _skip(text, place + 1)
+    while text[place] != "}":
+        key, place = _DECODER.raw_decode(text, place)
+        start = _skip(text, _skip(text, place) + 1)
+        _, stop = _DECODER.raw_decode(text, start)
+        yield key, start, stop
+        place = _skip(text, stop)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+
+
+def _elements(text: str, place: int) -> Iterator[tuple[int, int]]:
+    """Yield where the elements of the list at a place begin and end."""
+    place = _skip(text, place + 1)
+    while text[place] != "]":
+        _, stop = _DECODER.raw_decode(text, place)
+        yield place, stop
+        place = _skip(text, stop)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place] in _SPACE:
+        place += 1
+    return place
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+def _table_edits(text: str, plan: _Plan) -> Iterator[Span]:
+    """Yield the rows of a table that change, with what to write there."""
+    layout = plan.reader.layout
+    assert layout is not None
+    starts = _line_starts(text)
+    by_line = {line: by_field for line, _, by_field in plan.edits.values()}
+    options: dict[str, Any] = {} if layout.quoted else {"quoting": csv.QUOTE_NONE}
+    first, name = 0, plan.reader.name
+    lines = io.StringIO(text, newline="")
+    for last, cells in cells_of(lines, layout.delimiter, name, empty=True, **options):
+        begin, first = first, last
+        if last not in by_line or not any(cells):
+            continue
+        raw = text[starts[begin] : starts[last]]
+        changed = [*cells, *[""] * (len(layout.columns) - len(cells))]
+        for column, wanted in by_line[last].items():
+            place = layout.columns.index(column)
+            changed[place] = _rewritten(changed[place], wanted, plan.parsers[column])
+            if not layout.quoted and any(
+                one in changed[place] for one in (layout.delimiter, "\n", "\r")
+            ):
+                raise InvalidInput(
+                    f"{name} has no quotation marks, and {changed[place]!r:.60} would need them."
+                )
+        ending = raw[len(raw.rstrip("\r\n")) :]
+        yield starts[begin], starts[last], _row(raw, cells, changed, layout) + ending
+
+
+def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) -> str:
+    """Return a row in the style in which it was written."""
+    mark = layout.delimiter
+    if not layout.quoted:
+        return mark.join(changed)
+
+    def written(row: list[str], quoting: Any) -> str:
+        out = io.StringIO()
+        # Cells are quoted if they hold a character of the line terminator.
+        csv.writer(out, delimiter=mark, quoting=quoting, lineterminator="\r\n").writerow(row)
+        return out.getvalue()[:-2]
+
+    old = raw.rstrip("\r\n")
+    joined = mark.join(changed)
+    plain = old == mark.join(cells)
+    if plain and [*csv.reader(io.StringIO(joined, newline=""), delimiter=mark)] == [changed]:
+        return joined
+    every = written(cells, csv.QUOTE_ALL) == old
+    return written(changed, csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
+
+
+# --- Markdown and Calibre -------------------------------------------------------------------
+
+
+def _markdown(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
+    files, patches = {}, []
+    for number, (_, row, by_field) in plan.edits.items():
+        member = plan.reader.members[number]
+        old = new = _decoded(member)
+        for name, wanted in by_field.items():
+            parse = plan.parsers[name]
+            kept = [one for one in parse(row.get(name), str) or () if wanted.get(_nfc(one), True)]
+            labels = kept + [one for one, fits in wanted.items() if fits]
+            new = with_labels(new, name, labels, member.name)
+        files[member.path.as_posix()] = new.encode()
+        patches.append(_diff(old, new, member.path.as_posix()))
+    return files, "".join(patches).encode()
+
+
+def _decoded(member: Member) -> str:
+    try:
+        return member.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
+
+
+def _calibre(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
+    member = plan.reader.members[0]
+    base = open_calibre(member)
+    try:
+        dirty = base.execute("select 1 from sqlite_master where name = 'metadata_dirtied'")
+        marks = dirty.fetchone() is not None
+        for _, row, by_field in plan.edits.values():
+            book = int(row["id"])
+            for label, fits in by_field["tags"].items():
+                if fits:
+                    base.execute("insert or ignore into tags (name) values (?)", (label,))
+                    base.execute(
+                        "insert or ignore into books_tags_link (book, tag) "
+                        "select ?, id from tags where name = ?",
+                        (book, label),
+                    )
+                else:
+                    base.execute(
+                        "delete from books_tags_link where book = ? and tag in "
+                        "(select id from tags where name = ?)",
+                        (book, label),
+                    )
+            if marks:
+                # Calibre then writes the files of these books again.
+                base.execute("insert or ignore into metadata_dirtied (book) values (?)", (book,))
+        base.execute("delete from tags where id not in (select tag from books_tags_link)")
+        base.commit()
+        return {"": base.serialize()}, b""
+    except sqlite3.DatabaseError as error:
+        raise member.damaged(error) from error
+    finally:
+        base.close()
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def _diff(old: str, new: str, name: str) -> str:
+    """Return the difference of two texts in the format of ``diff -u``."""
+    if old == new:
+        return ""
+    before, after = (list(io.StringIO(text, newline="\n")) for text in (old, new))
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _check_new(path: Path) -> None:
+    if os.path.lexists(path):
+        raise InvalidInput(f"{path} exists, and is not replaced; give a new file.")
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    _check_new(path)
+
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    write_whole(path, write)
+
+
+def _nfc(label: str) -> str:
+    return unicodedata.normalize("NFC", label)

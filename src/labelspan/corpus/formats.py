@@ -1,0 +1,467 @@
+"""From files to rows: the format of a file, and one dictionary per item, read one by one."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from xml.parsers import expat
+
+from ..errors import InvalidFile, InvalidInput
+from .files import LONGEST, READABLE, Member, encoding_of, lines_of, open_source, open_text, text_of
+from .names import rank
+from .tables import (
+    Row,
+    TableLayout,
+    Tally,
+    is_table,
+    split_tagged,
+    table_layout,
+    table_rows,
+    tagged_kind,
+)
+
+__all__ = [
+    "FORMATS",
+    "SUFFIXES",
+    "FileFormat",
+    "find_format",
+    "flat",
+    "read_fields",
+    "read_lines",
+    "read_rows",
+]
+
+FORMATS = (
+    "jsonl",
+    "json",
+    "csv",
+    "tsv",
+    "uris",
+    "parquet",
+    "lines",
+    "posts",
+    "calibre",
+    "folder",
+    "markdown",
+)
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "lines",
+    ".xml": "posts",
+    ".db": "calibre",
+}
+# Characters from which formats and columns are guessed.
+_SAMPLE = 1 << 21
+# Objects inside objects are read to this depth.
+_DEPTH = 4
+_BATCH = 1000
+_SPACE = re.compile(r"[ \t\r\n\ufeff]*")
+_TAG = re.compile(r"<[^<>]*>")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How a file is written: what was given, and what was found out."""
+
+    kind: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    # Whether a name or the content told the kind, and the encoding that was used.
+    guessed: bool = False
+    used: str | None = None
+    layout: TableLayout | None = None
+    # For a text and labels with tabs between them: whether the labels are URIs.
+    angled: bool = True
+    # Whether a JSON file is all of a corpus, not one record of many.
+    alone: bool = True
+
+    @property
+    def word(self) -> str:
+        """What the number of a row counts."""
+        words = {"json": "item", "parquet": "row", "posts": "row", "calibre": "book"}
+        return words.get(self.kind or "", "line")
+
+    def like(self) -> FileFormat:
+        """Return how another file is expected to be written, by this one."""
+        if self.layout is None:
+            return replace(self, guessed=False)
+        headed = self.layout.header is not None
+        return replace(self, guessed=False, header=headed, delimiter=self.layout.delimiter)
+
+
+def find_format(member: Member, how: FileFormat) -> FileFormat:
+    """Find out how a file is written, from its name and its beginning."""
+    kind, known = how.kind, SUFFIXES.get(member.suffix)
+    start = member.start(16)
+    if start.startswith(b"SQLite format 3") and kind in (None, "calibre"):
+        return replace(how, kind="calibre", guessed=False)
+    if kind == "parquet" or (kind is None and start.startswith(b"PAR1")):
+        return replace(how, kind="parquet", guessed=False)
+    if kind is None and known in ("parquet", "calibre"):
+        raise InvalidFile(
+            f"{member.name} is damaged or not {'a parquet file' if known == 'parquet' else known}; "
+            "get it again."
+        )
+    if kind in ("json", "jsonl", "lines", "posts"):
+        used = encoding_of(start, how.encoding).removesuffix("-sig")
+        return replace(how, guessed=False, used=None if kind == "posts" else used)
+    with open_text(member, how.encoding) as (text, used):
+        sample = text.read(_SAMPLE)
+        cut = len(sample) == _SAMPLE
+        if cut and "\n" not in sample:
+            sample += next(lines_of(text, member.name), "")
+    lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
+    # The last line of what was read may have no end.
+    lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
+    guessed = kind is None and known is None
+    angled = True
+    if kind is None:
+        kind = known or _sniffed(sample, lines, how.delimiter)
+        # One JSON value over many lines, under the name of JSON lines.
+        if kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
+            kind = "json"
+        if kind == "lines" and known:
+            kind = is_table(lines, how.delimiter) or kind
+        if kind in ("tsv", "lines") and how.header is None and how.delimiter is None:
+            tagged = tagged_kind(lines)
+            kind, angled = ("uris", tagged == "uris") if tagged else (kind, True)
+    elif kind == "uris":
+        angled = tagged_kind(lines) != "labels"
+    found = replace(how, kind=kind, used=used, guessed=guessed, angled=angled, layout=None)
+    if kind not in ("csv", "tsv") or not lines:
+        return found
+    if cut:
+        sample = sample[: sample.rfind("\n") + 1]
+    layout = table_layout(
+        member.name, sample, cut=cut, kind=kind, delimiter=how.delimiter, header=how.header
+    )
+    return replace(found, layout=layout)
+
+
+def _sniffed(sample: str, lines: list[str], delimiter: str | None) -> str:
+    """Guess the format from the content."""
+    first = sample[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0].rstrip()
+    if first.startswith(("{", "[")):
+        return "jsonl" if first[0] == "{" else "json"
+    if first.startswith(("<?xml", "<posts")):
+        return "posts"
+    return is_table(lines, delimiter) or "lines"
+
+
+def read_rows(member: Member, how: FileFormat, tally: Tally) -> Iterator[Row]:
+    """Yield the items of a file with their numbers; one is in memory at a time."""
+    if how.kind == "parquet":
+        yield from _parquet(member)
+    elif how.kind == "calibre":
+        yield from enumerate(_calibre(member), 1)
+    elif how.kind == "posts":
+        yield from enumerate(_posts(member), 1)
+    elif how.kind in FORMATS and how.kind not in ("folder", "markdown"):
+        with open_text(member, how.encoding) as (text, _):
+            yield from _text_rows(member.name, text, how, tally)
+    else:
+        raise InvalidInput(f"{member.name} is a file, not a folder; leave --format out.")
+
+
+def _text_rows(name: str, text: io.TextIOBase, how: FileFormat, tally: Tally) -> Iterator[Row]:
+    if how.kind == "json":
+        yield from _values(name, text, how.alone)
+        return
+    lines = lines_of(text, name)
+    if how.kind in ("csv", "tsv"):
+        if how.layout is not None:
+            yield from table_rows(name, lines, how.layout, tally)
+        return
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if how.kind == "jsonl":
+            yield number, flat(_object(name, number, line))
+        elif how.kind == "uris":
+            yield number, split_tagged(name, number, line, how.angled)
+        else:
+            yield number, {"text": line.rstrip("\n")}
+
+
+def read_fields(
+    path: str | os.PathLike[str], encoding: str | None
+) -> tuple[list[dict[str, Any]], Callable[[int], str]]:
+    """Read all rows of a table, and return them and a function that returns their places."""
+    source = open_source(path)
+    if source.is_folder:
+        raise InvalidInput(f"{path} is a folder; give a file.")
+    how = find_format(source.members[0], FileFormat(encoding=encoding))
+    rows = list(read_rows(source.members[0], how, Tally()))
+    return [row for _, row in rows], lambda number: f"{path}, {how.word} {rows[number][0]}"
+
+
+def read_lines(path: str | os.PathLike[str], encoding: str | None) -> list[str]:
+    """Read all lines of a file, also those that are empty."""
+    return text_of(open_source(path).members[0], encoding).splitlines()
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def _object(name: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(
+            f"{name}, line {number}: this is not JSON ({error}); correct the line, or remove it."
+        ) from error
+    if not isinstance(item, dict):
+        raise InvalidFile(f"{name}, line {number}: an object is needed, but this is {item!r:.60}.")
+    return item
+
+
+def _values(name: str, text: io.TextIOBase, alone: bool) -> Iterator[Row]:
+    """Yield the objects of a list, of values one after the other, or in an object."""
+    reader = _JsonReader(name, text)
+    items: Iterator[Any]
+    if reader.next() == "[":
+        items = reader.elements()
+    else:
+        first = reader.value()
+        if reader.next():
+            # JSON lines under the name of JSON.
+            items = _chained(first, reader)
+        elif isinstance(first, dict):
+            items = iter(_unwrapped(first, alone))
+        else:
+            raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict):
+            raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
+        yield number, flat(item)
+
+
+def _chained(first: Any, reader: _JsonReader) -> Iterator[Any]:
+    yield first
+    while reader.next():
+        yield reader.value()
+
+
+class _JsonReader:
+    """JSON values that are decoded one by one, from text that is read in blocks."""
+
+    def __init__(self, name: str, text: io.TextIOBase) -> None:
+        self._name, self._text = name, text
+        self._buffer, self._at = "", 0
+        self._decode = json.JSONDecoder().raw_decode
+
+    def _more(self) -> bool:
+        held = len(self._buffer) - self._at
+        # Twice as much each time, so that a long value is not decoded again and again.
+        chunk = self._text.read(max(1 << 16, held)) if held < LONGEST else ""
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def next(self) -> str:
+        """Return the next character that is not a space; "" at the end."""
+        while True:
+            self._at = _SPACE.match(self._buffer, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._more():
+                return ""
+
+    def value(self) -> Any:
+        """Return the next value."""
+        self.next()
+        while True:
+            try:
+                value, end = self._decode(self._buffer, self._at)
+            except (ValueError, RecursionError) as error:
+                if isinstance(error, ValueError) and self._more():
+                    continue
+                raise InvalidFile(f"{self._name} is not JSON ({error}).") from error
+            # A number goes on behind the end of a block.
+            if end < len(self._buffer) or not self._more():
+                self._at = end
+                return value
+
+    def elements(self) -> Iterator[Any]:
+        """Yield the elements of a list."""
+        self._at += 1
+        while self.next() not in ("]", ""):
+            yield self.value()
+            if self.next() == ",":
+                self._at += 1
+            elif self.next() != "]":
+                break
+        if self.next() != "]":
+            raise InvalidFile(f"{self._name} is not JSON (a list has no end).")
+
+
+def _unwrapped(item: dict[str, Any], alone: bool) -> list[dict[str, Any]]:
+    """Return the items in one object: those of a list in it, or the object itself."""
+    lists = [value for value in item.values() if _is_objects(value)]
+    with_text = [value for value in lists if _has_text(value[0])]
+    own = _has_text(item) or any(isinstance(v, dict) and _has_text(v) for v in item.values())
+    if alone and with_text and not any(isinstance(v, dict) and _has_text(v) for v in item.values()):
+        return max(with_text, key=len)
+    # An object around the list, as {"total": 2, "items": [...]}, or a single item.
+    return lists[0] if len(lists) == 1 and len(lists[0]) > 1 and not own else [item]
+
+
+def _has_text(item: dict[str, Any]) -> bool:
+    return any(
+        isinstance(value, str)
+        and any(rank(key, kind) is not None for kind in ("texts", "headings"))
+        for key, value in item.items()
+    )
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Replace objects, and lists of objects, by fields with dotted names."""
+    for value in item.values():
+        if type(value) is not str and (isinstance(value, dict) or _is_objects(value)):
+            break
+    else:
+        return item
+    found: dict[str, Any] = {}
+    for key, value in item.items():
+        if isinstance(value, dict) and value and depth:
+            found.update({f"{key}.{sub}": one for sub, one in flat(value, depth - 1).items()})
+        elif _is_objects(value) and depth:
+            parts = [flat(one, depth - 1) for one in value]
+            for sub in dict.fromkeys(sub for part in parts for sub in part):
+                found[f"{key}.{sub}"] = [part[sub] for part in parts if part.get(sub) is not None]
+        else:
+            found[key] = value
+    return found
+
+
+# --- parquet, StackExchange, Calibre --------------------------------------------------------
+
+
+def _parquet(member: Member) -> Iterator[Row]:
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+        ) from error
+    with tempfile.TemporaryFile() as copy, member.whole() as file:
+        source: Any = file
+        if not isinstance(file, io.BufferedReader):
+            # Parquet is read from its end, and a packed file only from its beginning.
+            shutil.copyfileobj(file, copy, 1 << 20)
+            source = copy
+        try:
+            with parquet.ParquetFile(source) as table:
+                batches = table.iter_batches(batch_size=_BATCH)
+                rows = (flat(row) for batch in batches for row in batch.to_pylist())
+                yield from enumerate(rows, 1)
+        except (arrow.ArrowException, OSError) as error:
+            raise InvalidFile(
+                f"{member.name} is damaged or not a parquet file ({error}); get it again."
+            ) from error
+
+
+def _posts(member: Member) -> Iterator[dict[str, Any]]:
+    """Yield the questions of a dump of StackExchange: one element ``row`` with attributes each."""
+    found: list[dict[str, Any]] = []
+
+    def refuse(*_: Any) -> None:
+        raise InvalidFile(f"{member.name} declares a document type, which posts do not have.")
+
+    def start(tag: str, values: dict[str, str]) -> None:
+        # Answers have no tags.
+        if tag == "row" and values.get("PostTypeId", "1") == "1":
+            found.append({**values, "Body": _plain(values["Body"])} if "Body" in values else values)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    empty = True
+    with member.whole() as file:
+        try:
+            while chunk := file.read(1 << 18):
+                parser.Parse(chunk, False)
+                empty = empty and not found
+                yield from found
+                found.clear()
+            parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise InvalidFile(f"{member.name} is not XML ({error}).") from error
+    if empty:
+        raise InvalidFile(f"{member.name} is not a dump of StackExchange; {READABLE}.")
+
+
+def _plain(text: str) -> str:
+    """Return the text of a piece of HTML."""
+    text = re.sub(r"<(?:/?p|br|/?li|/?div|/?h\d|/?pre)\b[^<>]*>", "\n", text)
+    return re.sub(r"\n\s*\n+", "\n\n", html.unescape(_TAG.sub("", text))).strip()
+
+
+_BOOKS = """
+    select books.id, books.title, comments.text,
+      (select json_group_array(tags.name) from books_tags_link as link
+       join tags on tags.id = link.tag where link.book = books.id),
+      (select group_concat(authors.name, ' & ') from books_authors_link as link
+       join authors on authors.id = link.author where link.book = books.id)
+    from books left join comments on comments.book = books.id order by books.id
+"""
+
+
+def open_calibre(member: Member) -> sqlite3.Connection:
+    """Open a copy in memory of Calibre's library."""
+    content = bytearray(member.read())
+    # Not in the mode of a log next to the file, which is not there.
+    content[18:20] = b"\x01\x01"
+    base = sqlite3.connect(":memory:")
+    try:
+        base.deserialize(bytes(content))
+        base.execute("pragma trusted_schema = off")
+        names = {name for (name,) in base.execute("select name from sqlite_master")}
+    except sqlite3.DatabaseError as error:
+        base.close()
+        raise member.damaged(error) from error
+    if not {"books", "tags", "books_tags_link", "comments"} <= names:
+        base.close()
+        raise InvalidFile(
+            f"{member.name} is a database, but not Calibre's; export a table as csv. {READABLE}."
+        )
+    return base
+
+
+def _calibre(member: Member) -> Iterator[dict[str, Any]]:
+    base = open_calibre(member)
+    try:
+        for number, title, text, tags, authors in base.execute(_BOOKS):
+            about = _plain(text or "")
+            yield {
+                "id": str(number),
+                "title": title,
+                "description": about,
+                "tags": json.loads(tags),
+                "authors": (authors or "").replace("|", ","),
+            }
+    except sqlite3.DatabaseError as error:
+        raise member.damaged(error) from error
+    finally:
+        base.close()

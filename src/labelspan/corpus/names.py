@@ -1,0 +1,61 @@
+"""Names by which the fields of a corpus are recognised, read from ``names.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from pathlib import Path
+
+__all__ = ["first_known", "is_known", "known_names", "normal", "rank", "word_count"]
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_]+", re.UNICODE)
+
+
+@cache
+def known_names(kind: str) -> tuple[str, ...]:
+    """Return the known names of a kind, as "texts" or "labels", the likelier first."""
+    text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)[kind])
+
+
+@lru_cache(1 << 12)
+def normal(name: str) -> str:
+    """Return a name in lower case with spaces between its words: "AbstractNote", "doc_id"."""
+    return " ".join(word.lower() for word in _WORDS.findall(name[:200])) or name.lower()
+
+
+@lru_cache(1 << 12)
+def rank(name: str, kind: str) -> int | None:
+    """Return how likely a field is of a kind, by its name, 0 first; None if it is not known.
+
+    The whole name is known, or it ends in a known name ("Manual Tags", "fine_label"), or begins
+    with one ("label_text").
+    """
+    known, own = known_names(kind), normal(name)
+    if own in known:
+        return known.index(own)
+    words = own.split()
+    if len(words) > 1 and words[-1] in known and kind != "ids":
+        return len(known) + known.index(words[-1])
+    if len(words) > 1 and words[0] in known and words[-1] in known_names("qualifiers"):
+        return 2 * len(known) + known.index(words[0])
+    return None
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a name is known for texts, headings, labels or ids."""
+    kinds = ("texts", "headings", "labels", "ids")
+    return word_count(name) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
+
+
+def first_known(names: Iterable[str], kind: str) -> str | None:
+    """Return the likeliest of some fields, by name; None if no name is known."""
+    ranked = [(found, name) for name in names if (found := rank(name, kind)) is not None]
+    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+
+
+def word_count(text: str) -> int:
+    """Return the number of words between spaces."""
+    return len(text.split())

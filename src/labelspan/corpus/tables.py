@@ -1,0 +1,287 @@
+"""Tables of text: how csv, tsv and tagged lines are split, found out from their beginning."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InvalidFile
+from .files import LONGEST
+from .label_values import ANGLED, IN_ANGLES
+from .names import is_known, word_count
+
+__all__ = [
+    "Row",
+    "TableLayout",
+    "Tally",
+    "cells_of",
+    "is_table",
+    "split_tagged",
+    "table_layout",
+    "table_rows",
+    "tagged_kind",
+]
+
+# The number of a line or of an item, and the fields.
+Row = tuple[int, dict[str, Any]]
+Cells = list[tuple[int, list[str]]]
+
+UNQUOTED = "quotation marks are part of the text (guessed)"
+_URI = re.compile(r"\s*[a-zA-Z][\w+.-]*://\S+\s*")
+# Rows with too many cells that are left out before that counts as an error.
+_FEW_LONG = 100
+
+
+@dataclass
+class Tally:
+    """Lines that were left out or repaired while a table was read."""
+
+    lines: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, what: str, line: int) -> int:
+        """Count a line; return the number of such lines."""
+        found = self.lines.setdefault(what, [])
+        found.append(line)
+        return len(found)
+
+    def notes(self) -> list[str]:
+        """Return what happened to lines, in words."""
+        return [
+            f"{len(found):,} line(s) ({', '.join(map(str, found[:3]))}"
+            f"{', ...' if len(found) > 3 else ''}) {what}"
+            for what, found in self.lines.items()
+        ]
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How a table is split: its columns, its header (None without one), and options of csv."""
+
+    columns: list[str]
+    header: list[str] | None
+    delimiter: str
+    quoted: bool
+    notes: tuple[str, ...] = ()
+
+
+def guessed_delimiter(header: str) -> str:
+    """Guess the delimiter of the columns of a table from its first line."""
+    return max((",", ";", "\t", "|"), key=header.count)
+
+
+def is_table(lines: Sequence[str], delimiter: str | None) -> str | None:
+    """Return "csv" or "tsv" if lines look like a table; None for plain text."""
+    first = lines[0] if lines else ""
+    mark = delimiter or guessed_delimiter(first)
+    cells = [part.strip().strip('"') for part in first.split(mark)]
+    named = len(cells) > 1 and any(map(is_known, cells))
+    if delimiter or named:
+        return "tsv" if mark == "\t" else "csv"
+    counts = [line.count("\t") for line in lines]
+    same = counts.count(counts[0]) if counts and counts[0] else 0
+    return "tsv" if same >= 0.95 * len(lines) and len(lines) > 1 else None
+
+
+# --- a text and its labels, separated by tabs -----------------------------------------------
+
+
+def _is_uris(cell: str) -> bool:
+    return not cell.strip() or bool(ANGLED.fullmatch(cell) or _URI.fullmatch(cell))
+
+
+def tagged_kind(lines: Sequence[str]) -> str | None:
+    """Tell whether lines are a text, a tab and "uris", or "labels" with tabs between them."""
+    rows = [line.split("\t") for line in lines]
+    if not rows or sum(len(row) > 1 for row in rows) < 0.9 * len(rows):
+        return None
+    if sum(len(row) > 1 and _is_uris(row[-1]) for row in rows) >= 0.9 * len(rows):
+        return "uris" if any(row[-1].strip() for row in rows) else None
+    widths = {len(row) for row in rows}
+    if any(map(is_known, rows[0])) or max(widths) < 3 or len(rows) < 3:
+        return None
+    texts = [row[0] for row in rows]
+    labels = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
+    if not labels or sum(map(len, labels)) / len(labels) > 40 or max(map(len, labels)) > 100:
+        return None
+    prose = sum(" " in text.strip() for text in texts) > 0.5 * len(texts)
+    long = sum(map(len, texts)) / len(texts) > 1.5 * sum(map(len, labels)) / len(labels)
+    if not (prose and long) or sum(map(_is_number, labels)) > 0.5 * len(labels):
+        return None
+    # In a table each column has values of its own; labels are in any of them.
+    second, others = {row[1] for row in rows if len(row) > 1}, {c for r in rows for c in r[2:]}
+    shared = len(second & others - {""}) >= 0.2 * min(len(second), len(others))
+    return "labels" if shared or len(widths) > 2 else None
+
+
+def split_tagged(name: str, number: int, line: str, uris: bool) -> dict[str, Any]:
+    """Return the item in a line of a text and its labels."""
+    text, *cells = line.rstrip("\r\n").split("\t")
+    if not uris:
+        return {"text": text, "labels": [cell for cell in cells if cell.strip()]}
+    # A text may have tabs, too.
+    while cells and not _is_uris(cells[0]):
+        text = f"{text}\t{cells.pop(0)}"
+    if "\t" not in line or (text and not cells):
+        raise InvalidFile(
+            f"{name}, line {number}: a text, a tab and URIs in angle brackets are needed "
+            "(--format tsv)."
+        )
+    found = [one for cell in cells for one in IN_ANGLES.findall(cell) or [cell.strip()] if one]
+    return {"text": text, "labels": found}
+
+
+# --- csv and tsv ----------------------------------------------------------------------------
+
+
+def table_layout(
+    name: str,
+    sample: str,
+    *,
+    cut: bool,
+    kind: str,
+    delimiter: str | None,
+    header: bool | None,
+) -> TableLayout:
+    """Find out from the beginning of a table how all of it is split."""
+    first = sample.lstrip("\n").partition("\n")[0]
+    mark = delimiter or ("\t" if kind == "tsv" else guessed_delimiter(first))
+    rows, quoted, notes = _sampled(name, sample, mark, cut)
+    if not rows:
+        return TableLayout([], None, mark, quoted, tuple(notes))
+    number, cells = rows[0]
+    names = [cell.strip() for cell in cells]
+    if header is None:
+        header = _is_header(names, [row for _, row in rows[1:2001]])
+        if not header:
+            notes.append("the first line is an item, not a header (guessed)")
+    width = max((len(row) for _, row in rows[:2001]), default=0)
+    if not header:
+        columns = [f"column {place}" for place in range(1, width + 1)]
+        return TableLayout(columns, None, mark, quoted, tuple(notes))
+    given = [one for one in names if one]
+    if len(set(given)) < len(given):
+        raise InvalidFile(
+            f"{name}, line {number}: two columns have the same name; rename one, or give "
+            "--no-header."
+        )
+    columns = [one or f"column {place}" for place, one in enumerate(names, 1)]
+    return TableLayout(columns, cells, mark, quoted, tuple(notes))
+
+
+def cells_of(
+    lines: Iterable[str], delimiter: str, name: str, *, empty: bool = False, **options: Any
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the last line number and the cells of each row; also of empty ones if asked."""
+    # Texts may be longer than the 131,072 characters that Python's reader allows by default.
+    limit = csv.field_size_limit(LONGEST)
+    reader = csv.reader(lines, delimiter=delimiter, **options)
+    try:
+        for row in reader:
+            if empty or any(row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise InvalidFile(
+            f"{name}, line {reader.line_num} cannot be split into columns ({error})."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def table_rows(name: str, lines: Iterator[str], layout: TableLayout, tally: Tally) -> Iterator[Row]:
+    """Yield the items of a table; lines that do not fit are counted."""
+    columns, width, rows, first = layout.columns, len(layout.columns), 0, (0, 0)
+    long = 0
+    options: dict[str, Any] = {} if layout.quoted else {"quoting": csv.QUOTE_NONE}
+    begun = False
+    for number, row in cells_of(lines, layout.delimiter, name, **options):
+        if layout.header is not None and row == layout.header:
+            if begun:
+                tally.add("repeat(s) the header; left out", number)
+            begun = True
+            continue
+        begun = True
+        rows += 1
+        if len(row) > width and any(row[width:]):
+            first = first if long else (number, len(row))
+            long = tally.add("with more cells than columns; left out", number)
+            if long > max(_FEW_LONG, rows / 100):
+                break
+            continue
+        if len(row) < width:
+            tally.add("with fewer cells than columns; the others are empty", number)
+        cells = [*row[:width], *[""] * (width - len(row))]
+        yield number, dict(zip(columns, cells, strict=True))
+    if long > rows / 100:
+        raise InvalidFile(
+            f"{name}, line {first[0]}: {first[1]} cells for {width} columns; put cells that "
+            f"contain {layout.delimiter!r} in quotation marks, or name the character between "
+            "columns (--delimiter)."
+        )
+
+
+def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bool, list[str]]:
+    """Split lines into cells, with quotation marks if they are used to quote."""
+
+    def parse(**options: Any) -> Cells | None:
+        found: Cells = []
+        try:
+            found.extend(cells_of(io.StringIO(text), delimiter, name, **options))
+        except InvalidFile as error:
+            # The last cell of a sample may have no end.
+            return found if cut and found and "unexpected end" in str(error) else None
+        return found
+
+    try:
+        quoted = parse(strict=True)
+        if quoted is not None and (delimiter != "\t" or '"' not in text):
+            return quoted, True, []
+        plain = parse(quoting=csv.QUOTE_NONE)
+        lenient = parse() if quoted is None else quoted
+    except ValueError as error:
+        raise InvalidFile(f"{name} cannot be split into columns ({error}).") from error
+    if plain is None and lenient is None:
+        raise InvalidFile(f"{name} is not a table; give its format (--format).")
+    if lenient is None or (plain is not None and _is_better(plain, lenient, delimiter, quoted)):
+        return plain or [], False, [UNQUOTED]
+    return lenient, True, [] if quoted is not None else ["some quotation marks do not match"]
+
+
+def _is_better(plain: Cells, lenient: Cells, delimiter: str, quoted: Cells | None) -> bool:
+    """Tell whether cells without quoting fit their columns better than those with it."""
+    ragged, other = (
+        sum(len(row) != len(rows[0][1]) for _, row in rows) for rows in (plain, lenient)
+    )
+    spans = any("\n" in cell for _, row in lenient for cell in row)
+    return ragged < other or (not ragged and (spans or (delimiter == "\t" and quoted is None)))
+
+
+def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
+    """Tell whether the first line names columns."""
+    if any(map(is_known, columns)):
+        return True
+    checks: tuple[Callable[[str], bool], ...] = (
+        lambda cell: len(cell) > 60 or word_count(cell) > 5 or cell[-1] in ".!?",
+        lambda cell: cell[0] in "<[{(",
+        lambda cell: "://" in cell,
+        _is_number,
+    )
+    if any(check(cell) for cell in columns if cell for check in checks):
+        return False
+    # A name of a column is not one of its values.
+    others = [row for row in rows if [cell.strip() for cell in row] != columns]
+    return not any(
+        column and any(len(row) > place and row[place].strip() == column for row in others)
+        for place, column in enumerate(columns)
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
