@@ -28,14 +28,14 @@ def review(saved, keys, *args):
 
 
 def test_keys_decide_and_undo(saved):
-    result = review(saved, "ar?suuq", "--kind", "wrong")
+    result = review(saved, "yn?suuq", "--kind", "wrong")
     assert result.exit_code == 0, result.output
     said = result.stdout
     assert "1/" in said
     assert "Remove sound?" in said
     assert "Removed: sound of item1." in said
     assert "nearest items: " in said
-    assert "Keys: a accept" in said
+    assert "Keys: y yes" in said
     assert "Undone: skip sound" in said
     assert "Undone: reject sound" in said
     assert said.splitlines()[-1].startswith("1 accepted, 0 rejected, 0 skipped")
@@ -49,7 +49,7 @@ def test_keys_decide_and_undo(saved):
 
 
 def test_decisions_are_exported_and_applied(saved, tmp_path):
-    review(saved, "as", "--kind", "wrong")
+    review(saved, "ys", "--kind", "wrong")
     rows = [json.loads(line) for line in run("review", saved, "--export", "-").stdout.splitlines()]
     assert [row["decision"] for row in rows] == ["accept", "skip"]
     assert "2 decisions" in run("review", saved, "--export", tmp_path / "made.csv").stdout
@@ -70,7 +70,7 @@ def test_decisions_are_exported_and_applied(saved, tmp_path):
 
 def test_what_was_skipped_is_asked_again(saved):
     review(saved, "s", "--kind", "wrong")
-    result = review(saved, "a", "--kind", "wrong", "--skipped")
+    result = review(saved, "y", "--kind", "wrong", "--skipped")
     assert "Removed: sound of item1." in result.stdout
 
 

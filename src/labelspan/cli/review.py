@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["review"]
 
-_KEYS: dict[str, Verdict] = {"a": "accept", "r": "reject", "s": "skip"}
+_KEYS: dict[str, Verdict] = {"y": "accept", "n": "reject", "s": "skip"}
 
 
 def review(  # noqa: PLR0917 - typer reads options from parameters
@@ -205,7 +205,7 @@ def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skip
                 made += 1
                 typer.echo(_said(decision))
             else:
-                typer.echo("Keys: a accept, r reject, s skip, u undo, q quit.")
+                typer.echo("Keys: y yes, n no, s skip, u undo, q quit.")
         done = review.progress(label=label, kind=kind)
         typer.echo(
             f"{done.accepted:,} accepted, {done.rejected:,} rejected, {done.skipped:,} skipped, "
@@ -246,7 +246,7 @@ def _show(review: Review, finding: Finding, done: int, total: int) -> None:
         console.print(Text(f"  nearest items: {votes or '-'}"))
     accept = "remove" if wrong else "add"
     reject = "keep" if wrong else "do not add"
-    console.print(Text(f"  a {accept}   r {reject}   s skip   u undo   q quit", style="dim"))
+    console.print(Text(f"  y {accept}   n {reject}   s skip   u undo   q quit", style="dim"))
 
 
 def _said(decision: LabelDecision) -> str:
