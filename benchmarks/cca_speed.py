@@ -37,7 +37,7 @@ def fit_cases(X: np.ndarray, Y: np.ndarray) -> dict[str, Callable[[], Any]]:
     cases: dict[str, Callable[[], Any]] = {
         PEER: lambda: cross_decomposition.CCA(n_components=count, scale=False).fit(X, Y),
         "labelspan": lambda: CCA(alpha=0.0).fit(X, Y),
-        "labelspan, eigen": lambda: CCA(solver="eigen", alpha=0.0).fit(X, Y),
+        "labelspan, eigen": lambda: CCA(solver="exact", alpha=0.0).fit(X, Y),
     }
     if zoo is not None:
         cases["cca-zoo"] = lambda: zoo.CCA(n_components=count).fit([X, Y])

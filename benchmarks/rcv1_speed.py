@@ -47,7 +47,7 @@ def cases(data: DataSet, count: int, seed: int, *, fit_only: bool) -> dict[str, 
 
 def converged_objective(data: DataSet, fitted: np.ndarray, count: int, tol: float) -> float:
     """MLSI's objective at the end of the iteration; data in float64."""
-    model = MLSI(count, beta=BETA, alpha=ALPHA, solver="two-stage", tol=tol, **FORM)
+    model = MLSI(count, beta=BETA, alpha=ALPHA, solver="krylov", tol=tol, **FORM)
     model.fit(data.X, data.Y)
     print(f"converged MLSI: {model.status_} ({model.n_iter_} iterations)")
     return reference.mlsi_objective(data.X, data.Y, fitted, model.transform(data.X), BETA)

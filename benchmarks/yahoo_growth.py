@@ -1,9 +1,9 @@
-"""CCA and HSL on yahoo_arts: how ``two-stage`` and ``eigen`` grow with n and d.
+"""CCA and HSL on yahoo_arts: how ``krylov`` and ``exact`` grow with n and d.
 
 Features are the most frequent ones, rows a random sample, X sparse and centred without
-being formed. The memory bound of ``two-stage`` is three times the bytes of X plus dense
+being formed. The memory bound of ``krylov`` is three times the bytes of X plus dense
 blocks of (n + d)(k + K) numbers, for k labels and K components. ``residual`` certifies
-each answer by the eigenproblem itself, so it also stands where ``eigen`` is left out.
+each answer by the eigenproblem itself, so it also stands where ``exact`` is left out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .data import DataSet, load
 from .harness import Report, Row, make_parser, measure
 
 TABLES = ("n fixed", "d fixed", "whole")
-EIGEN = "eigen"
-TWO_STAGE = "two-stage"
+EXACT = "exact"
+KRYLOV = "krylov"
 METHODS: dict[str, tuple[Callable[..., Any], Callable[[np.ndarray], np.ndarray]]] = {
     "CCA": (CCA, reference.cca_factor),
     "HSL star": (lambda **kw: HSL(laplacian="star", **kw), reference.star_factor),
@@ -59,7 +59,7 @@ def part(data: DataSet, n: int, d: int, args: argparse.Namespace) -> DataSet:
 
 
 def bound(data: DataSet, components: int) -> int:
-    """Bytes that ``two-stage`` may use above the data it was given."""
+    """Bytes that ``krylov`` may use above the data it was given."""
     X, labels = data.X, data.Y.shape[1]
     stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     return int(3 * stored + X.data.itemsize * sum(X.shape) * (labels + components))
@@ -70,7 +70,7 @@ def compare(method: str, data: DataSet, args: argparse.Namespace) -> list[Row]:
     make, factor_of = METHODS[method]
     n, d = data.X.shape
     left_out = min(n, d) > args.eigen_limit
-    solvers = [TWO_STAGE] if left_out else [EIGEN, TWO_STAGE]
+    solvers = [KRYLOV] if left_out else [EXACT, KRYLOV]
 
     def fit(solver: str) -> Any:
         return make(alpha=args.alpha, solver=solver).fit(data.X, data.Y)
@@ -87,15 +87,15 @@ def compare(method: str, data: DataSet, args: argparse.Namespace) -> list[Row]:
         )
         row.notes = {"K": model.n_components_, "residual": f"{residual:.0e}"}
         row.notes |= {"eigenvalues differ by": None, "peak / bound": None}
-        if row.name == TWO_STAGE:
+        if row.name == KRYLOV:
             assert row.peak is not None
-            gap = None if left_out else f"{_gap(model, models[EIGEN]):.0e}"
+            gap = None if left_out else f"{_gap(model, models[EXACT]):.0e}"
             share = row.peak / bound(data, model.n_components_)
             row.notes |= {"eigenvalues differ by": gap, "peak / bound": f"{share:.2f}"}
         row.notes |= {"iterations": int(np.max(model.n_iter_)), "status": model.status_}
     if left_out:
         reason = f"left out, min(n, d) > {args.eigen_limit}"
-        rows.append(Row(EIGEN, notes={"status": reason}, group=size))
+        rows.append(Row(EXACT, notes={"status": reason}, group=size))
     return rows
 
 
@@ -124,7 +124,7 @@ def main(args: argparse.Namespace) -> None:
                     found[method] += compare(method, sample, args)
             for method, rows in found.items():
                 heading = f"{method}, {title}, {args.weighting}, alpha={args.alpha:g}, {args.dtype}"
-                report.add(heading, rows, peer=EIGEN)
+                report.add(heading, rows, peer=EXACT)
     report.write()
 
 

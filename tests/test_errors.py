@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, errors
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch, NotConverged
 from labelspan.operators import VStack, as_operator
-from labelspan.solvers import TwoStage, regression
+from labelspan.solvers import Krylov, regression
 
 X = features("tall", 0)
 Y = indicator(60, 0)
@@ -35,8 +35,11 @@ PARAMETERS = [
     (LSI(center="no"), "center must be True or False, but 'no'"),
     (LSI(0), "n_components must be a whole number of at least 1, or None, but 0"),
     (LSI(2.0), "n_components must be a whole number of at least 1, or None, but 2.0"),
-    (LSI(solver="svd"), "solver must be one of 'auto', 'eigen', .*, but 'svd'"),
-    (LSI(solver=TwoStage), "solver must be one of"),
+    (LSI(solver="svd"), "solver must be one of 'auto', 'exact', .*, but 'svd'"),
+    (LSI(solver=Krylov), "solver must be one of"),
+    (LSI(solver="gram"), "solver='gram' is not used any more; use 'exact'"),
+    (MLSI(solver="randomized"), "solver='randomized' is not used any more; use 'krylov'"),
+    (OPLS(solver="two-stage"), "solver='two-stage' is not used any more; use 'auto'"),
     (LSI(tol=-1.0), "tol must be a number of at least 0, or None, but -1.0"),
     (LSI(max_iter=0), "max_iter must be a whole number of at least 1, or None, but 0"),
     (LSI(random_state="x"), "random_state must be"),
@@ -65,21 +68,15 @@ def test_parameters(estimator, message):
 
 
 PAIRS = [
-    (LSI(solver="two-stage"), "LSI: solver='two-stage' needs labels.*Use .*solver='randomized'"),
     (LSI(solver="least-squares"), "LSI: solver='least-squares' needs a factor made only"),
-    (CCA(solver="randomized"), "CCA: solver='randomized' needs a factor.*Use .*'two-stage'"),
     (MLSI(solver="least-squares"), "MLSI: solver='least-squares' .*Use solver='auto'"),
-    (MLSI(form="inverse", solver="randomized"), "Use .*'two-stage'.* instead of form='inverse'"),
-    (
-        MLSI(form="direct", solver="randomized"),
-        "Use .*'eigen' or .*'gram', or form='ridge' instead",
-    ),
-    (MLSI(form="direct", solver="two-stage"), "Use .*'eigen' or .*'gram', or form='ridge' instead"),
-    (OPLS(penalty="l1", alpha=1.0, solver="two-stage"), "penalty='l1'.*'least-squares'"),
-    (OPLS(penalty="l1", alpha=1.0, solver="gram"), "penalty='l1'.*'least-squares'"),
-    (OPLS(solver="eigen", tol=1e-3), "tol=0.001 has no meaning for solver='eigen'.*at None"),
-    (OPLS(solver="gram", max_iter=5), "max_iter=5 has no meaning for solver='gram'"),
-    (OPLS(solver=TwoStage(), tol=1e-3), "tol is set both here and on the solver"),
+    (MLSI(form="inverse", solver="krylov"), "Use .*'exact'.* instead of form='inverse'"),
+    (MLSI(form="direct", solver="krylov"), "Use .*'exact', or form='ridge' instead"),
+    (OPLS(penalty="l1", alpha=1.0, solver="krylov"), "penalty='l1'.*'least-squares'"),
+    (OPLS(penalty="l1", alpha=1.0, solver="exact"), "penalty='l1'.*'least-squares'"),
+    (OPLS(solver="exact", tol=1e-3), "tol=0.001 has no meaning for solver='exact'.*at None"),
+    (OPLS(solver="exact", max_iter=5), "max_iter=5 has no meaning for solver='exact'"),
+    (OPLS(solver=Krylov(), tol=1e-3), "tol is set both here and on the solver"),
 ]
 
 
@@ -160,7 +157,7 @@ def test_an_early_stop_warns_with_the_remedy(monkeypatch):
         OPLS(max_iter=1).fit(X, Y)
     wide = scattered((600, 1200), 0.05, np.random.default_rng(0))
     with pytest.warns(NotConverged, match="LSI: .* raise max_iter or tol"):
-        LSI(20, solver="randomized", max_iter=2).fit(wide)
+        LSI(20, solver="krylov", max_iter=2).fit(wide)
 
 
 def test_the_tree_in_the_docstring_is_the_tree():
@@ -223,7 +220,7 @@ def caller_cases():
         "a pipeline": lambda: make_pipeline(OPLS(2, alpha=0.0)).fit(
             condition, rng.standard_normal((60, 3))
         ),
-        "a solver": lambda: LSI(3, solver="randomized", tol=1e-9).fit(
+        "a solver": lambda: LSI(3, solver="krylov", tol=1e-9).fit(
             VStack([as_operator(narrow), as_operator(narrow)])
         ),
         "an operator": lambda: LPP(2, alpha=1.0).fit(X, graph=crooked),

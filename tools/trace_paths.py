@@ -64,7 +64,7 @@ def tasks(folder: Path) -> tuple[dict[str, Callable[[], Any]], Callable[[], Call
     rng = np.random.default_rng(0)
     X = sparse.random(3000, 6000, density=0.01, format="csr", random_state=0)
     Y = (rng.random((3000, 30)) < 0.1).astype(float)
-    model = MLSI(20, solver="randomized")
+    model = MLSI(20, solver="krylov")
     corpus = folder / "corpus.jsonl"
     words = ("chess", "music", "editor", "network", "game", "audio", "text", "server")
     with corpus.open("w", encoding="utf-8") as file:

@@ -350,7 +350,7 @@ def _graph(kind, certify, kinds, **parameters):
 LINEAR = {
     "LSI": _lsi(),
     "LSI-centred": _lsi(center=True),
-    "LSI-eigen": _lsi(solver="eigen", center=True),
+    "LSI-exact": _lsi(solver="exact", center=True),
     "MLSI": _mlsi(),
     "MLSI-alpha0": _mlsi(alpha=0.0),
     "MLSI-raw": _mlsi(center=False, beta=0.8),
@@ -358,14 +358,13 @@ LINEAR = {
     "MLSI-paper": _mlsi(balance="labels", center=False),
     "MLSI-beta0": _mlsi(beta=0.0),
     "MLSI-beta1": _mlsi(beta=1.0),
-    "MLSI-eigen": _mlsi(solver="eigen"),
+    "MLSI-exact": _mlsi(solver="exact"),
     "MLSI-inverse": _mlsi(form="inverse", alpha=0.1),
     "MLSI-direct": _mlsi(form="direct", alpha=0.5),
     "OPLS": _thin(OPLS, ANY),
     "OPLS-alpha": _thin(OPLS, ANY, alpha=0.5),
     "OPLS-raw": _thin(OPLS, ANY, center=False),
-    "OPLS-eigen": _thin(OPLS, ANY, solver="eigen"),
-    "OPLS-gram": _thin(OPLS, ANY, solver="gram"),
+    "OPLS-exact": _thin(OPLS, ANY, solver="exact"),
     "CCA": _thin(CCA, ANY),
     "CCA-alpha": _thin(CCA, ANY, alpha=0.5),
     "CCA-raw": _thin(CCA, ANY, center=False),
@@ -383,12 +382,9 @@ GRAPHS = {
     "DLE-whitened": _graph(DLE, dle, NAMED, projection="whitened"),
 }
 ITERATED = {
-    "LSI-randomized": Member(lambda s: LSI(1, solver="randomized", tol=1e-13), lsi, ("indicator",)),
-    "MLSI-randomized": Member(
-        lambda s: MLSI(1, alpha=s**2, solver="randomized", tol=1e-13), partial(mlsi, tolerance=1e-5)
-    ),
-    "MLSI-two-stage": Member(
-        lambda s: MLSI(1, alpha=s**2, solver="two-stage"), partial(mlsi, tolerance=1e-5)
+    "LSI-krylov": Member(lambda s: LSI(1, solver="krylov", tol=1e-13), lsi, ("indicator",)),
+    "MLSI-krylov": Member(
+        lambda s: MLSI(1, alpha=s**2, solver="krylov", tol=1e-13), partial(mlsi, tolerance=1e-5)
     ),
     "OPLS-least-squares": Member(lambda s: OPLS(alpha=0.5 * s**2, solver="least-squares"), None),
     # Not CCA, whose targets are of one length: which basis of them the lasso gets is open.

@@ -10,10 +10,8 @@ from .strategies import same_contents
 
 # Every solver of MLSI, to full convergence.
 MLSI_SOLVERS = [
-    {"solver": "gram"},
-    {"solver": "eigen"},
-    {"solver": "two-stage"},
-    {"solver": "randomized", "tol": 1e-12, "max_iter": 50},
+    {"solver": "exact"},
+    {"solver": "krylov", "tol": 1e-12, "max_iter": 50},
 ]
 
 

@@ -31,7 +31,7 @@ from .stress import (
     labels_of,
 )
 
-SOLVERS = ("auto", "eigen", "gram", "two-stage", "randomized")
+SOLVERS = ("auto", "exact", "krylov")
 BETA = 0.5
 
 
@@ -182,7 +182,7 @@ def estimators(alpha, dtype):
 
     def options(solver):
         tol = None
-        if solver == "randomized":
+        if solver == "krylov":
             tol = 1e-9 if dtype == np.float64 else 1e-5
         return {"center": True, "solver": solver, "tol": tol}
 

@@ -130,7 +130,7 @@ def test_many_rows_and_many_columns(cluster, here):
     assert result.exit_code == 0, result.output
     for name in ("local", "far"):
         with SemanticIndex.load(name) as index:
-            assert index.space.solver_ == "randomized"
+            assert index.space.solver_ == "krylov"
     same_spaces("far", "local")
 
 

@@ -119,7 +119,7 @@ def test_a_stream_of_few_rows_says_that_its_choice_means_little(monkeypatch):
 
 @pytest.mark.parametrize("shape", [(150, 40), (40, 150)])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_rows_on_other_machines_choose_by_products(shape, intercept):
+def test_rows_on_other_machines_choose_by_products(shape, intercept, monkeypatch):
     rng = np.random.default_rng(1)
     rows = rng.standard_normal(shape)
     labels = rows[:, :3] + 2 * rng.standard_normal((shape[0], 3))
@@ -128,7 +128,8 @@ def test_rows_on_other_machines_choose_by_products(shape, intercept):
     choices = [choose_alpha(X, labels, intercept=intercept).alpha for X in (here, apart)]
     np.testing.assert_allclose(*choices, rtol=1e-6)
     # Both sides beyond the limit: held-out rows, in a space of products.
-    choices = [choose_alpha(X, labels, intercept=intercept, side=30).alpha for X in (here, apart)]
+    monkeypatch.setattr("labelspan.solvers.problem._DENSE_SIDE", 30)
+    choices = [choose_alpha(X, labels, intercept=intercept).alpha for X in (here, apart)]
     np.testing.assert_allclose(*choices, rtol=1e-6)
 
 

@@ -105,14 +105,14 @@ def test_rows_without_labels_shape_the_features_block(data):
 def test_what_it_does_not_take(data):
     X, Y = data
     with pytest.raises(InvalidParameter, match="form='concatenated' needs"):
-        MLSI(3, form="concatenated", solver="gram").fit(X, Y)
+        MLSI(3, form="concatenated", solver="exact").fit(X, Y)
     with pytest.raises(InvalidParameter, match="form='concatenated' needs"):
         MLSI(3, form="concatenated", label_kernel="rbf").fit(X, Y)
     with pytest.raises(AttributeError, match="partial_fit"):
         MLSI(3, form="concatenated").partial_fit(X, Y)
     with pytest.raises(Mismatch, match="tune: form='concatenated'"):
         tune(MLSI(form="concatenated"), X, Y, alpha=[1.0])
-    assert choose_solver(MLSI(3, form="concatenated", alpha=1.0), X, Y).solver == "two-stage"
+    assert choose_solver(MLSI(3, form="concatenated", alpha=1.0), X, Y).solver == "exact"
 
 
 def test_it_takes_a_kernel(data):

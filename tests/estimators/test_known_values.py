@@ -258,7 +258,7 @@ def test_lda_separates_features_of_very_different_scales(store):
 # --- principal components -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["gram", "eigen", "randomized"])
+@pytest.mark.parametrize("solver", ["exact", "krylov"])
 @pytest.mark.parametrize("center", [False, True])
 def test_singular_values_that_were_put_in_come_out(solver, center):
     """test_truncated_svd.py, test_singular_values_expected, and test_pca.py,

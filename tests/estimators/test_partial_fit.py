@@ -145,8 +145,8 @@ def test_float32_streams_stay_float32():
 REFUSED = [
     (MLSI(kernel="rbf", alpha=1.0), "partial_fit needs kernel='linear'.*landmarks"),
     (MLSI(label_kernel="rbf", alpha=1.0), "partial_fit needs label_kernel='linear'"),
-    (LSI(solver="eigen"), "not by solver='eigen'; use solver='auto' or 'gram'"),
-    (OPLS(solver="two-stage", alpha=0.0), "not by solver='two-stage'"),
+    (LSI(solver="krylov"), "not by solver='krylov'; use solver='auto' or 'exact'"),
+    (OPLS(solver="least-squares", alpha=0.0), "not by solver='least-squares'"),
     (CCA(penalty="l1", alpha=1.0), "cannot take penalty='l1'"),
     (HSL(alpha=0.0), "cannot take laplacian='clique'.*use laplacian='zhou', or fit"),
     (HSL(laplacian="star", alpha=0.0), "cannot take laplacian='star'"),
@@ -245,7 +245,7 @@ def test_a_stream_larger_than_memory(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == ["gram", str(rows)]
+    assert done.stdout.split() == ["exact", str(rows)]
     # The rest of the file is zeros, which add nothing to products about zero.
     found = np.load(f"{path}.out.npy")
     model = MLSI(4, alpha=1.0, balance="labels", center=False)

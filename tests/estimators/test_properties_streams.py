@@ -15,7 +15,7 @@ FEW = examples(1 / 2)
 STREAMS = [
     name
     for name, member in LINEAR.items()
-    if member().solver in ("auto", "gram") and hasattr(member(), "partial_fit")
+    if member().solver in ("auto", "exact") and hasattr(member(), "partial_fit")
 ]
 
 

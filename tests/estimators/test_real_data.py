@@ -46,7 +46,7 @@ def test_lsi_keeps_the_energy_it_promises():
     X = load("rcv1")[0][:8000]
     exact = TruncatedSVD(100, algorithm="arpack", random_state=0).fit(X)
     ours = LSI(100).fit(X)
-    assert ours.solver_ == "randomized"
+    assert ours.solver_ == "krylov"
     assert energy(X, ours.components_) >= 0.998 * energy(X, exact.components_)
 
 
@@ -55,8 +55,8 @@ def test_mlsi_is_within_half_a_percent_of_its_optimum():
     X, Y = X[:4000], Y[:4000]
     Y = Y[:, np.asarray(Y.sum(axis=0)).ravel() > 0].astype(float)
     fast = MLSI(50, alpha=1.0).fit(X, Y)
-    end = MLSI(50, solver="two-stage", alpha=1.0).fit(X, Y)
-    assert fast.solver_ == "randomized"
+    end = MLSI(50, solver="krylov", tol=1e-8, alpha=1.0).fit(X, Y)
+    assert fast.solver_ == "krylov"
     # Ridge regression from the products of the rows: Y less alpha (X X' + alpha I)^-1 Y.
     products = (X @ X.T).toarray().astype(np.float64)
     products[np.diag_indices_from(products)] += 1.0
@@ -83,7 +83,7 @@ def test_two_stage_on_wide_sparse_data_stays_thin(method):
         tracemalloc.stop()
     data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     blocks = 8 * sum(X.shape) * (Y.shape[1] + method.n_components_)
-    assert method.solver_ == "two-stage"
+    assert method.solver_ == "krylov"
     assert "conjugate gradients" in method.status_
     assert peak < 3 * (data + blocks)
     # An n x n or d x d array would be far beyond that.

@@ -36,12 +36,12 @@ def test_it_is_what_a_fit_takes(model, X):
 
 
 def test_a_model_keeps_its_parameters_and_options():
-    model = MLSI(3, alpha=1.0, solver="randomized", tol=1e-3)
-    assert choose_solver(model, NARROW, labels(NARROW)).solver == "gram"
-    assert (model.solver, model.tol) == ("randomized", 1e-3)
-    assert choose_solver(LSI(3), NARROW).solver == "gram"
+    model = MLSI(3, alpha=1.0, solver="krylov", tol=1e-3)
+    assert choose_solver(model, NARROW, labels(NARROW)).solver == "exact"
+    assert (model.solver, model.tol) == ("krylov", 1e-3)
+    assert choose_solver(LSI(3), NARROW).solver == "exact"
     problem = Problem(as_operator(NARROW), Factor(share=1.0), n_components=2)
-    assert choose_solver(problem).solver == "gram"
+    assert choose_solver(problem).solver == "exact"
 
 
 def test_refusals():

@@ -105,18 +105,18 @@ def test_float32_stays_and_is_summed_in_float64_where_asked(client):
 
 MODELS = [
     LSI(3),
-    LSI(3, center=True, solver="randomized", tol=1e-10),
+    LSI(3, center=True, solver="krylov", tol=1e-10),
     MLSI(4),
-    MLSI(4, solver="randomized", tol=1e-10),
-    MLSI(4, solver="two-stage", tol=1e-10),
-    MLSI(4, form="inverse", solver="two-stage"),
+    MLSI(4, solver="krylov", tol=1e-10),
+    MLSI(4, solver="krylov", tol=1e-10),
+    MLSI(4, form="inverse", solver="exact"),
     MLSI(3, form="direct", center=True),
     OPLS(alpha=0.1),
     CCA(),
-    CCA(alpha=0.5, solver="eigen"),
+    CCA(alpha=0.5, solver="exact"),
     CCA(1, alpha=0.5, solver="least-squares", tol=1e-7),
     HSL(laplacian="star"),
-    OPLS(alpha=0.1, solver="gram"),
+    OPLS(alpha=0.1, solver="exact"),
     PLSSVD(3),
     PLSDA(3, standardize=True),
     LDA(alpha=0.1),
@@ -348,10 +348,10 @@ def test_only_thin_blocks_are_sent(client, monkeypatch):
     monkeypatch.setattr(client, "gather", spied_gather)
     monkeypatch.setattr(client, "scatter", spied_scatter)
     before = {worker: len(log) for worker, log in client.run(received).items()}
-    model = MLSI(4, alpha=1.0, max_iter=4, solver="randomized", center=True, tol=0.5)
+    model = MLSI(4, alpha=1.0, max_iter=4, solver="krylov", center=True, tol=0.5)
     model.fit(operator, Y)
     CCA(alpha=5.0, tol=0.3).fit(operator, Y)
-    assert model.solver_ == "randomized"
+    assert model.solver_ == "krylov"
     assert len(seen["scatter"]) > 10
     assert len(seen["gather"]) > 10
     # Besides a block, a shared message holds the means, and numbers of rows.
@@ -394,7 +394,7 @@ def problem():
     rng = np.random.default_rng(4)
     X = scattered((400, 300), 0.1, rng)
     Y = (rng.random((400, 5)) < 0.3).astype(float)
-    model = MLSI(5, solver="two-stage", tol=1e-10)
+    model = MLSI(5, solver="krylov", tol=1e-10)
     return model, X, Y, clone(model).fit(X, Y)
 
 

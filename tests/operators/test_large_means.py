@@ -143,9 +143,9 @@ MODELS = {
     "OPLS": OPLS(2, alpha=1e-3),
     "LSI": LSI(3, center=True),
     "MLSI": MLSI(3, center=True),
-    "OPLS-gram": OPLS(2, solver="gram", alpha=0.1),
-    "OPLS-eigen": OPLS(2, solver="eigen", alpha=0.1),
-    "MLSI-randomized": MLSI(2, center=True, solver="randomized", tol=1e-10, max_iter=200),
+    "OPLS-gram": OPLS(2, solver="exact", alpha=0.1),
+    "OPLS-eigen": OPLS(2, solver="exact", alpha=0.1),
+    "MLSI-randomized": MLSI(2, center=True, solver="krylov", tol=1e-10, max_iter=200),
 }
 
 

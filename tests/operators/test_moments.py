@@ -227,7 +227,7 @@ def test_leading_directions_of_a_kernel_are_those_of_all(center):
     X = rows(0.0, shape=(120, 5))
     options = {"kernel": "rbf", "gamma": 0.1, "center": center}
     few = LSI(4, **options).fit(X)
-    whole = LSI(4, solver="eigen", **options).fit(X)
+    whole = LSI(4, solver="exact", **options).fit(X)
     new = rows(0.0, shape=(30, 5), seed=3)
     np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-9)
     np.testing.assert_allclose(np.abs(few.transform(new)), np.abs(whole.transform(new)), atol=1e-5)
@@ -236,14 +236,14 @@ def test_leading_directions_of_a_kernel_are_those_of_all(center):
 def test_an_indefinite_kernel_keeps_its_positive_part():
     X = rows(0.0, shape=(120, 5))
     options = {"kernel": "sigmoid", "gamma": 0.7, "coef0": -1.0}
-    few, whole = LSI(4, **options).fit(X), LSI(4, solver="eigen", **options).fit(X)
+    few, whole = LSI(4, **options).fit(X), LSI(4, solver="exact", **options).fit(X)
     np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-7)
 
 
 def test_mlsi_under_a_kernel_is_the_same_by_either_factor(monkeypatch):
     X = rows(0.0, shape=(150, 5))
     Y = (np.random.default_rng(4).random((150, 3)) < 0.4).astype(int)
-    options = {"kernel": "rbf", "gamma": 1.0, "solver": "eigen"}
+    options = {"kernel": "rbf", "gamma": 1.0, "solver": "exact"}
     one = MLSI(4, **options).fit(X, Y)
     monkeypatch.setattr("labelspan.operators.kernel_map._SAFE", 2.0)
     two = MLSI(4, **options).fit(X, Y)

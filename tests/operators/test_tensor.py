@@ -83,18 +83,18 @@ def test_indices_are_short_and_the_transpose_is_stored():
 
 MODELS = [
     LSI(3),
-    LSI(3, center=True, solver="randomized", tol=1e-10),
+    LSI(3, center=True, solver="krylov", tol=1e-10),
     MLSI(4),
-    MLSI(4, solver="randomized", tol=1e-10),
-    MLSI(4, solver="two-stage", tol=1e-10),
-    MLSI(4, form="inverse", solver="two-stage"),
+    MLSI(4, solver="krylov", tol=1e-10),
+    MLSI(4, solver="krylov", tol=1e-10),
+    MLSI(4, form="inverse", solver="exact"),
     MLSI(3, center=True),
     OPLS(alpha=0.1),
     CCA(),
-    CCA(alpha=0.5, solver="eigen"),
+    CCA(alpha=0.5, solver="exact"),
     CCA(alpha=0.5, solver="least-squares"),
     HSL(laplacian="star"),
-    OPLS(alpha=0.1, solver="gram"),
+    OPLS(alpha=0.1, solver="exact"),
     PLSSVD(3),
     PLSDA(3, standardize=True),
 ]
@@ -139,8 +139,8 @@ def test_iterated_regressions(kind, monkeypatch):
     for shape in ("wide", "tall"):
         X = features(shape, 5)
         Y = indicator(len(X), 5)
-        plain = OPLS(alpha=1.0, solver="two-stage", tol=1e-10).fit(X, Y)
-        found = OPLS(alpha=1.0, solver="two-stage", tol=1e-10).fit(kinds(X)[kind], Y)
+        plain = OPLS(alpha=1.0, solver="krylov", tol=1e-10).fit(X, Y)
+        found = OPLS(alpha=1.0, solver="krylov", tol=1e-10).fit(kinds(X)[kind], Y)
         assert "conjugate" in found.status_
         np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
 
@@ -180,7 +180,7 @@ def test_classes_unknown_rows_and_float32():
     plain = MLSI(3).fit(X, Y)
     found = MLSI(3).fit(torch.as_tensor(X), torch.as_tensor(Y))
     np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
-    narrow = MLSI(3, solver="randomized").fit(
+    narrow = MLSI(3, solver="krylov").fit(
         torch.as_tensor(X, dtype=torch.float32).to_sparse_csr(), torch.as_tensor(indicator(60, 6))
     )
     assert narrow.components_.dtype == torch.float32

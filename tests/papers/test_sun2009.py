@@ -207,7 +207,7 @@ def test_equivalence_distinguishes_whether_the_condition_holds(tiny):
 def test_factored_solves_the_penalised_eigenproblem(shape, form, method):
     X = features(shape, 0)
     Y = indicator(X.shape[0], 0)
-    reference = method(alpha=0.5, solver="eigen").fit(X, Y)
+    reference = method(alpha=0.5, solver="exact").fit(X, Y)
     model = method(alpha=0.5, solver=Factored()).fit(form(X), Y)
     np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-9)
     assert measures.gaps(reference, model)["weights gap"] < 1e-7
@@ -235,7 +235,7 @@ def test_direct_least_squares_is_what_lsqr_comes_to(shape, alpha):
 
 def test_gaps_see_past_a_rotation_and_nothing_else():
     X = features("tall", 2)
-    one, two = (OPLS(solver="eigen", alpha=0.0).fit(X, indicator(X.shape[0], 2)) for _ in range(2))
+    one, two = (OPLS(solver="exact", alpha=0.0).fit(X, indicator(X.shape[0], 2)) for _ in range(2))
     rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))
     two.components_ = rotation @ two.components_
     assert max(measures.gaps(one, two).values()) < 1e-12
@@ -249,8 +249,8 @@ def test_gaps_count_a_direction_that_is_missing():
     X = features("tall", 2)
     Y = indicator(X.shape[0], 2)
     whole, part = (
-        OPLS(solver="eigen", alpha=0.0).fit(X, Y),
-        OPLS(3, solver="eigen", alpha=0.0).fit(X, Y),
+        OPLS(solver="exact", alpha=0.0).fit(X, Y),
+        OPLS(3, solver="exact", alpha=0.0).fit(X, Y),
     )
     found = measures.gaps(whole, part)
     last = whole.eigenvalues_[-1] / whole.eigenvalues_[0]
@@ -266,12 +266,12 @@ def test_a_leading_space_needs_a_step_in_the_spectrum():
     y, Y = classes(X.shape[0], 3), indicator(X.shape[0], 3)
     # Every eigenvalue of LDA is 1 where the condition holds.
     assert (
-        measures.leading_angle(*(LDA(solver="eigen", alpha=0.0).fit(X, y) for _ in range(2)))
+        measures.leading_angle(*(LDA(solver="exact", alpha=0.0).fit(X, y) for _ in range(2)))
         is None
     )
     one, two = (
-        OPLS(solver="eigen", alpha=0.0).fit(X, Y),
-        OPLS(solver="eigen", alpha=0.0).fit(X[:, ::-1], Y),
+        OPLS(solver="exact", alpha=0.0).fit(X, Y),
+        OPLS(solver="exact", alpha=0.0).fit(X[:, ::-1], Y),
     )
     expected = principal_angles(one.components_[:2].T, two.components_[:2].T).max()
     assert measures.leading_angle(one, two) == pytest.approx(expected)

@@ -86,7 +86,7 @@ def overlap(one, other):
 )
 def test_fits_are_those_in_memory(files, data, model):
     X, Y = data
-    whole = model.set_params(solver="gram").fit(X.toarray(), Y.toarray())
+    whole = model.set_params(solver="exact").fit(X.toarray(), Y.toarray())
     found = type(model)(
         **{**model.get_params(), "solver": "auto", "tol": 1e-6, "max_iter": 40}
     ).fit(*files)
@@ -113,7 +113,7 @@ def test_classes_in_files_are_those_in_memory(tmp_path, data, center, dtype):
     classes[7] = np.eye(10)[9]
     files = written(tmp_path / "X", X.astype(dtype)), written(tmp_path / "Y", classes)
     found = LDA(4, alpha=5.0, center=center, tol=1e-6, max_iter=40).fit(*files)
-    whole = LDA(4, alpha=5.0, center=center, solver="gram").fit(X.toarray(), classes)
+    whole = LDA(4, alpha=5.0, center=center, solver="exact").fit(X.toarray(), classes)
     np.testing.assert_allclose(found.eigenvalues_, whole.eigenvalues_, rtol=1e-4)
     assert overlap(found, whole) > 1 - 1e-4
     rows = X.toarray()[:50]
@@ -149,7 +149,7 @@ def test_changed_rows(tmp_path, data, kind):
 def test_label_directions_are_those_in_memory(files, data):
     X, Y = data
     found = MLSI(6, alpha=5.0, tol=1e-6, max_iter=40).fit(*files)
-    whole = MLSI(6, alpha=5.0, solver="gram").fit(X.toarray(), Y.toarray())
+    whole = MLSI(6, alpha=5.0, solver="exact").fit(X.toarray(), Y.toarray())
     rows, labels = X.toarray()[:40], Y.toarray()[:40]
     one, other = found.transform(rows, labels=labels), whole.transform(rows, labels=labels)
     turn = linalg.orthogonal_procrustes(one, other)[0]
@@ -195,7 +195,7 @@ def test_automatic_alpha_in_a_fit(files):
 def test_what_cannot_be_fitted(tmp_path, data, files):
     X, Y = data
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
-        HSL(alpha=1.0, solver="gram").fit(*files)
+        HSL(alpha=1.0, solver="exact").fit(*files)
     with pytest.raises(InvalidLabels, match="needs a fit that keeps labels sparse"):
         MLSI(4, form="direct", alpha=1.0).fit(*files)
     with pytest.raises(Mismatch, match="need X in files too"):

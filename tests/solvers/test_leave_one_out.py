@@ -7,7 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
+from labelspan.solvers import Exact, Problem, problem
 from labelspan.solvers import leave_one_out as leave_one_out_module
 from labelspan.solvers.leave_one_out import (
     RidgeSpectrum,
@@ -251,14 +253,17 @@ def test_the_grid_surrounds_the_spectrum():
     assert alpha_grid(squares, count=7).size == 7
 
 
+@pytest.mark.parametrize("fill", [0.0, 1.0])
 @pytest.mark.parametrize("shape", [(60, 20, 4), (60, 20, 30), (20, 60, 4)])
-@pytest.mark.parametrize("side", [10, 30, 100])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_choice_is_exact_while_one_side_is_small(shape, side, intercept):
+def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept, monkeypatch):
     X, Y = make(*shape)
-    curve = choose_alpha(as_operator(X), Y, intercept=intercept, side=side)
+    operator = as_operator(X)
+    operator.fill = fill
+    monkeypatch.setattr(problem, "_SPARSE_SIDE", 10)
+    curve = choose_alpha(operator, Y, intercept=intercept)
     exact = leave_one_out(RidgeSpectrum.of_rows(X, intercept=intercept), Y)
-    if side >= min(shape[:2]):
+    if fill:
         assert curve.alpha == pytest.approx(exact.alpha, rel=1e-3)
         assert curve.error == pytest.approx(exact.error, rel=1e-6)
     else:
@@ -268,21 +273,31 @@ def test_the_choice_is_exact_while_one_side_is_small(shape, side, intercept):
 @pytest.mark.parametrize("width", [20, 500])
 def test_the_choice_takes_sparse_features_and_labels(width):
     X, Y = make(80, width, 6)
-    dense = choose_alpha(as_operator(X), Y, intercept=True, side=40)
-    thin = choose_alpha(
-        as_operator(sparse.csr_array(X)), sparse.csr_array(Y), intercept=True, side=40
-    )
+    dense = choose_alpha(as_operator(X), Y, intercept=True)
+    thin = choose_alpha(as_operator(sparse.csr_array(X)), sparse.csr_array(Y), intercept=True)
     assert thin.alpha == pytest.approx(dense.alpha, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_sample_of_rows_chooses_nearly_the_same_penalty(seed):
-    X, Y = make(240, 300, 10, seed)
-    exact = choose_alpha(as_operator(X), Y, intercept=True)
-    sampled = choose_alpha(as_operator(X), Y, intercept=True, side=120)
-    regret = leave_one_out(RidgeSpectrum.of_rows(X), Y, alphas=np.array([sampled.alpha])).error
-    assert sampled.alpha != exact.alpha
-    assert regret < 1.05 * exact.error
+def test_mixtures_and_held_out_rows_choose_nearly_the_same_penalty(seed, monkeypatch):
+    X, Y = make(240, 300, 40, seed)
+    exact = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    for limit in (1024, 10):
+        monkeypatch.setattr(problem, "_DENSE_SIDE", limit)
+        found = choose_alpha(as_operator(X), Y, intercept=True)
+        regret = leave_one_out(RidgeSpectrum.of_rows(X), Y, alphas=np.array([found.alpha])).error
+        assert found.alpha != exact.alpha
+        assert regret < 1.05 * exact.error
+
+
+def test_the_decomposition_of_the_choice_serves_the_solver(monkeypatch):
+    X, Y = make(60, 20, 4)
+    rows = as_operator(X).centered()[0]
+    alpha = choose_alpha(rows, Y, intercept=True).alpha
+    monkeypatch.setattr("numpy.linalg.eigh", None)
+    monkeypatch.setattr(type(rows), "gram", None)
+    stack = Factor(Y - Y.mean(axis=0), 0.1, Regression(alpha))
+    assert Exact().solve(Problem(rows, stack, 5)).converged
 
 
 def topics(n=1400, d=1300, k=30, seed=0):
@@ -313,7 +328,7 @@ def test_held_out_rows_choose_about_what_leave_one_out_does(intercept):
 def test_large_data_is_held_out():
     X, Y = topics()
     operator = as_operator(X)
-    chosen = choose_alpha(operator, Y, intercept=True, side=1000)
+    chosen = choose_alpha(operator, Y, intercept=True)
     assert chosen.alpha == held_out(operator, Y, intercept=True).alpha
 
 

@@ -25,12 +25,10 @@ from labelspan.solvers import (
     L1,
     L2,
     SOLVERS,
-    Eigen,
-    Gram,
+    Exact,
+    Krylov,
     LeastSquares,
     Problem,
-    Randomized,
-    TwoStage,
     choose_solver,
     eigen_residual,
     label_probes,
@@ -40,7 +38,8 @@ from labelspan.solvers import (
     small_dense,
 )
 from labelspan.solvers.conjugate_gradients import block_cg
-from labelspan.solvers.krylov import KrylovSpace
+from labelspan.solvers.exact import decompose
+from labelspan.solvers.krylov_space import KrylovSpace
 from labelspan.solvers.label_probes import LabelProbes
 from labelspan.solvers.least_squares import targets
 
@@ -55,11 +54,11 @@ def thin_problem(shape, factor, alpha, seed, operator="dense"):
 
 
 @pytest.fixture(params=["direct", "iterative"])
-def two_stage(request, monkeypatch):
-    """The two-stage solver, on either side of its limit for dense Gram matrices."""
+def krylov(request, monkeypatch):
+    """The Krylov solver on thin factors, on either side of the limit of dense Gram matrices."""
     if request.param == "iterative":
         monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
-    return TwoStage(tol=1e-11, max_iter=4000)
+    return Krylov(tol=1e-11, max_iter=4000)
 
 
 def check_certificates(problem, dense, solution, tolerance=1e-8):
@@ -77,20 +76,22 @@ def check_certificates(problem, dense, solution, tolerance=1e-8):
 def test_direct_solvers_have_certificates_and_known_eigenvalues(shape, factor, alpha, seed):
     problem, dense, H = thin_problem(shape, factor, alpha, seed)
     expected = dense_eigenvalues(dense, H @ H.T, alpha, problem.n_components)
-    for solver in (Eigen(), Gram(), TwoStage()):
-        solution = solver.solve(problem)
+    # From a Cholesky factor, then from the decomposition that a choice of alpha would leave.
+    for _ in range(2):
+        solution = Exact().solve(problem)
         check_certificates(problem, dense, solution)
         np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-8, atol=1e-10)
+        decompose(problem.X)
 
 
 @pytest.mark.parametrize("operator", ["dense", "sparse", "loopback"])
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("factor", THIN)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_two_stage_equals_eigen(shape, factor, alpha, operator, two_stage):
+def test_krylov_equals_exact(shape, factor, alpha, operator, krylov):
     problem, dense, _ = thin_problem(shape, factor, alpha, 7, operator)
-    exact = Eigen().solve(problem)
-    solution = two_stage.solve(problem)
+    exact = Exact().solve(problem)
+    solution = krylov.solve(problem)
     assert solution.converged
     assert solution.residual <= 1e-11
     np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-8)
@@ -100,16 +101,16 @@ def test_two_stage_equals_eigen(shape, factor, alpha, operator, two_stage):
 
 def test_a_wrong_answer_fails_its_certificate():
     problem, dense, _ = thin_problem("tall", "opls", 0.3, 0)
-    solution = TwoStage().solve(problem)
+    solution = Krylov().solve(problem)
     object.__setattr__(solution, "eigenvalues", solution.eigenvalues * (1 + 1e-4))
     with pytest.raises(AssertionError):
         check_certificates(problem, dense, solution)
 
 
-def test_two_stage_says_when_it_did_not_converge(monkeypatch):
+def test_krylov_says_when_it_did_not_converge(monkeypatch):
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     problem, _, _ = thin_problem("tall", "opls", 0.0, 0)
-    solution = TwoStage(tol=1e-14, max_iter=2).solve(problem)
+    solution = Krylov(tol=1e-14, max_iter=2).solve(problem)
     assert not solution.converged
     assert solution.n_iter == 2
     assert "raise alpha, max_iter or tol" in solution.status
@@ -132,9 +133,9 @@ def test_regress_tries_to_iterate_before_it_forms_a_middling_gram_matrix(monkeyp
     X = as_operator(features("tall", 1))
     T = np.random.default_rng(0).standard_normal((60, 3))
     assert regression.regress(X, T, 50.0).method == "block conjugate gradients"
-    assert regression.regress(X, T, 0.0).method == "primal Gram matrix"
+    assert regression.regress(X, T, 0.0).method == "Solved from products of the data"
     monkeypatch.setattr(regression, "_BUDGET", 1)
-    assert regression.regress(X, T, 50.0).method == "primal Gram matrix"
+    assert regression.regress(X, T, 50.0).method == "Solved from products of the data"
     # Without the Gram matrix, a budget ends where the user's own limit does.
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     assert not regression.regress(X, T, 50.0, tol=1e-12, max_iter=2).converged
@@ -150,7 +151,7 @@ def test_least_squares_equals_eigen_when_rank_is_n_minus_1(factor, intercept, op
     problem, dense, _ = thin_problem("wide", factor, 0.0, 3, operator)
     assert np.linalg.matrix_rank(dense) == dense.shape[0] - 1
     solution = LeastSquares(tol=1e-13, intercept=intercept).solve(problem)
-    exact = Eigen().solve(problem)
+    exact = Exact().solve(problem)
     assert solution.statistics["equivalent"] == 1
     assert "as rank(X) = n - 1 implies" in solution.status
     np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-7)
@@ -175,7 +176,7 @@ def test_corollary_1_keeps_the_leading_targets():
     values = np.linalg.eigvalsh(H @ H.T)[::-1][: T.shape[1]]
     np.testing.assert_allclose(np.diag(T.T @ H @ H.T @ T), values, rtol=1e-10)
     fewer = Problem(problem.X, problem.factor, 2)
-    exact = Eigen().solve(fewer)
+    exact = Exact().solve(fewer)
     assert angle(LeastSquares(tol=1e-13).solve(fewer).weights, exact.weights) < 1e-6
 
 
@@ -221,16 +222,18 @@ def stack_problem(shape, seed, *, form="ridge", beta=0.5, alpha=0.7, count=5):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("form", ["ridge", "inverse"])
-def test_solvers_agree_on_mlsi(shape, alpha, form, two_stage):
+def test_solvers_agree_on_mlsi(shape, alpha, form):
     problem, X = stack_problem(shape, 1, form=form, alpha=alpha)
-    exact = Eigen().solve(problem)
-    solvers = [Gram(), two_stage]
-    if form == "ridge":
-        solvers.append(Randomized(tol=1e-14))
-    for solver in solvers:
+    regression = problem.factor.regression
+    slopes = np.linalg.pinv(X.T @ X + regression.alpha * np.eye(X.shape[1]), rcond=1e-12)
+    slopes = slopes @ X.T @ problem.factor.labels
+    mixed = slopes if regression.mix is None else slopes @ regression.mix(slopes.T @ slopes)
+    fitted = X @ mixed
+    left, values, _ = np.linalg.svd(np.c_[np.sqrt(problem.factor.share) * X, fitted])
+    for solver in [Exact()] + [Krylov(tol=1e-14)] * (form == "ridge"):
         solution = solver.solve(problem)
-        np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-8)
-        assert angle(X @ solution.weights, X @ exact.weights) < 1e-7
+        np.testing.assert_allclose(solution.eigenvalues, values[:5] ** 2, rtol=1e-8)
+        assert angle(X @ solution.weights, left[:, :5]) < 1e-7
         V = X @ solution.weights
         np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-7)
 
@@ -239,8 +242,7 @@ def test_solvers_agree_on_mlsi(shape, alpha, form, two_stage):
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 def test_direct_form_has_a_certificate(shape, alpha):
     problem, X = stack_problem(shape, 2, form="direct", alpha=alpha)
-    for solver in (Eigen(), Gram()):
-        check_certificates(problem, X, solver.solve(problem))
+    check_certificates(problem, X, Exact().solve(problem))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -250,7 +252,7 @@ def test_lsi_is_the_svd(shape, center):
     expected = np.linalg.svd(dense, compute_uv=False)[:5] ** 2
     for X in made.values():
         problem = Problem(X, Factor(share=1.0), 5)
-        for solver in (Eigen(), Gram(), Randomized(tol=1e-13)):
+        for solver in (Exact(), Krylov(tol=1e-13)):
             solution = solver.solve(problem)
             np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
             check_certificates(problem, dense, solution)
@@ -263,32 +265,32 @@ def big_sparse(seed, decay=0.7, rows=700, columns=900):
 
 
 @pytest.mark.parametrize("flip", [False, True])
-def test_randomized_restarts_and_ends_at_the_svd(flip):
+def test_krylov_restarts_and_ends_at_the_svd(flip):
     X = big_sparse(0, decay=0.1)
     X = sparse.csr_array(X.T if flip else X)
     expected = np.linalg.svd(X.toarray(), compute_uv=False)[:20] ** 2
     problem = Problem(as_operator(X), Factor(share=1.0), 20)
-    solution = Randomized(tol=1e-13).solve(problem)
+    solution = Krylov(tol=1e-13).solve(problem)
     # More blocks than fit between two restarts.
     assert solution.n_iter > 12
     np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
     assert eigen_residual(problem, solution) < 1e-5
 
 
-def test_randomized_finds_the_energy_within_its_tolerance():
+def test_krylov_finds_the_energy_within_its_tolerance():
     X = big_sparse(1)
     expected = (np.linalg.svd(X.toarray(), compute_uv=False)[:30] ** 2).sum()
     for tol in (1e-2, 1e-3, 1e-4):
         problem = Problem(as_operator(X), Factor(share=1.0), 30)
-        found = Randomized(tol=tol).solve(problem).eigenvalues.sum()
+        found = Krylov(tol=tol).solve(problem).eigenvalues.sum()
         assert (1 - 3 * tol) * expected < found <= expected * (1 + 1e-12)
 
 
-def test_randomized_is_deterministic_for_a_seed_and_stops_at_max_iter():
+def test_krylov_is_deterministic_for_a_seed_and_stops_at_max_iter():
     problem, _ = stack_problem("tall", 3)
-    one, two = (Randomized(seed=5).solve(problem).weights for _ in range(2))
+    one, two = (Krylov(seed=5).solve(problem).weights for _ in range(2))
     np.testing.assert_array_equal(one, two)
-    short = Randomized(tol=1e-15, max_iter=2).solve(
+    short = Krylov(tol=1e-15, max_iter=2).solve(
         Problem(as_operator(big_sparse(2)), Factor(share=1.0), 10)
     )
     assert not short.converged
@@ -308,17 +310,11 @@ HUGE = as_operator(sparse.csr_array((30_000, 25_000)))
 HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
 
 REFUSALS = {
-    ("two-stage", "LSI"): (LSI_CELL, "needs labels to regress on X, and the factor has none"),
-    ("two-stage", "direct"): (DIRECT_CELL, "'two-stage' cannot take .* not regressed on X"),
-    ("two-stage", "l1"): (L1_CELL, "'two-stage' cannot take penalty='l1'"),
-    ("eigen", "l1"): (L1_CELL, "'eigen' cannot take penalty='l1'"),
-    ("eigen", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000"),
-    ("gram", "l1"): (L1_CELL, "'gram' cannot take penalty='l1'"),
-    ("gram", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 4096"),
-    ("randomized", "thin"): (THIN_CELL, "needs a factor that holds the features.*'two-stage'"),
-    ("randomized", "inverse"): (INVERSE_CELL, "regressed labels are mixed.*full convergence"),
-    ("randomized", "direct"): (DIRECT_CELL, "labels that are not regressed on X"),
-    ("randomized", "l1"): (L1_CELL, "'randomized' cannot take penalty='l1'"),
+    ("exact", "l1"): (L1_CELL, "'exact' cannot take penalty='l1'"),
+    ("exact", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000"),
+    ("krylov", "inverse"): (INVERSE_CELL, "regressed labels are mixed.*full convergence"),
+    ("krylov", "direct"): (DIRECT_CELL, "labels that are not regressed on X"),
+    ("krylov", "l1"): (L1_CELL, "'krylov' cannot take penalty='l1'"),
     ("least-squares", "LSI"): (LSI_CELL, "needs a factor made only of labels"),
     ("least-squares", "ridge"): (RIDGE_CELL, "needs a factor made only of labels"),
 }
@@ -333,29 +329,32 @@ def test_refusals_say_what_the_solver_cannot_take(solver, cell):
 
 def test_eigen_residual_refuses_a_regression():
     with pytest.raises(Mismatch, match="without a regression"):
-        eigen_residual(RIDGE_CELL, Gram().solve(RIDGE_CELL))
+        eigen_residual(RIDGE_CELL, Exact().solve(RIDGE_CELL))
 
 
-def cell(rows, columns, factor, count=10, penalty=None):
+def cell(rows, columns, factor, *, count=10, penalty=None, fill=0.0):
     X = as_operator(sparse.csr_array((rows, columns)))
+    X.fill = fill
     return Problem(X, factor, count, penalty or L2())
 
 
 LABELS = np.ones((1, 1))
+STACK = Factor(LABELS, 0.5, Regression(1.0))
 CHOICES = [
-    (cell(1000, 50, Factor(labels=LABELS)), "two-stage", "thin"),
-    (cell(90_000, 90_000, Factor(labels=LABELS)), "two-stage", "thin"),
+    (cell(1000, 50, Factor(labels=LABELS)), "exact", "thin"),
+    (cell(3000, 2000, Factor(labels=LABELS)), "exact", "thin"),
+    (cell(3000, 2000, Factor(labels=LABELS), penalty=L2(1.0)), "krylov", "thin"),
+    (cell(90_000, 90_000, Factor(labels=LABELS)), "krylov", "thin"),
     (cell(90_000, 90_000, Factor(labels=LABELS), penalty=L1(1.0)), "least-squares", "1-norm"),
-    (cell(100_000, 768, Factor(share=1.0)), "gram", "768 columns are few"),
-    (cell(300, 50_000, Factor(share=1.0)), "eigen", "300, is short"),
-    (cell(500, 800, Factor(share=1.0)), "eigen", "500, is short"),
-    (cell(30_000, 50_000, Factor(share=1.0)), "randomized", "both n and d"),
-    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(1.0))), "randomized", "both n and d"),
-    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(0.0, abs))), "two-stage", "mixed labels"),
-    (cell(30_000, 3_000, Factor(LABELS, 0.5)), "gram", "not regressed"),
-    (cell(3_000, 30_000, Factor(LABELS, 0.5)), "eigen", "not regressed"),
-    (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "gram", "large part"),
-    (cell(3_000, 30_000, Factor(share=1.0), count=2_000), "eigen", "large part"),
+    (cell(100_000, 768, Factor(share=1.0), fill=1.0), "exact", "768, is short"),
+    (cell(100_000, 768, Factor(share=1.0), fill=0.01), "krylov", "both n and d"),
+    (cell(100, 50_000, Factor(share=1.0)), "exact", "100, is short"),
+    (cell(500, 800, STACK, fill=0.5), "exact", "500, is short"),
+    (cell(30_000, 50_000, Factor(share=1.0)), "krylov", "both n and d"),
+    (cell(30_000, 50_000, STACK), "krylov", "both n and d"),
+    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(0.0, abs))), "exact", "mixed labels"),
+    (cell(3_000, 30_000, Factor(LABELS, 0.5)), "exact", "not regressed"),
+    (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "exact", "large part"),
 ]
 
 
@@ -446,8 +445,8 @@ def test_labels_outside_the_space_have_a_part_of_the_norm(noise):
     X = rng.standard_normal((1500, 400)) * np.geomspace(3, 0.3, 400)
     signal = 0.1 * X @ rng.standard_normal((400, 300))
     Y = (signal + noise * rng.standard_normal(signal.shape) > 1).astype(float)
-    found = MLSI(20, alpha=1.0, solver="randomized", random_state=0).fit(X, Y)
-    exact = MLSI(20, alpha=1.0, solver="two-stage", tol=1e-8).fit(X, Y)
+    found = MLSI(20, alpha=1.0, solver="krylov", random_state=0).fit(X, Y)
+    exact = MLSI(20, alpha=1.0, solver="exact").fit(X, Y)
     assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)
 
 

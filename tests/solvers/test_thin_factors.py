@@ -30,8 +30,8 @@ def large(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
 def test_what_is_missing_is_within_the_promise(data, large, method, alpha, dtype):
     X, Y = data[0].astype(dtype), data[1]
-    model = method(alpha=alpha).fit(X, Y)
-    exact = method(alpha=alpha, solver="eigen").fit(X.astype(np.float64), Y)
+    model = method(alpha=alpha, solver="krylov").fit(X, Y)
+    exact = method(alpha=alpha, solver="exact").fit(X.astype(np.float64), Y)
     assert "still to come are estimated" in model.status_
     missing = 1 - model.eigenvalues_.sum() / exact.eigenvalues_.sum()
     assert -1e-4 < missing < 5e-3
@@ -46,25 +46,25 @@ def test_what_is_missing_is_within_the_promise(data, large, method, alpha, dtype
 
 def test_a_tolerance_asks_for_full_convergence(data, large):
     X, Y = data
-    model = OPLS(alpha=0.1, tol=1e-10).fit(X, Y)
-    exact = OPLS(alpha=0.1, solver="eigen").fit(X, Y)
+    model = OPLS(alpha=0.1, tol=1e-10, solver="krylov").fit(X, Y)
+    exact = OPLS(alpha=0.1, solver="exact").fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
-    assert model.n_iter_ > OPLS(alpha=0.1).fit(X, Y).n_iter_
+    assert model.n_iter_ > OPLS(alpha=0.1, solver="krylov").fit(X, Y).n_iter_
 
 
 def test_no_penalty_is_solved_to_full_convergence(data, large):
     X, Y = data
-    model = OPLS(alpha=0.0).fit(X[:, :50], Y)
-    exact = OPLS(alpha=0.0, solver="eigen").fit(X[:, :50], Y)
+    model = OPLS(alpha=0.0, solver="krylov").fit(X[:, :50], Y)
+    exact = OPLS(alpha=0.0, solver="exact").fit(X[:, :50], Y)
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
 
 
 def test_directions_lost_to_rounding_are_found_by_the_slower_solver(data, large, monkeypatch):
     monkeypatch.setattr(regression, "_TURNED", -1.0)
     X, Y = data
-    model = OPLS(alpha=0.1).fit(X, Y)
+    model = OPLS(alpha=0.1, solver="krylov").fit(X, Y)
     assert "still to come" not in model.status_
-    exact = OPLS(alpha=0.1, solver="eigen").fit(X, Y)
+    exact = OPLS(alpha=0.1, solver="exact").fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
 
 
@@ -73,7 +73,7 @@ def test_directions_lost_to_rounding_are_found_by_the_slower_solver(data, large,
 def test_images_of_labels_are_products_with_the_data(data, limit, dtype, monkeypatch):
     monkeypatch.setattr(regression, "DIRECT_LIMIT", limit)
     X, Y = data[0].astype(dtype), data[1]
-    model = OPLS(alpha=0.1, solver="two-stage").fit(X, Y)
+    model = OPLS(alpha=0.1, solver="krylov").fit(X, Y)
     Xc, Yc = (block - block.mean(axis=0) for block in (X.toarray().astype(np.float64), Y))
     roots = np.sqrt(model.eigenvalues_)[:, None]
     directions = model.components_ / roots  # W', with W'(X'X + alpha I)W = I

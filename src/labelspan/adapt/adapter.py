@@ -377,7 +377,7 @@ class Adapter(BaseEmbedding):
         self.mean_ = features.place(spectrum.mean)
         self.eigenvalues_ = axes.values[:size]
         self.n_components_ = size
-        self.solver_ = "gram"
+        self.solver_ = "exact"
         self.status_ = "exact"
         self.n_iter_ = 1
         self.classes_ = stream.names

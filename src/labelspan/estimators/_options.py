@@ -18,6 +18,7 @@ from ..operators import Operator
 from ..operators.blas_buffers import take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
+from ..solvers.auto import FORMER
 from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
 
@@ -52,6 +53,8 @@ class _SolverLike:
     """Accept "auto", the name of a solver, or a solver."""
 
     def accepts(self, value: Any) -> bool:
+        if isinstance(value, str) and value in FORMER:
+            raise InvalidParameter(f"solver={value!r} is not used any more; use {FORMER[value]!r}.")
         if isinstance(value, str):
             return value == "auto" or value in SOLVERS
         return isinstance(value, Solver) and not isinstance(value, type)

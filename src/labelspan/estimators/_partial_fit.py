@@ -145,10 +145,10 @@ def why_no_stream(model: Any) -> str | None:
             f"{owner}: partial_fit needs kernel='linear', because kernel={model.kernel!r} needs "
             "all rows at once; use fit with landmarks."
         )
-    if model.solver not in ("auto", "gram"):
+    if model.solver not in ("auto", "exact"):
         return (
             f"{owner}: partial_fit solves from sums of products, not by "
-            f"solver={model.solver!r}; use solver='auto' or 'gram'."
+            f"solver={model.solver!r}; use solver='auto' or 'exact'."
         )
     return None
 

@@ -18,7 +18,7 @@ from ..labels.factor import RANK_TOLERANCE
 from ..labels.reading import Kind
 from ..labels.scatter import class_scatter
 from ..operators import Operator, as_operator
-from ..solvers.singular_basis import singular_basis
+from ..solvers.exact import factorise
 from ..solvers.small_dense import inverse_root, units_decide
 from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overflow
 from ._graph_methods import (
@@ -241,7 +241,7 @@ def _directions(
     level = _mean_eigenvalue(smoothness) if auto else 0.0
     smooth = inverse_root(smoothness, level, rounding * joined)  # A^-1/2
     unclear, short = units_decide(smoothness, rounding * joined)
-    if unclear or (short and singular_basis(rows, None).shortest < _SHORTEST):
+    if unclear or (short and factorise(rows, None).shortest < _SHORTEST):
         warn_unclear(type(model).__name__)
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
     alpha = _mean_eigenvalue(scatter.within) if auto else float(model.alpha)

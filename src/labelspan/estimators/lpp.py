@@ -14,7 +14,7 @@ from ..graph.affinity import AFFINITIES
 from ..graph.laplacian import metric_form
 from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
-from ..solvers.singular_basis import complete_basis
+from ..solvers.exact import complete_basis
 from ._base import BaseEmbedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
 from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows, warn_if_short
 

@@ -15,7 +15,7 @@ from ..operators import Operator, as_operator
 from ..operators.array_backend import scale_columns
 from ..operators.kernel_map import Kernel, KernelMap, symmetric_kernel
 from ..solvers import Problem, Solver, Statistics, solve_statistics
-from ..solvers.krylov import truncated_svd
+from ..solvers.krylov_space import truncated_svd
 from . import _partial_fit
 from ._base import (
     BaseEmbedding,
@@ -60,15 +60,15 @@ class LSI(BaseEmbedding):
         Number of rows that represent all rows in the kernel (Nystroem approximation), for data
         with more rows than the exact dual takes.
     solver : str or solver, default="auto"
-        "gram" and "eigen" are exact; "randomized" is a block Krylov method with a stated
+        "exact" decomposes the data; "krylov" is a block Krylov method with a stated
         accuracy, for data where both n and d are large.
     tol : float or None, default=None
-        For "randomized": stop when the estimated energy not yet found is below this fraction
+        For "krylov": stop when the estimated energy not yet found is below this fraction
         of the energy found; None is 6e-3.
     max_iter : int or None, default=None
-        For "randomized": maximum number of blocks.
+        For "krylov": maximum number of blocks.
     random_state : int, RandomState or None, default=0
-        Seed of "randomized".
+        Seed of "krylov".
 
     Attributes
     ----------

@@ -131,13 +131,11 @@ class MLSI(LabelledEmbedding):
         ``gamma``, ``degree`` and ``coef0`` of the label kernel, or the parameters of a kernel that
         is a function.
     solver : str or solver, default="auto"
-        "gram" and "eigen" are exact; "randomized" finds everything in one Krylov space with a
-        stated accuracy, for data where both n and d are large; "two-stage" solves the
-        same data to full convergence.
+        "exact" decomposes the data; "krylov" finds everything in one Krylov space with a
+        stated accuracy, for data where both n and d are large.
     tol : float or None, default=None
-        For "randomized": stop when the estimated objective not yet found is below this fraction
-        of the objective found; None is 1e-2. For "two-stage": relative residual of the
-        regression.
+        For "krylov": stop when the estimated objective not yet found is below this fraction
+        of the objective found; None is 1e-2.
     max_iter : int or None, default=None
         Maximum number of iterations, for iterative solvers.
     random_state : int, RandomState or None, default=0

@@ -57,7 +57,7 @@ class OPLS(LabelledEmbedding):
         Number of rows that represent all rows in the kernel (Nystroem approximation), for data
         with more rows than the exact dual takes.
     solver : str or solver, default="auto"
-        "two-stage" (exact, what "auto" chooses), "eigen", "gram" or "least-squares".
+        "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
         Tolerance and maximum number of iterations, for iterative solvers; None uses the
         solver's own. Where both sides of X are above 4,096 and alpha is above 0, None stops where

@@ -71,9 +71,9 @@ def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
     >>> X = np.random.default_rng(0).standard_normal((300, 20))
     >>> Y = X[:, :3] > 0
     >>> choose_solver(MLSI(5), X, Y)
-    SolverChoice(solver='gram', reason="20 columns are few: one pass for X'X is exact and cheap")
+    SolverChoice(solver='exact', reason='the smaller side, 20, is short: one decomposition')
     >>> choose_solver(CCA(), X, Y).solver
-    'two-stage'
+    'exact'
     """
     if isinstance(estimator, Problem):
         return choose_for_problem(estimator)

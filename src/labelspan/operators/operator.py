@@ -91,6 +91,8 @@ class Operator(ABC):
     one_pass: bool = False
     # Whether products run on threads of Python, which threads of BLAS would disturb.
     threaded: bool = False
+    # The share of the entries that products multiply, small where most are zeros.
+    fill: float = 1.0
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -336,6 +338,7 @@ class Composite(Operator):
         self.device = self._leader.device
         self.dual = all(part.dual for part in parts)
         self.threaded = all(part.threaded for part in parts)
+        self.fill = max(part.fill for part in parts)
 
     def place(self, block: Array) -> Array:
         if self.device is None:

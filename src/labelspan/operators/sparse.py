@@ -99,6 +99,7 @@ class Sparse(Operator):
             csr = csr.copy()
             csr.sum_duplicates()
         super().__init__(csr.shape, csr.dtype)
+        self.fill = csr.nnz / max(1, csr.shape[0] * csr.shape[1])
         self._csr = csr
         # Built at the first product with X', where the backend is faster with it.
         self._transposed: Any = None

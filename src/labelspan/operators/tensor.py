@@ -155,6 +155,7 @@ class SparseTensor(TensorOperator):
         self, values: Any, transpose: Any | None = None, *, many_products: bool = True
     ) -> None:
         super().__init__(tuple(values.shape), width_of(values.values()))
+        self.fill = values._nnz() / max(1, values.shape[0] * values.shape[1])
         self.device = values.device
         self._csr = _short_indices(values)
         self._transpose = _transposed(self._csr) if transpose is None else transpose

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .eigen import Eigen
-from .gram import Gram
+from .exact import Exact
+from .krylov import Krylov
 from .least_squares import LeastSquares
 from .penalties import L1
-from .problem import DIRECT_LIMIT, Problem, Solver
-from .randomized import Randomized
-from .two_stage import TwoStage
+from .problem import DIRECT_LIMIT, Problem, Solver, decomposes
 
-__all__ = ["SOLVERS", "SolverChoice", "choose_solver"]
+__all__ = ["FORMER", "SOLVERS", "SolverChoice", "choose_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
-    "eigen": Eigen,
-    "two-stage": TwoStage,
+    "exact": Exact,
+    "krylov": Krylov,
     "least-squares": LeastSquares,
-    "randomized": Randomized,
-    "gram": Gram,
 }
 
-# Up to this many columns a d x d eigenproblem costs less than an iteration would.
-_GRAM_COLUMNS = 1024
-# The same for rows, where the data is wide.
-_DUAL_ROWS = 512
+# Up to this side a Cholesky factor costs less than an iteration.
+_THIN_SIDE = 1024
+
+# What solvers were called before, and their names now.
+FORMER = {"gram": "exact", "eigen": "exact", "two-stage": "auto", "randomized": "krylov"}
 
 
 class SolverChoice(NamedTuple):
@@ -44,8 +41,8 @@ class SolverChoice(NamedTuple):
     Examples
     --------
     >>> from labelspan.solvers import SolverChoice
-    >>> SolverChoice("gram", "few columns").solver
-    'gram'
+    >>> SolverChoice("exact", "few columns").solver
+    'exact'
     """
 
     solver: str
@@ -79,29 +76,24 @@ def choose_solver(problem: Problem) -> SolverChoice:
     >>> from labelspan.solvers import Problem, choose_solver
     >>> X = as_operator(np.ones((2000, 50)))
     >>> choose_solver(Problem(X, Factor(share=1.0), n_components=5)).solver
-    'gram'
+    'exact'
     """
-    factor = problem.factor
-    rows, columns = problem.X.shape
-    short = problem.X.short_side
+    factor, X = problem.factor, problem.X
+    short = X.short_side
     if isinstance(problem.penalty, L1):
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
-    if factor.thin:
-        return SolverChoice("two-stage", "the factor is thin: exact from one block of regressions")
-    if columns <= _GRAM_COLUMNS and columns == short:
-        return SolverChoice(
-            "gram", f"{columns} columns are few: one pass for X'X is exact and cheap"
-        )
-    if rows == short and (rows <= _DUAL_ROWS or columns <= _GRAM_COLUMNS):
-        return SolverChoice("eigen", f"the smaller side, {rows}, is short: exact, dual")
+    if factor.thin and factor.labels is not None:
+        if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
+            return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
+        return SolverChoice("krylov", "the factor is thin: one block of regressions")
+    if decomposes(X):
+        return SolverChoice("exact", f"the smaller side, {short}, is short: one decomposition")
     if factor.regression is not None and factor.regression.mix is not None:
-        return SolverChoice("two-stage", "mixed labels need the regression to full convergence")
+        return SolverChoice("exact", "mixed labels need the regression to full convergence")
     if factor.labels is not None and factor.regression is None:
-        name = "gram" if columns == short <= DIRECT_LIMIT else "eigen"
-        return SolverChoice(name, "labels that are not regressed have only dense solvers")
-    if problem.n_components > min(rows, columns) // 4 and short <= DIRECT_LIMIT:
-        name = "gram" if columns == short else "eigen"
-        return SolverChoice(name, "a large part of the spectrum is wanted: direct is cheaper")
+        return SolverChoice("exact", "labels that are not regressed have only a dense solver")
+    if problem.n_components > min(X.shape) // 4 and short <= DIRECT_LIMIT:
+        return SolverChoice("exact", "a large part of the spectrum is wanted: direct is cheaper")
     return SolverChoice(
-        "randomized", "both n and d are large: block Krylov, to a stated share of the objective"
+        "krylov", "both n and d are large: block Krylov, to a stated share of the objective"
     )

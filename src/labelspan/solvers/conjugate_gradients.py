@@ -12,7 +12,7 @@ from .._typing import Array
 from ..operators.array_backend import add_product, column_norms, inner, like, plus, times, width_of
 from ..operators.threads import single_thread
 from .accuracy import rounding
-from .krylov import rest_of
+from .krylov_space import rest_of
 from .orthonormal import orthonormalize
 
 __all__ = ["Iterated", "Run", "block_cg", "gains_to_come", "solve_definite"]

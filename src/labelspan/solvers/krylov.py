@@ -1,469 +1,672 @@
-"""A growing block Krylov space of X'X, and the truncated SVD that it gives."""
+"""``krylov``: the leading directions in a block Krylov space, where both n and d are large."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array
-from ..operators import Operator
+from ..errors import LabelspanWarning, warn_caller
+from ..labels import Factor
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     column_norms,
-    combine,
     concatenate,
+    host,
     inner,
     inner_all,
+    like,
+    scale_columns,
     times,
-    width_of,
 )
-from .accuracy import combinations, rounding
-from .orthonormal import orthonormalize, remove, remove_measured
-from .small_dense import leading, leading_values
+from .accuracy import rounding, sentence, unsure
+from .exact import Exact, small_enough
+from .krylov_space import (
+    MANY_COPIES,
+    OUTSIDE,
+    PROBE,
+    SAFETY,
+    SMOOTH_WIDTH,
+    Inspection,
+    KrylovSpace,
+    NormalSpace,
+    finest_tolerance,
+    inspect,
+    rest_of,
+    truncated_svd,
+)
+from .label_probes import LabelProbes, random_signs, regress_mixtures
+from .label_views import ByImages, ByPasses, LabelViews
+from .orthonormal import remove
+from .penalties import L1
+from .problem import Problem, Solution, solve_arranged
+from .regression import regress, regress_to_share
+from .shaped_rows import ShapedRows
+from .small_dense import Ritz, psd_solve, ritz, thin_spectrum
 
-__all__ = [
-    "MANY_COPIES",
-    "OUTSIDE",
-    "PROBE",
-    "SAFETY",
-    "SMOOTH_WIDTH",
-    "Inspection",
-    "KrylovSpace",
-    "NormalSpace",
-    "TruncatedSVD",
-    "finest_tolerance",
-    "inspect",
-    "rest_of",
-    "truncated_svd",
-]
+__all__ = ["Grown", "Krylov", "grow"]
+
+_FEATURES_TOL = 6e-3
+_LABELS_TOL = 1e-2
+# The same for the eigenvalues of a thin factor.
+_THIN_TOL = 5e-3
+# The most blocks of a space, and iterations of conjugate gradients.
+_BLOCKS, _ITERATIONS = 100, 1000
+# The part of what a step along its residual must bring that a regression has to gain.
+_GAINED = 0.1
+# Residual of the regression where rows are read in passes, relative to the tolerance.
+_IN_PASSES = 0.1
+# What all labels outside the first block would add, for each part that two mixtures of them do.
+_LABELS_SAFETY = 40.0
+# What is reported with labels is at least this many times the estimate that ends the iteration.
+_REPORTED = 2.0
+# and this many times what a step along the residuals of two mixtures of the labels adds.
+_HIDDEN = 6.0
+# Random mixtures of the labels that tell the size of all regressed labels.
+_MIXTURES = 8
+# The finest tolerance for which small problems are solved on a device, whose eigenvectors were seen
+# to be off by 3e-8.
+_DEVICE_TOL = 1e-6
+# Entries up to which data in float32 is solved in float64.
+_SMALL = 1 << 22
 
 
-_ILL_CONDITIONED = 1e3
-# Products take blocks of a multiple of this many columns in one stride.
-SMOOTH_WIDTH = 4
-# Random directions that a space is tried against before it is believed.
-PROBE = 2
-# Copies of one eigenvalue that are not expected: a block of this width has them all.
-MANY_COPIES = 32
-# What more such directions would find, at most, for each part that these do.
-SAFETY = 16.0
-# The slowest fall of the gains that is believed.
-_SLOWEST = 0.98
-# Rates of two falls that differ by less than this factor are one rate.
-_STEADY = 1.25
-# Roundings of the longest image below which an image is nothing.
-_NULL = 64.0
-# Roundings that blocks may be off being orthogonal by before this is mended.
-_DRIFT = 500.0
-# Roundings that a sum of eigenvalues adds up to.
-_ROUNDINGS = 16
-# Random directions outside an answer that an inspection looks at, and the steps it takes with them.
-OUTSIDE, _STEPS = 2, 2
-# What is outside an answer is taken to be this many times what the random directions show,
-_DOUBT = 1.5
-# and what is missing inside to be this many times what one step along the residual adds.
-_STEPS_TO_COME = 4.0
+@dataclass(frozen=True)
+class Krylov:
+    """Find the leading directions in a Krylov space, to a stated share of the objective.
 
+    For features only, a truncated SVD. With regressed labels the space starts from the features'
+    view of the labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and
+    the leading directions of features and regressed labels are both found inside it. With a thin
+    factor, block conjugate gradients for all labels at once, then a small eigenproblem. Rows in
+    files or on other machines are read once for each block.
 
-class KrylovSpace:
-    """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
+    Parameters
+    ----------
+    tol : float or None
+        Stop when the objective that is missing is estimated below this fraction of the
+        objective found; by default 6e-3 without labels, 1e-2 with them and 5e-3 for a thin factor,
+        where a number is the relative residual of the regressions instead. The estimate goes on
+        from the last gains at half their rate, and holds only if random directions and the
+        residual of the labels' regression add no more than that. On a sweep of spectra (flat,
+        steep, in steps, units over eight decades, float32; 3 to 100 labels) what is reported was
+        never below what was missing: with labels that is twice the estimate, and more where the
+        estimate is far below ``tol``, because the last gains say little of what is that small, or
+        where labels outside the first block would add more. It is an estimate, not a bound. With
+        a ``tol`` below 4e-6, data in float32 is multiplied in float64, as far as it is in memory or
+        on a device; otherwise 4e-6 is used, with a warning.
+    max_iter : int or None
+        The most blocks that a space grows by, beyond those that ``n_components`` needs, or
+        iterations of conjugate gradients; None is 100 and 1,000.
+    seed : int
+        The same seed gives the same answer.
 
-    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
-    that a Rayleigh-Ritz step needs. Each :meth:`expand` costs one product with X' and
-    one with X, for the width of the newest block.
+    See Also
+    --------
+    Exact : Direct, for data with one short side.
+
+    References
+    ----------
+    .. [1] Halko, N., Martinsson, P.-G., & Tropp, J. A. (2011). Finding structure with randomness.
+           SIAM Review, 53, 217-288.
+    .. [2] Musco, C., & Musco, C. (2015). Randomized block Krylov methods for stronger and faster
+           approximate singular value decomposition. NIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Krylov, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((200, 100)))
+    >>> found = Krylov().solve(Problem(X, Factor(share=1.0), n_components=3))
+    >>> found.exact, found.converged
+    (False, True)
     """
 
-    def __init__(self, X: Operator, start: Array, labels: Array | None = None) -> None:
-        self.X = X
-        self._labels = labels
-        self.basis: list[Array] = []
-        self.image: list[Array] = []
-        # ``P'X'L``, block by block, where labels L are given.
-        self.seen: list[Array] = []
-        self.gram = np.zeros((0, 0))
-        self._drifts = False
-        self.exhausted = not self._append(start)
+    tol: float | None = None
+    max_iter: int | None = None
+    seed: int = 0
 
     @property
-    def size(self) -> int:
-        return self.gram.shape[0]
+    def name(self) -> str:
+        return "krylov"
 
-    def expand(self) -> bool:
-        """Add a block; False where the space is invariant and there is none to add."""
-        if not self.exhausted:
-            block = self._next()
-            # The newest columns of the small matrix are what lies along the basis, as long as
-            # that is orthonormal: each block multiplies the drift of those before it.
-            along = None if self._drifts else self.gram[:, -self.image[-1].shape[1] :]
-            self.exhausted = not self._append(block, along)
-        return not self.exhausted
+    def why_not(self, problem: Problem) -> str | None:
+        factor = problem.factor
+        if isinstance(problem.penalty, L1):
+            return "solver='krylov' cannot take penalty='l1'."
+        if factor.thin and factor.labels is not None:
+            return None
+        if factor.regression is not None and factor.regression.mix is not None:
+            return (
+                "solver='krylov' cannot take a factor whose regressed labels are mixed, which "
+                "needs the regression to full convergence."
+            )
+        if problem.metric_alpha or (factor.labels is not None and factor.regression is None):
+            return (
+                "solver='krylov' cannot take labels that are not regressed on X next to the "
+                "features, or a penalty in their metric."
+            )
+        return None
 
-    def add(self, block: Array) -> bool:
-        """Add directions that the powers may never reach; False where none is new.
+    def solve(self, problem: Problem) -> Solution:
+        X, finest = problem.X, finest_tolerance(problem.X.dtype)
+        if self.tol is not None and self.tol < finest and X.dtype != np.float64:
+            exact = X.in_float64()
+            if exact is not None:
+                return self.solve(replace(problem, X=exact))
+            warn_caller(
+                f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Give "
+                "X in float64 for less.",
+                LabelspanWarning,
+            )
+        if X.dtype != np.float64 and X.device is None and X.shape[0] * X.shape[1] <= _SMALL:
+            # In few entries float64 costs nothing, and features in small units are not lost.
+            wide = as_operator(X.wide_rows(slice(0, X.shape[0])))
+            return self._solve(replace(problem, X=wide))
+        return solve_arranged(problem, self._solve)
 
-        Copies of an eigenvalue beyond the width of the first block are such directions.
+    def _solve(self, problem: Problem) -> Solution:
+        rng = np.random.default_rng(self.seed)
+        if problem.factor.labels is None:
+            return self._features(problem, rng)
+        if problem.factor.thin:
+            return self._labels(problem, problem.factor.labels)
+        return self._features_and_labels(problem, problem.factor.labels, rng)
+
+    def _labels(self, problem: Problem, labels: Array) -> Solution:
+        """Solve a thin factor: regressions first, then an eigenproblem as wide as the labels."""
+        X, alpha, most = problem.X, problem.metric_alpha, self.max_iter or _ITERATIONS
+        fit = None
+        if alpha > 0 and self.tol is None:
+            fit = regress_to_share(X, labels, alpha, _THIN_TOL, most)
+        if fit is None:
+            tol = None if self.tol is None else max(self.tol, finest_tolerance(X.dtype))
+            fit = regress(X, labels, alpha, tol=tol, max_iter=most)
+        values, axes = thin_spectrum(fit.agreement, problem.n_components)
+        mixing = axes / np.sqrt(values)
+        status = sentence(f"Regressed by {fit.method}", fit.residual)
+        if fit.to_come is not None:
+            status = (
+                f"Regressed by {fit.method}; the eigenvalues still to come are estimated at "
+                f"{fit.to_come:.1e} of those found."
+            )
+        if not fit.converged and fit.method.startswith("block"):
+            error = "" if fit.error is None else f" and an estimated error of {fit.error:.1e}"
+            status = (
+                f"solver='krylov' stopped after {fit.n_iter} iterations with a relative "
+                f"residual of {fit.residual:.1e}{error}; raise alpha, max_iter or tol."
+            )
+        elif not fit.converged:
+            status = unsure(max(fit.error or 0.0, fit.residual), fit.residual)
+        return Solution(
+            times(fit.slopes, mixing),
+            values,
+            self.name,
+            exact=fit.to_come is None,
+            converged=fit.converged,
+            status=status,
+            n_iter=fit.n_iter,
+            residual=fit.residual,
+            error=fit.error,
+            # W'X'L without a product: the agreement is L'X G, and W = G mixing.
+            images=mixing.T @ fit.agreement.T,
+            statistics={"method": fit.method},
+        )
+
+    @property
+    def _blocks(self) -> int:
+        return self.max_iter or _BLOCKS
+
+    def _tolerance(self, problem: Problem, default: float) -> float:
+        return max(default if self.tol is None else self.tol, finest_tolerance(problem.X.dtype))
+
+    def _features(self, problem: Problem, rng: np.random.Generator) -> Solution:
+        tol = max(
+            _FEATURES_TOL if self.tol is None else self.tol, finest_tolerance(problem.X.dtype)
+        )
+        svd = truncated_svd(
+            problem.X, problem.n_components, tol=tol, max_iter=self._blocks, rng=rng
+        )
+        weights = scale_columns(svd.right, 1 / np.sqrt(svd.values))
+        values = problem.factor.share * svd.values
+        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, seen=svd.seen)
+
+    def _features_and_labels(
+        self, problem: Problem, labels: Array, rng: np.random.Generator
+    ) -> Solution:
+        X, factor, count = problem.X, problem.factor, problem.n_components
+        tol = self._tolerance(problem, _LABELS_TOL)
+        grown, size = None, 0
+        while True:
+            grown = grow(
+                X,
+                labels,
+                factor,
+                count,
+                tol=tol,
+                max_iter=self._blocks,
+                rng=rng,
+                since=grown,
+                in_passes=X.one_pass,
+            )
+            space, best = grown.space, grown.best
+            weights = space.combine(best.inside)
+            seen = _inspected(X, grown, weights, factor, rng)
+            lost = grown.unfitted > tol or best.cut or seen.off > tol
+            if lost and X.one_pass and X.shape[0] >= X.shape[1]:
+                return self._in_passes(problem, labels, tol, rng)
+            if lost and small_enough(X):
+                # Directions too short for powers of X'X: the data is factorised instead.
+                return Exact().solve(problem)
+            # A space that did not grow since the last time is complete.
+            if lost or seen.missing <= tol or len(space.basis) >= self._blocks:
+                break
+            if space.size == size:
+                break
+            size = space.size
+        images = best.inside.T @ grown.seen
+        rest = max(grown.rest, grown.unfitted, seen.missing)
+        reported = max(
+            _REPORTED * rest,
+            grown.hidden,
+            grown.unsized if np.isfinite(grown.unsized) else 0.0,
+            float(np.sqrt(min(rest, tol) * tol)),
+        )
+        return self._solution(
+            weights,
+            best.values,
+            len(space.basis),
+            rest,
+            reported=reported,
+            tol=tol,
+            seen=seen,
+            images=images,
+            label_axes=best.label_axes,
+            level=best.level,
+            embed=None if X.one_pass else partial(space.combine_image, best.inside),
+        )
+
+    def _in_passes(
+        self, problem: Problem, labels: Array, tol: float, rng: np.random.Generator
+    ) -> Solution:
+        """Regress the labels first, then find the directions, where one space loses digits.
+
+        The directions are those of ``X (share I + B B')^1/2``, B being the slopes. Three times the
+        passes of one space for both.
         """
-        added = self._append(block)
-        self.exhausted = self.exhausted and not added
-        return added
+        X, factor = problem.X, problem.factor
+        assert factor.regression is not None
+        fit = regress(X, labels, factor.regression.alpha, tol=_IN_PASSES * tol)
+        slopes = X.place(fit.slopes)
+        normal = X.normal(slopes)
+        level = factor.regression.rescale(float(inner(slopes, normal).trace()))
+        shaped = ShapedRows(X, factor.share, level * slopes)
+        svd = truncated_svd(shaped, problem.n_components, tol=tol, max_iter=self._blocks, rng=rng)
+        weights = shaped.shape_block(svd.right / like(np.sqrt(svd.values), svd.right))
+        rest = svd.rest if fit.converged else max(svd.rest, fit.error or fit.residual)
+        return self._solution(
+            weights,
+            svd.values,
+            svd.n_iter,
+            rest,
+            tol=tol,
+            seen=svd.seen,
+            label_axes=level**2 * inner(normal, weights) / np.sqrt(svd.values),
+            level=level,
+        )
 
-    def drop(self) -> None:
-        """Take the newest block out again."""
-        self.basis.pop()
-        if self.seen:
-            self.seen.pop()
-        left = self.size - self.image.pop().shape[1]
-        self.gram = self.gram[:left, :left]
-
-    def combine(self, coefficients: Array) -> Array:
-        """``P @ coefficients``."""
-        return combine(self.basis, coefficients)
-
-    def combine_image(self, coefficients: Array) -> Array:
-        """``X @ P @ coefficients``."""
-        return combine(self.image, coefficients)
-
-    def compress(self, count: int) -> None:
-        """Keep the leading directions of all blocks but the newest: a thick restart."""
-        old = self.size - self.basis[-1].shape[1]
-        values, vectors = leading(self.gram[:old, :old], count)
-        newest, newest_image = self.basis.pop(), self.image.pop()
-        self.basis = [combine(self.basis, vectors), newest]
-        self.image = [combine(self.image, vectors), newest_image]
-        if self.seen:
-            self.seen = [vectors.T @ np.concatenate(self.seen[:-1]), self.seen[-1]]
-        side = vectors.T @ self.gram[:old, old:]
-        corner = self.gram[old:, old:]
-        self.gram = np.block([[np.diag(values), side], [side.T, corner]])
-
-    def _append(self, block: Array, along: Array | None = None) -> bool:
-        before, after = remove_measured(block, self.basis, along)
-        if self._drifts:
-            _, after = remove_measured(block, self.basis)
-        # What is left of a block inside the space is rounding, not a direction.
-        if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
-            return False
-        block, factor = orthonormalize(block)
-        room = self.X.shape[1] - self.size
-        if room <= 0:
-            return False
-        block = block[:, -room:]
-        if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
-            # Short directions were stretched, and their slips along the basis with them.
-            block, _ = orthonormalize(remove(block, self.basis))
-        if along is not None and not self._drifts:
-            drift = float(np.abs(inner(self.basis[0][:, :SMOOTH_WIDTH], block)).max(initial=0.0))
-            self._drifts = drift > _DRIFT * rounding(width_of(block))
-            if self._drifts:
-                block, _ = orthonormalize(remove(block, self.basis))
-        image, side, corner, seen = self._mapped(block)
-        if side:
-            # What X maps to rounding is not a direction of its rows.
-            floor = self._floor(rounding(width_of(block))) * np.diag(self.gram).max()
-            alive = np.flatnonzero(np.diag(corner) > floor)
-            if not alive.size:
-                return False
-            if alive.size < corner.shape[0]:
-                block, image = block[:, alive], image[:, alive]
-                corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
-                seen = None if seen is None else seen[alive]
-        if side:
-            wide = np.concatenate(side)
-            self.gram = np.block([[self.gram, wide], [wide.T, corner]])
-        else:
-            self.gram = corner
-        self.basis.append(block)
-        self.image.append(image)
-        if seen is not None:
-            self.seen.append(seen)
-        return True
-
-    def _next(self) -> Array:
-        return self.X.rmatmat(self.image[-1])
-
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
-        """Return the image of a block, its products with the images before, itself and labels."""
-        image = self.X.matmat(block)
-        if self._labels is None:
-            *side, corner = inner_all([*self.image, image], image)
-            return image, side, corner, None
-        *side, corner, seen = inner_all([*self.image, image, self._labels], image)
-        return image, side, corner, np.ascontiguousarray(seen.T)
-
-    @staticmethod
-    def _floor(eps: float) -> float:
-        """Return the squared length of an image, relative to the longest, that is nothing."""
-        return (_NULL * eps) ** 2
-
-
-class NormalSpace(KrylovSpace):
-    """The same space without images: ``X'X P`` is kept instead of ``X P``.
-
-    For rows that are in files or on other machines: nothing has as many rows as X, and each block
-    costs one pass over them. Squares of short directions have only half of the digits.
-    """
-
-    def _next(self) -> Array:
-        return 1 * self.image[-1]
-
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
-        image = self.X.normal(block)
-        *side, corner = inner_all([*self.basis, block], image)
-        return image, side, (corner + corner.T) / 2, None
-
-    @staticmethod
-    def _floor(eps: float) -> float:
-        return _NULL * eps
-
-    def combine_image(self, coefficients: Array) -> Array:
-        raise NotImplementedError
-
-    def combine_normal(self, coefficients: Array) -> Array:
-        """``X'X P @ coefficients``."""
-        return combine(self.image, coefficients)
-
-
-def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:
-    """Estimate what is missing of a growing sum, relative to it, from its last gains.
-
-    The gains of a Krylov space fall about geometrically, but the rate slows down: the
-    series goes on at half the rate at which the last gain fell, and half as much is added. In
-    ``wide`` blocks, where the last two gains fell at about one rate, it goes on at seven tenths
-    of that. On spectra that are flat, steep or in steps this was 1 to 30 times what was missing.
-    Infinite before there are two gains; never below the rounding of the sum.
-    """
-    if len(gains) < 2:
-        return np.inf
-    rate, before = _rate(gains[-2:]), _rate(gains[-3:-1])
-    steady = wide and len(gains) > 2 and before / _STEADY <= rate <= before * _STEADY
-    ratio, more = (rate**0.7, 1.0) if steady else (rate**0.5, 1.5)
-    rest = more * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
-    return float(max(rest, _ROUNDINGS * noise))
-
-
-def _rate(gains: Sequence[float]) -> float:
-    previous, gain = abs(gains[0]), abs(gains[-1])
-    return min(gain / previous, _SLOWEST) if previous > 0 else _SLOWEST
-
-
-def finest_tolerance(dtype: Any) -> float:
-    """Return the smallest fraction of an objective that sums in this width can tell."""
-    return 2 * _ROUNDINGS * rounding(dtype)
+    def _solution(
+        self,
+        weights: Array,
+        values: Array,
+        n_iter: int,
+        rest: float,
+        *,
+        tol: float,
+        seen: Inspection,
+        reported: float | None = None,
+        images: Array | None = None,
+        label_axes: Array | None = None,
+        level: float = 1.0,
+        embed: Callable[[], Array] | None = None,
+    ) -> Solution:
+        converged = rest <= tol
+        rest = rest if reported is None else reported
+        shown = f"fresh products with X show {seen.missing:.0e}"
+        status = (
+            f"The objective still to come is estimated at {rest:.1e} of the objective found; "
+            f"{shown}."
+        )
+        if seen.off > tol:
+            status = (
+                f"The directions differ from orthonormal ones by {seen.off:.0e} in fresh products "
+                "with X; scale the columns of X, or give X in float64."
+            )
+        elif not converged:
+            status = (
+                f"solver='krylov' stopped after {n_iter} blocks with {rest:.1e} of the "
+                f"objective estimated to be missing ({shown}); raise max_iter or tol, or use an "
+                "exact solver."
+            )
+        return Solution(
+            weights,
+            values,
+            self.name,
+            exact=False,
+            converged=bool(converged),
+            status=status,
+            n_iter=n_iter,
+            residual=float(rest),
+            images=images,
+            label_axes=label_axes,
+            level=level,
+            statistics={"shown": float(seen.missing)},
+            embed=embed,
+        )
 
 
 @dataclass(frozen=True)
-class Inspection:
-    """What fresh products show of leading eigenvectors.
+class Grown:
+    """A Krylov space for features and labels.
 
-    ``off`` is how far the vectors are from orthonormal, and their Rayleigh quotients below the
-    eigenvalues, relative to these. ``inside`` is the share of the objective that steps along the
-    eigen-residual would add, ``outside`` what random directions find elsewhere.
+    ``seen`` is ``P'X'L``, which grows with the space: that costs less than X'L, and serves
+    the regression and the label loadings. ``best`` are its leading directions, ``rest`` is the
+    share of the objective that is estimated to be missing, and ``unfitted`` the share that the
+    labels' regression would still add, where rounding keeps it from the space. ``squares`` are
+    the squared lengths of the columns, estimated; ``step`` is what a step along the residual of
+    the regression adds, None where that was tried before the newest directions were found.
+    ``hidden`` is what labels outside the first block would add, from random combinations of them.
+    ``probes`` tell the size of the regressed labels outside the space; ``unsized`` is the part of
+    their squared norm that is estimated to be missing where nothing tells it.
     """
 
-    off: float
-    inside: float
-    outside: float
-
-    @property
-    def missing(self) -> float:
-        """The share of the objective that is not there, as far as this shows."""
-        return max(self.off, self.inside, self.outside)
-
-
-def inspect(
-    apply: Callable[[Array], Array],
-    along: Callable[[Array], Array],
-    project: Callable[[Array], Array],
-    values: Array,
-    start: Array,
-) -> Inspection:
-    """Check ``M V = V diag(values)`` and ``V'V = I`` by products that found nothing of them.
-
-    ``apply`` multiplies by the symmetric positive semi-definite M, ``along`` returns ``V c`` and
-    ``project`` removes what lies along V, in place; ``start`` is a block of random directions.
-
-    The residual R of random combinations gives ``sum |r_i|^2 / values_i``, which a step along it
-    adds at least. The random directions, freed of V, start a block Krylov space of two steps,
-    whose Ritz values and weights are a quadrature of the spectrum outside V: the number and
-    size of eigenvalues above the smallest one in the answer. This is how copies of an eigenvalue
-    are found that no power of M can reach. Costs a product with M of 4 columns and one of 2.
-    """
-    eps = rounding(width_of(start))
-    mixing = combinations(values.size, OUTSIDE)
-    width, floor = mixing.shape[1], 64 * eps * values[0]
-    roots = np.sqrt(np.maximum(values, floor))[:, None]
-    vectors = along(np.hstack([mixing, mixing / roots, values[:, None] * mixing / roots]))
-    plain, scaled, expected = (vectors[:, at : at + width] for at in (0, width, 2 * width))
-    block = orthonormalize(project(start))[0]
-    images = apply(concatenate([scaled, block], axis=1))
-    gap = images[:, :width] - expected
-    # Each of the combinations has a share of the directions.
-    added = float(np.square(column_norms(gap)).sum()) * values.size / width
-    inside = _STEPS_TO_COME * added / float(values.sum())
-    noise = 64 * eps * np.sqrt(values[0] / max(values[-1], floor))
-    square = mixing.T @ mixing
-    claimed = float((mixing * values[:, None] * mixing / roots).sum())
-    off = max(
-        float(np.linalg.norm(inner(plain, plain) - square) / np.linalg.norm(square)),
-        # Quotients may be larger than what was claimed, where steps are still to come.
-        1 - float(np.trace(inner(plain, images[:, :width]))) / claimed,
-    )
-    outside = _outside(apply, project, values, block, images[:, width:])
-    return Inspection(off if off > noise else 0.0, inside, outside)
-
-
-def _outside(
-    apply: Callable[[Array], Array],
-    project: Callable[[Array], Array],
-    values: Array,
-    block: Array,
-    image: Array,
-) -> float:
-    """Estimate what eigenvalues outside an answer would add to it, relative to its sum."""
-    width = block.shape[1]
-    if not width:
-        return 0.0
-    basis, images = [block], [image]
-    for _ in range(_STEPS - 1):
-        block = orthonormalize(remove(project(1 * images[-1]), basis))[0]
-        if not block.shape[1]:
-            break
-        basis.append(block)
-        images.append(apply(block))
-    square = inner(concatenate(basis, axis=1), concatenate(images, axis=1))
-    nodes, vectors = leading(square, square.shape[0])
-    room = max(0, basis[0].shape[0] - values.size)
-    copies = room * np.square(vectors[:width]).sum(axis=0) / width
-    # What is larger than the smallest eigenvalue of the answer takes the place of that one.
-    larger = nodes > values[-1] + 64 * rounding(width_of(image)) * values[0]
-    sizes = np.concatenate([values, nodes[larger]])
-    counts = np.concatenate([np.ones(values.size), copies[larger]])
-    order = np.argsort(-sizes, kind="stable")
-    before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]])
-    kept = np.clip(values.size - before, 0.0, counts[order])
-    return float(_DOUBT * max(0.0, (sizes[order] * kept).sum() / values.sum() - 1))
-
-
-@dataclass(frozen=True)
-class TruncatedSVD:
-    """Leading singular values squared, right singular vectors, and what may be missing.
-
-    ``seen`` is what fresh products show of them, and part of ``rest``.
-    """
-
-    values: Array
-    right: Array
-    n_iter: int
+    space: KrylovSpace
+    seen: Array
+    best: Ritz
     rest: float
-    converged: bool
-    seen: Inspection
+    squares: Array
+    unfitted: float
+    step: _Step | None
+    hidden: float
+    probes: LabelProbes | None
+    unsized: float
+    views: LabelViews
 
 
-def truncated_svd(
-    X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
-) -> TruncatedSVD:
-    """Find the ``count`` leading singular directions by block Krylov with thick restarts.
-
-    Works on the shorter side of X. Stops when the energy that is missing is estimated below
-    ``tol`` of the energy found, and, where blocks are narrow, a few random directions outside
-    the space, which its powers may have missed, add no more than that. Blocks are about a
-    third of ``count`` wide, which finds more energy per product than one wide block with few
-    powers. The answer is then inspected by fresh products; where these find more than ``tol``
-    outside it, the space gets another random block and grows on. Rows in files or on other
-    machines are read once for each block, of ``count`` columns, and nothing with as many rows is
-    kept.
-    """
-    rows, columns = X.shape
-    flipped = rows < columns
-    side = X.T if flipped else X
-    lean = X.one_pass and not flipped
-    # A pass over rows in files costs more than its columns.
-    width = max(MANY_COPIES, count) if lean else max(8, -(-count // 3))
-    width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
-
-    def random_rows() -> Array:
-        if lean:
-            return X.normal(X.random_block(columns, width, rng))
-        return side.rmatmat(side.random_block(side.shape[0], width, rng))
-
-    space = (NormalSpace if lean else KrylovSpace)(side, random_rows())
-    tol = max(tol, finest_tolerance(X.dtype))
-    n_iter = 1
-    while True:
-        rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
-        values, vectors = leading(space.gram, count)
-        keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
-        # Directions that are left out as rounding are missing too.
-        rest = max(rest, _ROUNDINGS * rounding(X.dtype))
-        if keep.any():
-            rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum())
-        values, vectors = values[keep], vectors[:, keep]
-        inside = vectors / np.sqrt(values) if flipped else vectors
-        right = space.combine_image(inside) if flipped else space.combine(inside)
-        seen = _inspected(X, values, right, rng)
-        if seen.missing <= tol or seen.off > tol or n_iter >= max_iter:
-            break
-        if not space.add(random_rows()):
-            break
-    rest = float(max(rest, seen.missing))
-    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), seen)
-
-
-def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
-    if not values.size:
-        return Inspection(0.0, 0.0, 0.0)
-    return inspect(
-        X.normal,
-        lambda coefficients: times(right, coefficients),
-        lambda block: remove(block, [right]),
-        values,
-        X.random_block(X.shape[1], OUTSIDE, rng),
-    )
-
-
-def _grow(
-    space: KrylovSpace,
+def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
+    X: Operator,
+    labels: Array,
+    factor: Factor,
     count: int,
-    width: int,
-    n_iter: int,
     *,
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-) -> tuple[float, int]:
-    """Expand a space until its estimate of what is missing is below ``tol``; return both."""
-    side = space.X
-    most = max(4 * count, count + 4 * width)
-    noise = rounding(side.dtype)
+    probe: bool = True,
+    since: Grown | None = None,
+    in_passes: bool = False,
+) -> Grown:
+    """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
+
+    With ``probe``, directions that the powers of X'X may have missed are tried before the
+    estimate is believed; that costs four to six products with 2 to 4 columns. A space that was
+    found to lack directions, ``since``, goes on from another random block. ``in_passes`` reads
+    the rows once for each block, and keeps nothing that is as long as they are.
+    """
+    labels = X.place(labels)
+    assert factor.regression is not None
+    if since is None:
+        views: LabelViews = (ByPasses if in_passes else ByImages)(X, labels)
+        space, seen, squares = _opened(views, factor, count, rng)
+    else:
+        views = since.views
+        space, seen, squares = _widened(since, count, rng)
+    noise = rounding(X.dtype)
+    probes = None if since is None else since.probes
+    fits: list[float] = []
+    unsized = 0.0
+
+    alpha = factor.regression.alpha
+    signs = random_signs(labels.shape[1], _MIXTURES, 0)
+    device = X.device if tol >= _DEVICE_TOL else None
+
+    def solved(vectors: bool = True) -> Ritz:
+        outside = 0.0
+        if probes is not None:
+            outside = probes.outside(space, alpha, 64 * noise, seen @ signs)
+        return ritz(space.gram, seen, factor, count, 64 * noise, device, outside, vectors)
+
+    best: Ritz | None = None
     gains: list[float] = []
-    energy, rest = np.nan, np.inf
-    while n_iter < max_iter or space.size < count:
-        done = rest <= tol or space.exhausted
-        if done and width >= MANY_COPIES and np.isfinite(rest):
+    rest, held, unfitted, hidden, probing = np.inf, 0.0, 0.0, 0.0, False
+    step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
+    while True:
+        if space.size >= min(count, *X.shape) or space.exhausted:
+            newest = solved()
+            if best is not None:
+                # By the newest regression, the newest directions can only be worth more.
+                gain = newest.worth - newest.worth_of(best.inside)
+                unseen = SAFETY * abs(gain) / newest.worth
+                if probing:
+                    # The regression has to gain what one step along its residual does; where
+                    # it does not, features in small units are lost among the others.
+                    unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, newest)
+                if probing and unseen <= tol:
+                    rest, best = max(held, unseen), newest
+                    break
+                gains = [] if probing else [*gains, gain]
+                wide = space.basis[0].shape[1] >= MANY_COPIES
+                rest = rest_of(gains, newest.worth, noise, wide=wide)
+            if not probing:
+                fits.append(_fitted(seen, newest.slopes))
+            best, probing = newest, False
+        if best is not None and len(space.basis) >= max_iter:
             break
-        if done:
-            if np.isnan(energy):
-                energy = float(leading_values(space.gram, count).sum())
-            if not space.add(side.random_block(side.shape[1], 2 * PROBE, rng)):
-                # The space is complete.
-                return 0.0, n_iter
-        space.expand()
-        n_iter += 1
-        if space.size >= min(2 * count, side.shape[1]):
-            before, energy = energy, float(leading_values(space.gram, count).sum())
-            unseen = SAFETY * (energy - before) / energy
-            if done and unseen <= tol:
-                rest = max(rest if np.isfinite(rest) else 0.0, unseen)
+        if best is not None and (rest <= tol or space.exhausted):
+            if probes is None and not space.exhausted and factor.regression.norm is not None:
+                # Regressed labels that the space has not met have a part of the norm.
+                unsized = rest_of(np.diff(fits).tolist(), fits[-1], noise, wide=True)
+                if unsized > tol:
+                    mixed = times(labels, signs)
+                    near = psd_solve(space.gram, seen @ signs, alpha, 64 * noise)
+                    start = space.combine(near)
+                    probes = regress_mixtures(
+                        X, mixed, alpha, tol, cross=views.crossed(signs), start=start
+                    )
+                    best = solved()
+                    unsized = 0.0 if probes is not None else unsized
+            if not probe:
                 break
-            if done:
-                gains, rest = [], np.inf
-            elif not np.isnan(before):
-                gains.append(energy - before)
-                rest = rest_of(gains, energy, noise)
-        if space.size > most:
-            space.compress(count + width)
-            # Gains across a restart do not fall as those inside a cycle do.
-            gains, energy = [], np.nan
-    return rest, n_iter
+            probing, held = True, rest if np.isfinite(rest) else 0.0
+            missed, step = _missed(space, views, best, factor.regression.alpha, squares, rng)
+            fitted, complete = _fitted(seen, best.slopes), space.exhausted
+            if not space.add(missed):
+                rest = max(held, 16 * noise)
+                # A residual that rounding keeps out of the space, or one that is rounding.
+                unfitted, tried = step.lost(0.0, best), True
+                break
+            seen = np.concatenate([seen, views.seen(space)])
+            if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
+                # The regression is all that there is to look at: labels outside the first block.
+                newest = solved(vectors=False)
+                unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
+                if complete:
+                    # No power of the first block will show what else there is.
+                    gain = newest.worth - newest.worth_of(best.inside)
+                    rest = max(rest, _LABELS_SAFETY * abs(gain) / newest.worth)
+                if rest <= tol:
+                    hidden = _HIDDEN * abs(newest.worth / best.worth - 1)
+                    space.drop()
+                    seen, tried = seen[: space.size], True
+                    break
+                best, gains, probing = solved(), [], False
+        if space.expand():
+            seen = np.concatenate([seen, views.seen(space)])
+    newest_step = step if tried else None
+    return Grown(
+        space,
+        seen,
+        best,
+        float(rest),
+        squares,
+        float(unfitted),
+        newest_step,
+        hidden,
+        probes,
+        unsized,
+        views,
+    )
+
+
+def _inspected(
+    X: Operator, grown: Grown, weights: Array, factor: Factor, rng: np.random.Generator
+) -> Inspection:
+    """Check directions and regression by fresh products with X.
+
+    What one step along the residual of the labels' regression adds to the directions is missing
+    too.
+    """
+    space, best = grown.space, grown.best
+    if not best.values.size:
+        return Inspection(0.0, 0.0, 0.0)
+    if isinstance(space, NormalSpace):
+        seen = _inspected_in_passes(space, best, factor.share, rng)
+    else:
+        seen = _inspected_by_images(space, best, weights, factor.share, rng)
+    step = grown.step
+    if step is None:
+        assert factor.regression is not None
+        alpha = factor.regression.alpha
+        step = _missed(space, grown.views, best, alpha, grown.squares, rng)[1]
+    return replace(seen, inside=max(seen.inside, best.level**2 * step.gain / best.worth))
+
+
+def _inspected_by_images(
+    space: KrylovSpace, best: Ritz, weights: Array, share: float, rng: np.random.Generator
+) -> Inspection:
+    """Check that V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes."""
+    X, slopes = space.X, best.level * best.slopes
+
+    def apply(block: Array) -> Array:
+        back = X.rmatmat(block)
+        inside = np.concatenate(inner_all(space.basis, back))
+        fitted = space.combine(slopes @ (slopes.T @ inside))
+        return X.matmat(share * back + fitted)
+
+    def project(block: Array) -> Array:
+        along = np.concatenate(inner_all(space.image, block))
+        return block - space.combine_image(best.inside @ (best.inside.T @ along))
+
+    return inspect(
+        apply,
+        lambda coefficients: X.matmat(times(weights, coefficients)),
+        project,
+        best.values,
+        X.random_block(X.shape[0], OUTSIDE, rng),
+    )
+
+
+def _inspected_in_passes(
+    space: NormalSpace, best: Ritz, share: float, rng: np.random.Generator
+) -> Inspection:
+    """Check the same on the side of the columns.
+
+    With R the root of ``share I + B B'``, ``R X'X W`` are eigenvectors of ``R X'X R``.
+    """
+    X = space.X
+    shaped = ShapedRows(X, share, space.combine(best.level * best.slopes))
+    lengths = np.sqrt(best.values)
+    right = shaped.shape_block(space.combine_normal(best.inside / lengths))
+    return inspect(
+        shaped.normal,
+        lambda coefficients: times(right, coefficients),
+        lambda block: remove(block, [right]),
+        best.values,
+        X.random_block(X.shape[1], OUTSIDE, rng),
+    )
+
+
+def _opened(
+    views: LabelViews, factor: Factor, count: int, rng: np.random.Generator
+) -> tuple[KrylovSpace, Array, Array]:
+    """Return a space of one block, ``seen``, and the squared lengths of the columns."""
+    assert factor.regression is not None
+    space, squares = views.opened(count, rng)
+    return space, views.seen(space), squares + factor.regression.alpha
+
+
+def _widened(
+    since: Grown, count: int, rng: np.random.Generator
+) -> tuple[KrylovSpace, Array, Array]:
+    """Add a random block to a space that was found to lack directions."""
+    space, seen = since.space, since.seen
+    width = max(space.basis[0].shape[1], -(-count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
+    if space.add(since.views.random_rows(width, rng)):
+        seen = np.concatenate([seen, since.views.seen(space)])
+    return space, seen, since.squares
+
+
+class _Step(NamedTuple):
+    """The energy that one step along the regression's residual adds to the fitted labels.
+
+    ``total`` is estimated for all labels, ``sure`` is that of one combination, and ``gain`` is
+    how much more of the fitted labels lies along the directions found.
+    """
+
+    total: float
+    sure: float
+    gain: float
+
+    def lost(self, gained: float, found: Ritz) -> float:
+        """Return the share of the objective that the space does not gain although it should."""
+        missing = found.level**2 * self.total / found.worth
+        return missing if gained < _GAINED * self.sure else 0.0
+
+
+def _fitted(seen: Array, slopes: Array) -> float:
+    """Return the energy of the fitted labels, ``tr L'X (X'X + alpha I)^-1 X'L``."""
+    return float((seen * slopes).sum())
+
+
+def _missed(  # noqa: PLR0917
+    space: KrylovSpace,
+    views: LabelViews,
+    best: Ritz,
+    alpha: float,
+    squares: Array,
+    rng: np.random.Generator,
+) -> tuple[Array, _Step]:
+    """Return directions that the space may have missed, and what a step along them fits.
+
+    The residual of the regression, from fresh products with X, for random combinations of
+    the labels, divided by the squared lengths of the columns: a feature in small units
+    counts as any other. And random directions, where the first block is too narrow for all
+    copies of an eigenvalue.
+    """
+    X = space.X
+    mixing = rng.standard_normal((best.slopes.shape[1], PROBE))
+    inside = best.slopes @ mixing
+    slopes, fitted = space.combine(inside), space.gram @ inside
+    gap = views.residual(slopes, mixing) - alpha * slopes
+    step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
+    lengths, image = views.mapped(space, step)
+    descent = np.square((host(gap) * host(step)).sum(axis=0))
+    cost = lengths + alpha * np.square(column_norms(step))
+    energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
+    sure = float((energy / np.square(mixing).sum(axis=0)).max())
+    length = np.divide(np.sqrt(descent), cost, out=np.zeros_like(cost), where=cost > 0)
+    before, change = best.inside.T @ fitted, best.inside.T @ image * length
+    gain = float((2 * before * change + np.square(change)).sum()) / PROBE
+    block = step
+    if space.basis[0].shape[1] < MANY_COPIES:
+        block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
+    lengths = column_norms(block)
+    alive = np.flatnonzero(lengths > 0)
+    tried = _Step(float(energy.mean()), sure, max(gain, 0.0))
+    return block[:, alive] / like(lengths[alive], block), tried

@@ -11,7 +11,7 @@ from ..operators import Operator
 from ..operators.array_backend import column_norms, inner, plus
 from .accuracy import rounding
 from .conjugate_gradients import block_cg, gains_to_come
-from .krylov import KrylovSpace
+from .krylov_space import KrylovSpace
 from .problem import DIRECT_LIMIT
 from .regression import regress
 from .small_dense import psd_solve

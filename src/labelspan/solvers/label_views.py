@@ -25,7 +25,7 @@ from ..operators.array_backend import (
     plus,
     times,
 )
-from .krylov import SMOOTH_WIDTH, KrylovSpace, NormalSpace
+from .krylov_space import SMOOTH_WIDTH, KrylovSpace, NormalSpace
 from .small_dense import few_leading
 
 __all__ = ["ByImages", "ByPasses", "LabelViews"]

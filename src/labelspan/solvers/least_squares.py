@@ -17,9 +17,9 @@ from ..errors import LabelspanWarning, warn_caller
 from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
+from .exact import factorise, small_enough
 from .penalties import L1
 from .problem import Problem, Solution
-from .singular_basis import singular_basis, small_enough
 
 __all__ = ["LeastSquares", "targets"]
 
@@ -57,7 +57,7 @@ class LeastSquares:
 
     See Also
     --------
-    TwoStage : Exact also with a penalty.
+    Exact : Exact also with a penalty.
     L1 : Sparse loadings.
 
     References
@@ -123,7 +123,7 @@ class LeastSquares:
             return weights, n_iter, True
         if system.implicit and X.device is None and small_enough(X) and n_iter < self.max_iter:
             # Its stopping rule knows nothing of short directions: the data is factorised.
-            return singular_basis(X, wanted).slopes(alpha), n_iter, True
+            return factorise(X, wanted).slopes(alpha), n_iter, True
         return weights, n_iter, sure
 
     def _lasso(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
@@ -210,7 +210,7 @@ def _statement(problem: Problem, equivalent: bool) -> str:
     if problem.penalty.alpha > 0:
         return (
             "With a penalty, least squares and the penalised eigenproblem are different methods; "
-            "solver='two-stage' solves the latter."
+            "solver='exact' solves the latter."
         )
     if equivalent:
         return (
@@ -220,7 +220,7 @@ def _statement(problem: Problem, equivalent: bool) -> str:
     because = f"d = {columns} < n - 1 = {rows - 1}" if columns < rows - 1 else "X has a lower rank"
     return (
         f"rank(X) = n - 1 does not hold ({because}): this is sun2009's least squares answer, "
-        "not that of the eigenproblem, which solver='two-stage' gives."
+        "not that of the eigenproblem, which solver='exact' gives."
     )
 
 

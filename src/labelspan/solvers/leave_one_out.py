@@ -37,7 +37,9 @@ from ..operators.array_backend import (
 )
 from ..operators.operator import Composite
 from ..operators.paired_rows import PairedRows
-from .krylov import KrylovSpace, NormalSpace
+from .exact import decompose
+from .krylov_space import KrylovSpace, NormalSpace
+from .problem import decomposes
 
 __all__ = [
     "AlphaCurve",
@@ -62,8 +64,8 @@ _FLAT = 1e-3
 # Grid points per factor of ten.
 _PER_DECADE = 3
 _FEWEST = 25
-# The side of a Gram matrix that is decomposed.
-_SIDE = 1000
+# Random mixtures that stand for labels that are more.
+_MIXED = 16
 # The rows that errors are averaged over, where a model of all rows is at hand.
 _SAMPLE = 5_000
 # Held-out rows: a part of all, limited in number; with fewer than the last, two splits.
@@ -256,24 +258,23 @@ def alpha_grid(squares: Array, *, count: int | None = None) -> Array:
     return np.geomspace(lowest, highest, count)
 
 
-def choose_alpha(X: Operator, labels: Any, *, intercept: bool, side: int = _SIDE) -> AlphaCurve:
+def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     """Choose the penalty of the ridge regression of labels on features.
 
-    By the exact leave-one-out error where the smaller side of X is at most ``side``; the error
-    is averaged over 5,000 rows where there are more and the columns are few. Where both sides
-    are larger, by the error on held-out rows (:func:`held_out`). Random numbers are the same in
+    By the exact leave-one-out error where one decomposition of the data is the cheapest way to a
+    fit, which then uses it as well; the error is averaged over 5,000 rows where there are more
+    and the columns are few, and over 16 random mixtures of the labels where these are more.
+    Otherwise by the error on held-out rows (:func:`held_out`). Random numbers are the same in
     every call.
 
     Parameters
     ----------
     X : Operator
-        Labelled rows, not centred.
+        Labelled rows; those of a fit are centred already where it centres.
     labels : array or sparse matrix of shape (n, k)
         Not centred; a sparse matrix must allow the selection of rows.
     intercept : bool
         Whether the regression centres both.
-    side : int, default=1000
-        The largest Gram matrix to decompose.
 
     Examples
     --------
@@ -286,31 +287,41 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool, side: int = _SIDE
     >>> 10 < choose_alpha(as_operator(X), Y, intercept=True).alpha < 200
     True
     """
-    rows, columns = X.shape
-    if min(rows, columns) > side:
+    if not decomposes(X):
         return held_out(X, labels, intercept=intercept)
     if tensor_or_none(labels) is not None:
         labels = host(labels)
-    if X.dual and max(rows, columns) <= side:
-        return leave_one_out(RidgeSpectrum.of_rows(X.toarray(), intercept=intercept), labels)
-    if rows <= side and (X.dual or rows <= columns):
-        # Rows on different machines have no common array: their products are made of thin ones.
-        kernel = X.cogram() if X.dual else Operator.gram(X.T)
-        return leave_one_out(RidgeSpectrum.of_kernel(kernel, intercept=intercept), labels)
+    rows = X.shape[0]
+    if labels.shape[1] > 2 * _MIXED:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(labels.shape[1], _MIXED))
+        labels = np.asarray(safe_sparse_dot(labels, signs / np.sqrt(_MIXED), dense_output=True))
+    elif hasattr(labels, "toarray"):
+        labels = labels.toarray()
+    centered = X if not intercept or _is_centred(X) else X.centered()[0]
+    spectrum = decompose(centered)
+    rank = _rank(
+        spectrum.values, 10 * float(np.finfo(np.float64).eps * np.sqrt(spectrum.values.size))
+    )
+    squares = spectrum.values[:rank]
+    free = 1.0 / rows if intercept else 0.0
+    if spectrum.dual:
+        left = spectrum.vectors[:, :rank]
+        return leave_one_out(
+            RidgeSpectrum(squares, left, np.full(rows, free), None, intercept), labels
+        )
     index = _sample(rows, _SAMPLE)
-    centered = X.centered()[0] if intercept else X
-    sample = centered.rows(index)
-    # A few rows of every column, or products where the rows are on other machines.
-    image = sample.toarray() if X.dual else host(sample.matmat(np.eye(columns)))
-    spectrum = RidgeSpectrum.of_gram(centered.gram(), image, intercept=intercept, n_rows=rows)
-    assert spectrum.axes is not None
-    coordinates = np.empty((spectrum.squares.size, labels.shape[1]))
-    for part_of_labels, block in as_operator(labels).column_blocks():
-        cross = spectrum.axes.T @ centered.cross(block)
-        coordinates[:, part_of_labels] = cross / np.sqrt(spectrum.squares)[:, None]
-    share = np.full(rows, 1.0 / rows)
-    means = np.asarray(safe_sparse_dot(labels.T, share, dense_output=True)).ravel()
-    return leave_one_out(spectrum, labels[index], coordinates=coordinates, means=means)
+    sample = centered if index.size == rows else centered.rows(index)
+    left = host(sample.matmat(sample.place(spectrum.vectors[:, :rank]))) / np.sqrt(squares)
+    coordinates = spectrum.coordinates(centered, labels, rank)
+    means = np.asarray(labels.mean(axis=0)).ravel()
+    found = RidgeSpectrum(squares, left, np.full(index.size, free), None, intercept)
+    return leave_one_out(found, labels[index], coordinates=coordinates, means=means)
+
+
+def _is_centred(X: Operator) -> bool:
+    """Tell whether the means of the columns are rounding."""
+    size = np.sqrt(X.sum_of_squares() / max(1, X.shape[0]))
+    return bool(np.linalg.norm(host(X.column_means())) <= 1e-10 * size)
 
 
 def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> AlphaCurve:

@@ -20,7 +20,7 @@ from ..operators.array_backend import column_norms, concatenate, inner_all, like
 from ..operators.label_columns import seen_by
 from ..operators.paired_rows import PairedRows
 from .accuracy import rounding
-from .krylov import SMOOTH_WIDTH, KrylovSpace, NormalSpace, finest_tolerance, rest_of
+from .krylov_space import SMOOTH_WIDTH, KrylovSpace, NormalSpace, finest_tolerance, rest_of
 from .label_probes import LabelProbes, random_signs, regress_mixtures
 from .orthonormal import orthonormalize
 from .problem import Solution
@@ -136,7 +136,7 @@ class ManyLabels:
         found = Solution(
             weights,
             best.values,
-            "randomized",
+            "krylov",
             exact=False,
             converged=bool(rest <= tol),
             n_iter=len(space.basis),

@@ -12,7 +12,7 @@ from .._typing import Array
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
 from ..operators.label_columns import label_cross
-from .krylov import truncated_svd
+from .krylov_space import truncated_svd
 
 __all__ = [
     "CrossDirections",

@@ -20,6 +20,7 @@ __all__ = [
     "Problem",
     "Solution",
     "Solver",
+    "decomposes",
     "eigen_residual",
     "refuse_unless_fit",
     "solve_arranged",
@@ -28,6 +29,11 @@ __all__ = [
 # The largest side of a square array that a solver forms without being asked by name:
 # 4,096 x 4,096 in float64 is 128 MiB.
 DIRECT_LIMIT = 4096
+# The smaller side up to which a decomposition of the data costs less than an iteration: of dense
+# data, where a product costs as much as a row of a Gram matrix, and of sparse data.
+_DENSE_SIDE, _SPARSE_SIDE = 1024, 192
+# Data with a smaller share of entries that are stored is sparse.
+_SPARSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -131,11 +137,11 @@ class Solution:
     >>> import numpy as np
     >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import Eigen, Problem
+    >>> from labelspan.solvers import Exact, Problem
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
-    >>> found = Eigen().solve(Problem(X, Factor(share=1.0), n_components=2))
+    >>> found = Exact().solve(Problem(X, Factor(share=1.0), n_components=2))
     >>> found.solver, found.weights.shape, found.exact
-    ('eigen', (5, 2), True)
+    ('exact', (5, 2), True)
     """
 
     weights: Array
@@ -166,8 +172,8 @@ class Solver(Protocol):
 
     Examples
     --------
-    >>> from labelspan.solvers import Gram, Solver
-    >>> isinstance(Gram(), Solver)
+    >>> from labelspan.solvers import Exact, Solver
+    >>> isinstance(Exact(), Solver)
     True
     """
 
@@ -179,6 +185,11 @@ class Solver(Protocol):
         ...
 
     def solve(self, problem: Problem) -> Solution: ...
+
+
+def decomposes(X: Operator) -> bool:
+    """Tell whether one decomposition of the data is the cheapest way to everything."""
+    return X.short_side <= (_SPARSE_SIDE if X.fill < _SPARSE else _DENSE_SIDE)
 
 
 def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
@@ -209,9 +220,9 @@ def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
     >>> import numpy as np
     >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import Problem, Randomized, refuse_unless_fit
-    >>> problem = Problem(as_operator(np.eye(4)), Factor(labels=np.eye(4)[:, :2]), n_components=1)
-    >>> refuse_unless_fit(Randomized(), problem)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    >>> from labelspan.solvers import LeastSquares, Problem, refuse_unless_fit
+    >>> problem = Problem(as_operator(np.eye(4)), Factor(share=1.0), n_components=1)
+    >>> refuse_unless_fit(LeastSquares(), problem)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
         ...
     labelspan.errors.Mismatch: it says why, and what to use instead
@@ -249,10 +260,10 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     >>> import numpy as np
     >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import Problem, TwoStage, eigen_residual
+    >>> from labelspan.solvers import Problem, Exact, eigen_residual
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
     >>> problem = Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)
-    >>> eigen_residual(problem, TwoStage().solve(problem)) < 1e-10
+    >>> eigen_residual(problem, Exact().solve(problem)) < 1e-10
     True
     """
     X, factor = problem.X, problem.factor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -18,21 +17,18 @@ from ..operators.array_backend import (
     sum_of_squares,
     times,
 )
-from .accuracy import Check, accuracy_wanted, check_regression, column_lengths, rounding
+from .accuracy import accuracy_wanted, column_lengths, rounding
 from .conjugate_gradients import block_cg, gains_to_come
+from .exact import ridge
 from .problem import DIRECT_LIMIT
-from .singular_basis import singular_basis, small_enough
-from .small_dense import scaled_cholesky
 
-__all__ = ["SHORT", "Regressed", "default_tolerance", "regress"]
+__all__ = ["SHORT", "Regressed", "default_tolerance", "regress", "regress_to_share"]
 
 
 # Up to this side the Gram matrix is always the faster way.
 SHORT = 1024
 # Beyond, while a Gram matrix would still do, the iteration gets this number of tries.
 _BUDGET = 100
-# Rows whose products with all others sum to this fraction of the largest are centred.
-_CENTRED = 1e-9
 # Iterations at the end of a run, as a share of all, whose gains say what is still missing,
 _LATEST = 0.2
 # and how many times these gains that may be.
@@ -102,7 +98,7 @@ def regress(
     if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
         return _direct(X, targets, alpha)
     if share and alpha > 0 and smaller > DIRECT_LIMIT:
-        fit = _to_share(X, targets, alpha, share, max_iter)
+        fit = regress_to_share(X, targets, alpha, share, max_iter)
         if fit is not None:
             return fit
     budget = max_iter if smaller > DIRECT_LIMIT else min(max_iter, _BUDGET)
@@ -113,53 +109,9 @@ def regress(
 
 
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
-    fit = _primal(X, targets, alpha) if X.shape[1] == X.short_side else _dual(X, targets, alpha)
-    if fit is not None and (fit.converged or not small_enough(X)):
-        return fit
-    basis = singular_basis(X, targets)
-    slopes = basis.slopes(alpha)
-    scale = np.sqrt(np.square(basis.lengths) + alpha)
-    energy = partial(basis.energy, alpha=alpha)
-    check = check_regression(X, targets, slopes, alpha, scale=scale, energy=energy)
-    check = Check(check.residual, max(check.off, basis.lost))
-    shrunk = basis.coordinates * (basis.values / (basis.values + alpha))[:, None]
-    agreement = shrunk.T @ basis.coordinates
-    return _checked(X, slopes, agreement, "singular vectors of the data", check)
-
-
-def _primal(X: Operator, targets: Array, alpha: float) -> Regressed | None:
-    gram, cross = X.moments(targets)
-    metric = scaled_cholesky(gram, alpha)
-    if metric is None:
-        return None
-    slopes = metric.solve(cross)
-    check = check_regression(X, targets, slopes, alpha, scale=metric.scale, energy=metric.energy)
-    return _checked(X, slopes, cross.T @ slopes, "primal Gram matrix", check)
-
-
-def _dual(X: Operator, targets: Array, alpha: float) -> Regressed | None:
-    cogram, wanted = X.cogram(), host(targets)
-    sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
-    size = float(np.abs(cogram).max(initial=0.0))
-    if alpha == 0 and sums <= _CENTRED * size:
-        # Centred rows add up to nothing: one direction is null, and known.
-        cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
-        wanted = wanted - wanted.mean(axis=0)
-    metric = scaled_cholesky(cogram, alpha)
-    if metric is None:
-        return None
-    inside = metric.solve(wanted)
-    slopes = X.cross(inside)
-    # (X X' + alpha I) a = T: whatever is left over is the error of the fitted labels.
-    gap = np.linalg.norm(wanted - host(X.matmat(slopes)) - alpha * inside)
-    off = float(gap / (np.linalg.norm(wanted) or 1.0))
-    agreement = X.cross(targets).T @ slopes
-    return _checked(X, slopes, agreement, "dual Gram matrix", Check(off, off))
-
-
-def _checked(X: Operator, slopes: Array, agreement: Array, method: str, check: Check) -> Regressed:
+    fit, check = ridge(X, targets, alpha)
     right = check.off <= accuracy_wanted(X.dtype)
-    return Regressed(slopes, agreement, method, 1, check.residual, check.error, right)
+    return Regressed(fit.slopes, fit.agreement, fit.how, 1, check.residual, check.error, right)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
@@ -185,7 +137,7 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     return Regressed(slopes, agreement, method, n_iter, residual, error, right)
 
 
-def _to_share(
+def regress_to_share(
     X: Operator, targets: Array, alpha: float, share: float, max_iter: int
 ) -> Regressed | None:
     """Iterate until little is to come; None where the blocks have lost their directions.

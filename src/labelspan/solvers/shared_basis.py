@@ -10,8 +10,8 @@ from .._typing import Array
 from ..labels import Factor, Regression
 from ..operators import Operator
 from .accuracy import rounding
-from .randomized import grow
-from .singular_basis import complete_basis
+from .exact import complete_basis
+from .krylov import grow
 from .small_dense import psd_basis, spectral, thin_spectrum
 
 __all__ = ["SharedBasis", "shared_basis"]

@@ -312,7 +312,7 @@ def spectral(  # noqa: PLR0917
     damped = np.sqrt(values / (values + alpha))
     inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
-    spectrum, vectors = leading(inner, count)
+    spectrum, vectors = few_leading(inner, count)
     keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
     return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
 

@@ -20,7 +20,7 @@ from ...metrics import mean_auc
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
 from .measures import centred_rank
-from .paper_solvers import DirectLeastSquares
+from .paper_solvers import DirectLeastSquares, Eigen
 from .subsets import METHODS, SubsetRows, load_rows
 
 __all__ = ["FIGURE_1"]
@@ -50,9 +50,9 @@ class Form:
 
 _LASSO: Mapping[str, Any] = {"solver": "least-squares", "penalty": "l1", "tol": 1e-3}
 FORMS: Mapping[str, Form] = {
-    "eigen": Form({"solver": "eigen"}),
+    "eigen": Form({"solver": Eigen()}),
     "least squares": Form({"solver": DirectLeastSquares()}),
-    "eigen, 2-norm": Form({"solver": "eigen"}, {"solver": "two-stage"}, GAMMAS),
+    "eigen, 2-norm": Form({"solver": Eigen()}, {"solver": "exact"}, GAMMAS),
     "least squares, 2-norm": Form({"solver": DirectLeastSquares()}, gammas=GAMMAS),
     "least squares, 1-norm": Form(_LASSO, gammas=_SPARSE_GAMMAS),
 }
@@ -171,7 +171,7 @@ FIGURE_1 = PaperPart(
         "solve, larger ones leave no feature.",
         "Least squares problems are solved through a Gram matrix because LSQR takes thousands of "
         "iterations near n = d; the equivalence part runs LSQR itself.",
-        "While gamma is chosen, the regularized eigenproblem is solved by the two-stage solver, "
+        "While gamma is chosen, the regularized eigenproblem is solved by the exact solver, "
         "which gives the same answer.",
     ),
 )

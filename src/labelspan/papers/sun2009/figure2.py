@@ -15,7 +15,7 @@ from ...solvers import Solver
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
 from .measures import seconds
-from .paper_solvers import Factored
+from .paper_solvers import Eigen, Factored
 from .subsets import METHODS, load_rows
 
 __all__ = ["FIGURE_2"]
@@ -23,7 +23,7 @@ __all__ = ["FIGURE_2"]
 SOLVERS: Mapping[str, str | Solver] = {
     "least squares": "least-squares",
     "eigen, as printed": Factored(),
-    "eigen": "eigen",
+    "eigen": Eigen(),
 }
 _METHODS = ("CCA", "HSL star")
 # The varied size, its values, and the value of the other size.

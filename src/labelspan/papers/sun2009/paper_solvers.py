@@ -10,11 +10,39 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..._typing import Array
 from ...operators import Operator
-from ...solvers import LeastSquares, Problem, Solution
+from ...solvers import Exact, LeastSquares, Problem, Solution
+from ...solvers.exact import factorise
 from ...solvers.penalties import L2
 from ...solvers.regression import regress
+from ...solvers.small_dense import spectral
 
-__all__ = ["DirectLeastSquares", "Factored"]
+__all__ = ["DirectLeastSquares", "Eigen", "Factored"]
+
+
+@dataclass(frozen=True)
+class Eigen:
+    """Solver of the whole eigenproblem in the singular basis of the data, as a reference.
+
+    No Gram matrix and no regression takes part.
+    """
+
+    @property
+    def name(self) -> str:
+        return "eigen"
+
+    def why_not(self, problem: Problem) -> str | None:
+        return Exact().why_not(problem)
+
+    def solve(self, problem: Problem) -> Solution:
+        basis = factorise(problem.X, problem.factor.labels)
+        values, inside = spectral(
+            basis.values,
+            basis.coordinates,
+            problem.factor,
+            problem.metric_alpha,
+            problem.n_components,
+        )
+        return Solution(basis.right @ inside, values, self.name)
 
 
 @dataclass(frozen=True)

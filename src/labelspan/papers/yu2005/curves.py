@@ -69,7 +69,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     counts = GRIDS[str(key["grid"])]
     most = max(counts)
     methods: dict[str, Any] = {
-        "LSI": LSI(most, solver="eigen"),
+        "LSI": LSI(most, solver="exact"),
         "MLSI": paper_mlsi(most),
         "MLSI, ridge": PaperMLSI(most, form="ridge", alpha=1.0),
     }

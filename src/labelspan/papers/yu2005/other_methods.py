@@ -59,7 +59,7 @@ def _ridge_scores(X: Any, Y: Array) -> Learned:
 
 
 METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
-    "LSI": lambda X, Y: _fitted(LSI(max(COUNTS), solver="eigen"), X, Y),
+    "LSI": lambda X, Y: _fitted(LSI(max(COUNTS), solver="exact"), X, Y),
     "MLSI": lambda X, Y: _fitted(paper_mlsi(max(COUNTS)), X, Y),
     "MLSI, ridge": lambda X, Y: _fitted(_mlsi(), X, Y),
     "MLSI, tuned": lambda X, Y: _tuned(_mlsi(), X, Y, beta=BETAS),

@@ -60,7 +60,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
             if beta <= SMOOTH:
                 areas[scores["setting"]].append(scores["AUC"])
         if beta == 0:
-            reference = LSI(COUNT, solver="eigen").fit(X)
+            reference = LSI(COUNT, solver="exact").fit(X)
             angles = principal_angles(Z[split.unseen], reference.transform(corpus.X[split.unseen]))
             yield {"angle to LSI": float(angles.max())}
     if grid == "full":

@@ -1,0 +1,731 @@
+"""``exact``: one decomposition of the data, from which every direct answer follows.
+
+With ``X = U diag(values)^1/2 V'`` the labels enter only as ``U'L``, and the regression, the
+leave-one-out errors of every penalty and the directions of every method are small problems in that
+basis. The decomposition is that of the smaller Gram matrix as long as its digits allow it, and
+otherwise a QR or singular value decomposition of the data with columns of unit length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .._typing import Array
+from ..labels import Factor
+from ..operators import Operator
+from ..operators.array_backend import host, sum_of_squares
+from .accuracy import (
+    Check,
+    accuracy_wanted,
+    check_directions,
+    check_eigenvectors,
+    check_equation,
+    check_regression,
+    column_lengths,
+    rank_tolerance,
+    rounding,
+    sentence,
+    unsure,
+)
+from .penalties import L1
+from .problem import DIRECT_LIMIT, Problem, Solution
+from .small_dense import (
+    few_leading,
+    fitted_coordinates,
+    graded_svd,
+    psd_basis,
+    scaled_cholesky,
+    spectral,
+    thin_spectrum,
+)
+
+__all__ = [
+    "Decomposition",
+    "Exact",
+    "Ridge",
+    "Spectrum",
+    "complete_basis",
+    "decompose",
+    "factorise",
+    "ridge",
+    "small_enough",
+    "solve_statistics",
+]
+
+# Named by the user, the direct solver goes further than what is chosen for them:
+# 20,000 x 20,000 in float64 is 3 GiB.
+_LIMIT = 20_000
+# Below this fraction of the largest, an eigenvalue of a Gram matrix has lost half its digits.
+_DIGITS = 1e-8
+# Directions with this fraction of the largest eigenvalue are clear of the rounding of products in
+# float32, which is 2e-8 to 2e-7 of the largest where blocks of rows are summed in float64.
+_CLEAR = 2e-4
+# Means of columns below this fraction of their lengths are those of centred columns, and so are
+# sums of products of rows.
+_CENTRED, _CENTRED_ROWS = 1e-10, 1e-9
+# Dense numbers that are held at a time: 2^25 in float64 are 256 MiB; and the most of a wide X,
+# which is made dense as a whole: 1 GiB.
+_ENTRIES, _WIDE_ENTRIES = 1 << 25, 1 << 27
+# Roundings that a check of a direction may add up to.
+_NOISE = 64.0
+_FROM_PRODUCTS = "Solved from products of the data"
+_FROM_DATA = "Solved by singular vectors of the data"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Solve directly, from one decomposition of the data; exact for every factor.
+
+    Memory is that of the smaller Gram matrix, time n d min(n, d) and its eigenvectors. Where only
+    a few directions are wanted, or the factor is thin, only these or a Cholesky factor are
+    computed. Products of the data keep half of its digits: where the condition number says that
+    too few are left, or the check at the end fails, the data itself is factorised, with columns of
+    unit length, at about three times the cost. The check takes up to six products with four
+    columns.
+
+    See Also
+    --------
+    Krylov : For data whose sides are both large.
+    Statistics : Sums of rows that are gone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.solvers import Exact, Problem
+    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> Exact().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
+    'exact'
+    """
+
+    @property
+    def name(self) -> str:
+        return "exact"
+
+    def why_not(self, problem: Problem) -> str | None:
+        if isinstance(problem.penalty, L1):
+            return "solver='exact' cannot take penalty='l1', which has no eigenproblem."
+        smaller = problem.X.short_side
+        if smaller > _LIMIT:
+            return (
+                f"solver='exact' would form a dense {smaller} x {smaller} array, above its limit "
+                f"of {_LIMIT}."
+            )
+        return None
+
+    def solve(self, problem: Problem) -> Solution:
+        found = _by_products(problem)
+        if found is not None:
+            solution = _certified(problem, found)
+            if solution.converged or not small_enough(problem.X):
+                return solution
+        basis = factorise(problem.X, problem.factor.labels)
+        return _certified(problem, _in_basis_of(basis, problem, _FROM_DATA))
+
+
+# --- decompositions -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of the smaller Gram matrix, falling, and its eigenvectors.
+
+    ``vectors`` are right singular vectors of X, or left ones where it is ``dual``. ``centred``
+    tells that rows add up to nothing, so that one direction of ``X X'`` is null.
+    """
+
+    values: Array
+    vectors: Array
+    dual: bool
+    lengths: Array
+    centred: bool = False
+
+    def coordinates(self, X: Operator, labels: Array, rank: int) -> Array:
+        """Return ``U'labels`` for the leading directions."""
+        if self.dual:
+            return np.asarray(self.vectors[:, :rank].T @ host(labels))
+        cross = self.vectors[:, :rank].T @ X.cross(labels)
+        return np.asarray(cross / np.sqrt(self.values[:rank])[:, None])
+
+
+# Decompositions of operators that exist: the choice of alpha and the solver of a fit need the same.
+_KNOWN: WeakKeyDictionary[Operator, Spectrum] = WeakKeyDictionary()
+
+
+def decompose(X: Operator) -> Spectrum:
+    """Decompose the smaller Gram matrix; only once for an operator.
+
+    Parameters
+    ----------
+    X : Operator
+        Centred already where it should be.
+    """
+    known = _KNOWN.get(X)
+    if known is not None:
+        return known
+    dual = X.shape[1] != X.short_side
+    gram = X.cogram() if dual else X.gram()
+    found = _spectrum(gram, column_lengths(X) if dual else np.sqrt(np.diag(gram)), dual=dual)
+    _KNOWN[X] = found
+    return found
+
+
+def _spectrum(gram: Array, lengths: Array, *, dual: bool) -> Spectrum:
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    sums = np.abs(gram.sum(axis=1)).max(initial=0.0) if dual else np.inf
+    return Spectrum(values, vectors, dual, _alive(lengths), bool(sums <= _CENTRED * values[0]))
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """``X = U diag(values)^1/2 V'`` in the units of the data, its rank decided after scaling.
+
+    ``right`` is V and ``coordinates`` is ``U'L`` for the block that was given. ``lengths`` are
+    those of the columns, ``shortest`` is the smallest singular value of X with columns of unit
+    length, relative to the largest, and ``lost`` is what the loss of digits in products of the
+    data may have cost, where these were all there was.
+    """
+
+    values: Array
+    right: Array
+    coordinates: Array
+    lengths: Array
+    shortest: float = 1.0
+    lost: float = 0.0
+
+    def energy(self, right: Array, alpha: float) -> float:
+        """Return ``tr right'(X'X + alpha I)^+ right``."""
+        inside = np.square(self.right.T @ right)
+        return float((inside / (self.values + alpha)[:, None]).sum())
+
+    @property
+    def rank(self) -> int:
+        return self.values.size
+
+    def slopes(self, alpha: float) -> Array:
+        """Return ``(X'X + alpha I)^+ X'L``, the smallest where there are several."""
+        shrunk = np.sqrt(self.values) / (self.values + alpha)
+        return np.asarray(self.right @ (self.coordinates * shrunk[:, None]))
+
+    def leading(self, count: int) -> Decomposition:
+        """Keep at most ``count`` directions, the longest."""
+        return replace(
+            self,
+            values=self.values[:count],
+            right=self.right[:, :count],
+            coordinates=self.coordinates[:count],
+        )
+
+
+def small_enough(X: Operator) -> bool:
+    """Whether the data can be factorised directly: one side short, and wide rows not too many."""
+    rows, columns = X.shape
+    if columns == X.short_side:
+        return columns <= DIRECT_LIMIT
+    return rows <= DIRECT_LIMIT and rows * columns <= _WIDE_ENTRIES
+
+
+def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decomposition:
+    """Return every direction of X, the cheapest way that keeps the digits.
+
+    From the smaller Gram matrix where its condition number, or a penalty of at least ``alpha``,
+    allows it; otherwise from the data, or, where that is too large, from ``X X'``.
+    """
+    basis = _basis_of_gram(X, block, alpha)
+    if basis is not None:
+        return basis
+    if small_enough(X):
+        return factorise(X, block)
+    values, left = psd_basis(X.cogram(), 4 * max(X.shape) * rounding(np.float64))
+    right = X.cross(left / np.sqrt(values))
+    return Decomposition(values, right, left.T @ host(block), _alive(column_lengths(X)))
+
+
+def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposition | None:
+    """Return a basis from the smaller Gram matrix; None where its digits are gone."""
+    spectrum = decompose(X)
+    rank = _rank_of(spectrum, alpha)
+    if not rank:
+        return None
+    values = spectrum.values[:rank]
+    labels = np.zeros((X.shape[0], 0)) if block is None else block
+    right = spectrum.vectors[:, :rank]
+    coordinates = spectrum.coordinates(X, labels, rank)
+    if spectrum.dual:
+        right = X.cross(right / np.sqrt(values))
+    return Decomposition(values, right, coordinates, spectrum.lengths)
+
+
+def _rank_of(spectrum: Spectrum, alpha: float) -> int:
+    """Return the number of directions that have their digits; 0 where some have lost them.
+
+    A penalty that is large next to the rounding leaves nothing of the others.
+    """
+    values = spectrum.values
+    largest = max(float(values[0]), 0.0) if values.size else 0.0
+    keep = values.size - spectrum.centred
+    if alpha > _DIGITS * largest:
+        keep = int((values > 64 * rounding(np.float64) * largest).sum())
+    if not keep or not values[keep - 1] + alpha > _DIGITS * (largest + alpha):
+        return 0
+    return keep
+
+
+def factorise(X: Operator, block: Array | None) -> Decomposition:
+    """Factorise the data: QR of the rows, block by block, with columns of unit length.
+
+    For a tall X, memory is (d + s)^2 numbers and one block of rows (256 MiB); a wide X is
+    made dense, n x d numbers. Time about three times that of a Gram matrix and its
+    eigenvectors.
+    """
+    labels = np.zeros((X.shape[0], 0)) if block is None else host(block)
+    tolerance = rank_tolerance(X.dtype, X.shape)
+    if not X.dual:
+        # The rows cannot be brought together: their products have to do.
+        return basis_of_products(*X.moments(labels))
+    if X.shape[1] == X.short_side:
+        return _tall(X, labels, tolerance)
+    rows = X.wide_rows(slice(0, X.shape[0]))
+    lengths = _alive(np.linalg.norm(rows, axis=0))
+    rows = rows - _left_means(rows.mean(axis=0), lengths, rows.shape[0])
+    triangle: Array = np.asarray(np.linalg.qr((rows / lengths).T, mode="r"))
+    left, singular, _ = np.linalg.svd(triangle.T)
+    keep = singular > tolerance * singular.max(initial=0.0)
+    left, singular = left[:, keep], singular[keep]
+    return _in_units(rows.T @ left, left.T @ labels, singular, lengths)
+
+
+def _tall(X: Operator, labels: Array, tolerance: float) -> Decomposition:
+    columns = X.shape[1]
+    squares, sums = np.zeros(columns), np.zeros(columns)
+    for part in _parts(X.shape):
+        rows = X.wide_rows(part)
+        squares += np.square(rows).sum(axis=0)
+        sums += rows.sum(axis=0)
+    lengths = _alive(np.sqrt(squares))
+    means = _left_means(sums / X.shape[0], lengths, X.shape[0])
+    corner = np.zeros((0, columns + labels.shape[1]))
+    for part in _parts(X.shape):
+        rows = np.hstack([(X.wide_rows(part) - means) / lengths, labels[part]])
+        corner = np.asarray(np.linalg.qr(np.vstack([corner, rows]), mode="r"))
+    left, singular, right = np.linalg.svd(corner[:columns, :columns])
+    # A single row may leave no corner.
+    keep = singular > tolerance * singular.max(initial=0.0)
+    left, singular, right = left[:, keep], singular[keep], right[keep]
+    coordinates = left.T @ corner[:columns, columns:]
+    return _in_units(lengths[:, None] * right.T * singular, coordinates, singular, lengths)
+
+
+def basis_of_products(gram: Array, cross: Array) -> Decomposition:
+    """Do the same from ``X'X`` and ``X'L``, for data that is gone or far away.
+
+    Directions shorter than about 1e-7 of the longest, after scaling, cannot be distinguished
+    from null ones; ``lost`` grows as directions come near that.
+    """
+    side = gram.shape[0]
+    eps = rounding(np.float64)
+    lengths = _alive(np.sqrt(np.diag(gram)))
+    scaled = gram / np.outer(lengths, lengths)
+    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    keep = values > 8 * eps * side * max(values[-1], 0.0)
+    singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
+    coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
+    basis = _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+    lost = 0.0
+    if basis.rank and cross.shape[1]:
+        lost = float(8 * eps * np.sqrt(side) / basis.shortest**2)
+    return replace(basis, lost=lost)
+
+
+def _in_units(
+    transposed: Array, coordinates: Array, singular: Array, lengths: Array
+) -> Decomposition:
+    """From ``B'`` with ``X = U B`` to singular vectors in the units of the data.
+
+    Rows of B' are as long as columns of X.
+    """
+    if not transposed.shape[1]:
+        empty = np.zeros((transposed.shape[0], 0))
+        return Decomposition(np.zeros(0), empty, coordinates, lengths)
+    right, roots, mixing = graded_svd(transposed)
+    shortest = float(singular[-1] / singular[0])
+    return Decomposition(np.square(roots), right, mixing.T @ coordinates, lengths, shortest)
+
+
+def _left_means(means: Array, lengths: Array, rows: int) -> Array:
+    """Return what centring has left of the means; zeros where X was not centred.
+
+    It is rounding, the same in every row, and would be the shortest direction.
+    """
+    centred = (np.abs(means) * np.sqrt(rows) <= _CENTRED * lengths).all()
+    return means if centred else np.zeros_like(means)
+
+
+def _parts(shape: tuple[int, int]) -> Iterator[slice]:
+    rows, columns = shape
+    step = max(4 * columns, _ENTRIES // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def _alive(lengths: Array) -> Array:
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+# --- the regression -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """``slopes = (X'X + alpha I)^+ X'targets``, and what a check of it needs.
+
+    ``agreement`` is ``targets'X slopes``. ``scale`` and ``energy`` are what `check_regression`
+    takes, unless the ``check`` is done. ``lost`` is the error that no check can see.
+    """
+
+    slopes: Array
+    agreement: Array
+    how: str
+    scale: Array
+    energy: Callable[[Array], float] | None = None
+    check: Check | None = None
+    lost: float = 0.0
+
+    def checked(self, X: Operator, targets: Array, alpha: float) -> Check:
+        """Check the regression by fresh products with X."""
+        if self.check is not None:
+            return self.check
+        assert self.energy is not None
+        found = check_regression(
+            X, targets, self.slopes, alpha, scale=self.scale, energy=self.energy
+        )
+        return Check(found.residual, max(found.off, self.lost)) if self.lost else found
+
+
+def ridge(X: Operator, targets: Array, alpha: float) -> tuple[Ridge, Check]:
+    """Regress every target on X directly, and check the answer against the data.
+
+    By a Cholesky factor of the smaller Gram matrix, or a decomposition that is known; where these
+    have lost the digits, by singular vectors of the data.
+    """
+    found = _ridge_of_products(X, targets, alpha)
+    if found is not None:
+        check = found.checked(X, targets, alpha)
+        if check.off <= accuracy_wanted(X.dtype) or not small_enough(X):
+            return found, check
+    found = _ridge_in_basis(factorise(X, targets), alpha, _FROM_DATA)
+    return found, found.checked(X, targets, alpha)
+
+
+def _ridge_of_products(X: Operator, targets: Array, alpha: float) -> Ridge | None:
+    if X in _KNOWN:
+        basis = _basis_of_gram(X, targets, alpha)
+        return None if basis is None else _ridge_in_basis(basis, alpha, _FROM_PRODUCTS)
+    if X.shape[1] != X.short_side:
+        return _dual(X, targets, alpha)
+    return _primal(*X.moments(targets), alpha)
+
+
+def _primal(gram: Array, cross: Array, alpha: float) -> Ridge | None:
+    metric = scaled_cholesky(gram, alpha)
+    if metric is None:
+        return None
+    slopes = metric.solve(cross)
+    return Ridge(slopes, cross.T @ slopes, _FROM_PRODUCTS, metric.scale, metric.energy)
+
+
+def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
+    cogram, wanted = X.cogram(), host(targets)
+    sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
+    size = float(np.abs(cogram).max(initial=0.0))
+    if alpha == 0 and sums <= _CENTRED_ROWS * size:
+        # Centred rows add up to nothing: one direction is null, and known.
+        cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
+        wanted = wanted - wanted.mean(axis=0)
+    metric = scaled_cholesky(cogram, alpha)
+    if metric is None:
+        return None
+    inside = metric.solve(wanted)
+    slopes = X.cross(inside)
+    # (X X' + alpha I) a = T: whatever is left over is the error of the fitted labels.
+    gap = np.linalg.norm(wanted - host(X.matmat(slopes)) - alpha * inside)
+    off = float(gap / (np.linalg.norm(wanted) or 1.0))
+    scale = np.sqrt(np.square(_alive(column_lengths(X))) + alpha)
+    agreement = X.cross(targets).T @ slopes
+    return Ridge(slopes, agreement, _FROM_PRODUCTS, scale, check=Check(off, off))
+
+
+def _ridge_in_basis(basis: Decomposition, alpha: float, how: str) -> Ridge:
+    shrunk = basis.coordinates * (basis.values / (basis.values + alpha))[:, None]
+    scale = np.sqrt(np.square(basis.lengths) + alpha)
+    energy = partial(basis.energy, alpha=alpha)
+    agreement = shrunk.T @ basis.coordinates
+    return Ridge(basis.slopes(alpha), agreement, how, scale, energy, lost=basis.lost)
+
+
+# --- the directions -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An answer before its check.
+
+    ``ridge`` is the labels' regression on X. ``gram`` is the matrix whose eigenvectors the
+    directions are, where they are that.
+    """
+
+    weights: Array
+    values: Array
+    how: str
+    scale: Array
+    ridge: Ridge | None = None
+    rank: int | None = None
+    label_axes: Array | None = None
+    level: float = 1.0
+    gram: Array | None = None
+    images: Array | None = None
+
+
+def _regression_alpha(factor: Factor, metric_alpha: float) -> float:
+    """Return the penalty in the labels' regression."""
+    return metric_alpha if factor.regression is None else factor.regression.alpha
+
+
+def _by_products(problem: Problem) -> _Found | None:
+    """Solve from the smaller Gram matrix; None where it has lost the digits."""
+    X, factor, alpha = problem.X, problem.factor, problem.metric_alpha
+    if factor.labels is None and X not in _KNOWN:
+        return _features(problem)
+    if factor.thin and factor.labels is not None:
+        fit = _ridge_of_products(X, factor.labels, alpha)
+        return None if fit is None else _thin(fit, problem.n_components)
+    basis = _basis_of_gram(X, factor.labels, _regression_alpha(factor, alpha))
+    if basis is None:
+        return None
+    found = _in_basis_of(basis, problem, _FROM_PRODUCTS)
+    short = not found.values.size or not found.values[-1] > _DIGITS * found.values[0]
+    return None if factor.share and short else found
+
+
+def _features(problem: Problem) -> _Found | None:
+    """Find the leading directions of the features, and only these."""
+    X, count = problem.X, problem.n_components
+    if X.shape[1] != X.short_side:
+        return _eigenvectors(X.cogram(), problem, dual=True)
+    if X.dtype != np.float64:
+        found = _eigenvectors(X.rough_gram(), problem, dual=False)
+        if found is not None and found.values[-1] > _CLEAR * found.values[0]:
+            return found
+    return _eigenvectors(X.gram(), problem, dual=False) if count else None
+
+
+def _eigenvectors(gram: Array, problem: Problem, *, dual: bool) -> _Found | None:
+    X, alpha = problem.X, problem.metric_alpha
+    values, vectors = few_leading(gram, problem.n_components)
+    if not values.size or not values[-1] > _DIGITS * values[0]:
+        return None
+    squares = np.square(column_lengths(X)) if dual else np.diag(gram)
+    if dual:
+        vectors = X.cross(vectors / np.sqrt(values))
+    weights = vectors / np.sqrt(values + alpha)
+    spectrum = problem.factor.share * values * (values / (values + alpha))
+    scale = _alive(np.sqrt(squares + alpha))
+    return _Found(weights, spectrum, _FROM_PRODUCTS, scale, gram=None if dual else gram)
+
+
+def _thin(fit: Ridge, count: int) -> _Found:
+    values, axes = thin_spectrum(fit.agreement, count)
+    mixing = axes / np.sqrt(values)
+    # W'X'L without a product: the agreement is L'X G, and W = G mixing.
+    images = mixing.T @ fit.agreement.T
+    return _Found(fit.slopes @ mixing, values, fit.how, fit.scale, fit, images=images)
+
+
+def _in_basis(
+    basis: Decomposition, factor: Factor, alpha: float, count: int, how: str, *, known: bool
+) -> _Found:
+    """Solve in the singular basis of X; ``known`` tells whether there are labels."""
+    coordinates = basis.coordinates if known else None
+    penalty = _regression_alpha(factor, alpha)
+    fit = None if coordinates is None else _ridge_in_basis(basis, penalty, how)
+    if fit is not None and factor.thin:
+        return replace(_thin(fit, count), rank=basis.rank)
+    values, inside = spectral(basis.values, coordinates, factor, alpha, count)
+    label_axes, level = None, 1.0
+    if coordinates is not None and factor.regression is not None:
+        level, fitted = fitted_coordinates(basis.values, coordinates, factor.regression)
+        image = np.sqrt(basis.values)[:, None] * inside  # U'X W
+        label_axes = level**2 * (fitted.T @ image) / np.sqrt(values)
+    scale = np.sqrt(np.square(basis.lengths) + penalty)
+    weights = basis.right @ inside
+    return _Found(weights, values, how, scale, fit, basis.rank, label_axes, level)
+
+
+def _in_basis_of(basis: Decomposition, problem: Problem, how: str) -> _Found:
+    factor, known = problem.factor, problem.factor.labels is not None
+    return _in_basis(basis, factor, problem.metric_alpha, problem.n_components, how, known=known)
+
+
+def _certified(problem: Problem, found: _Found) -> Solution:
+    """Check an answer against the data.
+
+    The check costs two products with 4 columns for the labels, and four with up to 8 where
+    the features take part in the agreement.
+    """
+    check, wanted = _check(problem, found), accuracy_wanted(problem.X.dtype)
+    right = check.off <= wanted
+    status = sentence(found.how, check.residual) if right else unsure(check.off, check.residual)
+    return Solution(
+        found.weights,
+        found.values,
+        "exact",
+        converged=right,
+        status=status,
+        residual=check.residual,
+        error=check.error,
+        images=found.images,
+        label_axes=found.label_axes,
+        level=found.level,
+        statistics={} if found.rank is None else {"rank": float(found.rank)},
+    )
+
+
+def _check(problem: Problem, found: _Found) -> Check:
+    X, factor = problem.X, problem.factor
+    check, mixed = Check(0.0), None
+    if found.ridge is not None and factor.labels is not None:
+        penalty = _regression_alpha(factor, problem.metric_alpha)
+        check = found.ridge.checked(X, factor.labels, penalty)
+    if found.ridge is not None and factor.regression is not None:
+        mixed = found.ridge.slopes
+        if factor.regression.mix is not None:
+            mixed = mixed @ factor.regression.mix(mixed.T @ mixed)
+        if factor.regression.norm:
+            image = X.matmat(X.place(mixed))
+            mixed = factor.regression.rescale(sum_of_squares(image)) * mixed
+    if factor.thin or not found.values.size:
+        return check
+    # The equation is more sensitive than the labels' fit, and limited by what products in this
+    # width can tell of the shortest direction.
+    noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
+        np.sqrt(found.values[0] / found.values[-1])
+    )
+    if factor.regression is None and (factor.labels is not None or problem.metric_alpha):
+        labels = np.zeros((X.shape[0], 1)) if factor.labels is None else factor.labels
+        equation = check_equation(
+            X,
+            found.weights,
+            found.values,
+            share=factor.share,
+            labels=labels,
+            alpha=problem.metric_alpha,
+            scale=found.scale,
+        )
+    else:
+        probe = X.gram_check()
+        equation = np.inf
+        if found.gram is not None and probe is not None and not problem.metric_alpha:
+            # Its bound may be too large, for columns in different units: then by the directions.
+            equation = check_eigenvectors(
+                found.gram, probe, found.weights, found.values / factor.share, scale=found.scale
+            )
+        if not equation <= noise:
+            equation = check_directions(
+                X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
+            )
+    error = check.error or 0.0
+    return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)
+
+
+# --- sums of rows that are gone -----------------------------------------------------------
+
+
+def solve_statistics(
+    gram: Array, cross: Array | None, factor: Factor, *, alpha: float, count: int, rows: int
+) -> Solution:
+    """Solve from ``X'X`` and ``X'L``; of the factor, all but the labels is used.
+
+    The data is gone, so that digits which its products have lost cannot be found again: the
+    solution has not converged, and says what to do, where that matters. Directions shorter
+    than about 1e-7 of the longest, after scaling, cannot be distinguished from null ones.
+
+    Parameters
+    ----------
+    gram : array of shape (d, d)
+        ``X'X``.
+    cross : array of shape (d, s) or None
+        ``X'L``; None for a factor without labels.
+    factor : Factor
+        What the space should keep of features and labels.
+    alpha : float
+        The 2-norm penalty in the metric.
+    count : int
+        The number of directions.
+    rows : int
+        The number of rows of X.
+
+    Returns
+    -------
+    Solution
+        The same as from the rows themselves.
+
+    See Also
+    --------
+    Statistics : The sums of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels import Factor
+    >>> from labelspan.solvers import solve_statistics
+    >>> found = solve_statistics(
+    ...     np.diag([4.0, 1.0]), np.array([[2.0], [0.0]]), Factor(), alpha=0.0, count=1, rows=5
+    ... )
+    >>> found.eigenvalues.round(6)
+    array([1.])
+    """
+    penalty = _regression_alpha(factor, alpha)
+    seen = np.zeros((gram.shape[0], 0)) if cross is None else cross
+    spectrum = _spectrum(gram, np.sqrt(np.diag(gram)), dual=False)
+    rank = _rank_of(spectrum, penalty)
+    if rank:
+        values, right = spectrum.values[:rank], spectrum.vectors[:, :rank]
+        coordinates = (right.T @ seen) / np.sqrt(values)[:, None]
+        basis = Decomposition(values, right, coordinates, spectrum.lengths)
+    else:
+        basis = basis_of_products(gram, seen)
+    how = "Solved from sums of products"
+    found = _in_basis(basis, factor, alpha, count, how, known=cross is not None)
+    residual = 0.0
+    if found.ridge is not None:
+        slopes, scale = found.ridge.slopes, found.scale[:, None]
+        gap = (seen - gram @ slopes - penalty * slopes) / scale
+        residual = float(np.linalg.norm(gap) / (np.linalg.norm(seen / scale) or 1.0))
+    off = max(basis.lost, residual)
+    accurate = off <= accuracy_wanted(np.float64)
+    status = sentence(found.how, residual)
+    if not accurate:
+        status = (
+            f"The answer may be off by {off:.0e} of itself: sums of products keep "
+            "too few digits of columns that depend on each other almost exactly; raise alpha, or "
+            "give all rows at once."
+        )
+    return Solution(
+        found.weights,
+        found.values,
+        "exact",
+        converged=accurate,
+        status=status,
+        residual=residual,
+        error=basis.lost,
+        label_axes=found.label_axes,
+        level=found.level,
+        statistics={} if found.rank is None else {"rank": float(found.rank)},
+    )

@@ -1,0 +1,469 @@
+"""A growing block Krylov space of X'X, and the truncated SVD that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..operators import Operator
+from ..operators.array_backend import (
+    column_norms,
+    combine,
+    concatenate,
+    inner,
+    inner_all,
+    times,
+    width_of,
+)
+from .accuracy import combinations, rounding
+from .orthonormal import orthonormalize, remove, remove_measured
+from .small_dense import leading, leading_values
+
+__all__ = [
+    "MANY_COPIES",
+    "OUTSIDE",
+    "PROBE",
+    "SAFETY",
+    "SMOOTH_WIDTH",
+    "Inspection",
+    "KrylovSpace",
+    "NormalSpace",
+    "TruncatedSVD",
+    "finest_tolerance",
+    "inspect",
+    "rest_of",
+    "truncated_svd",
+]
+
+
+_ILL_CONDITIONED = 1e3
+# Products take blocks of a multiple of this many columns in one stride.
+SMOOTH_WIDTH = 4
+# Random directions that a space is tried against before it is believed.
+PROBE = 2
+# Copies of one eigenvalue that are not expected: a block of this width has them all.
+MANY_COPIES = 32
+# What more such directions would find, at most, for each part that these do.
+SAFETY = 16.0
+# The slowest fall of the gains that is believed.
+_SLOWEST = 0.98
+# Rates of two falls that differ by less than this factor are one rate.
+_STEADY = 1.25
+# Roundings of the longest image below which an image is nothing.
+_NULL = 64.0
+# Roundings that blocks may be off being orthogonal by before this is mended.
+_DRIFT = 500.0
+# Roundings that a sum of eigenvalues adds up to.
+_ROUNDINGS = 16
+# Random directions outside an answer that an inspection looks at, and the steps it takes with them.
+OUTSIDE, _STEPS = 2, 2
+# What is outside an answer is taken to be this many times what the random directions show,
+_DOUBT = 1.5
+# and what is missing inside to be this many times what one step along the residual adds.
+_STEPS_TO_COME = 4.0
+
+
+class KrylovSpace:
+    """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
+
+    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
+    that a Rayleigh-Ritz step needs. Each :meth:`expand` costs one product with X' and
+    one with X, for the width of the newest block.
+    """
+
+    def __init__(self, X: Operator, start: Array, labels: Array | None = None) -> None:
+        self.X = X
+        self._labels = labels
+        self.basis: list[Array] = []
+        self.image: list[Array] = []
+        # ``P'X'L``, block by block, where labels L are given.
+        self.seen: list[Array] = []
+        self.gram = np.zeros((0, 0))
+        self._drifts = False
+        self.exhausted = not self._append(start)
+
+    @property
+    def size(self) -> int:
+        return self.gram.shape[0]
+
+    def expand(self) -> bool:
+        """Add a block; False where the space is invariant and there is none to add."""
+        if not self.exhausted:
+            block = self._next()
+            # The newest columns of the small matrix are what lies along the basis, as long as
+            # that is orthonormal: each block multiplies the drift of those before it.
+            along = None if self._drifts else self.gram[:, -self.image[-1].shape[1] :]
+            self.exhausted = not self._append(block, along)
+        return not self.exhausted
+
+    def add(self, block: Array) -> bool:
+        """Add directions that the powers may never reach; False where none is new.
+
+        Copies of an eigenvalue beyond the width of the first block are such directions.
+        """
+        added = self._append(block)
+        self.exhausted = self.exhausted and not added
+        return added
+
+    def drop(self) -> None:
+        """Take the newest block out again."""
+        self.basis.pop()
+        if self.seen:
+            self.seen.pop()
+        left = self.size - self.image.pop().shape[1]
+        self.gram = self.gram[:left, :left]
+
+    def combine(self, coefficients: Array) -> Array:
+        """``P @ coefficients``."""
+        return combine(self.basis, coefficients)
+
+    def combine_image(self, coefficients: Array) -> Array:
+        """``X @ P @ coefficients``."""
+        return combine(self.image, coefficients)
+
+    def compress(self, count: int) -> None:
+        """Keep the leading directions of all blocks but the newest: a thick restart."""
+        old = self.size - self.basis[-1].shape[1]
+        values, vectors = leading(self.gram[:old, :old], count)
+        newest, newest_image = self.basis.pop(), self.image.pop()
+        self.basis = [combine(self.basis, vectors), newest]
+        self.image = [combine(self.image, vectors), newest_image]
+        if self.seen:
+            self.seen = [vectors.T @ np.concatenate(self.seen[:-1]), self.seen[-1]]
+        side = vectors.T @ self.gram[:old, old:]
+        corner = self.gram[old:, old:]
+        self.gram = np.block([[np.diag(values), side], [side.T, corner]])
+
+    def _append(self, block: Array, along: Array | None = None) -> bool:
+        before, after = remove_measured(block, self.basis, along)
+        if self._drifts:
+            _, after = remove_measured(block, self.basis)
+        # What is left of a block inside the space is rounding, not a direction.
+        if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
+            return False
+        block, factor = orthonormalize(block)
+        room = self.X.shape[1] - self.size
+        if room <= 0:
+            return False
+        block = block[:, -room:]
+        if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
+            # Short directions were stretched, and their slips along the basis with them.
+            block, _ = orthonormalize(remove(block, self.basis))
+        if along is not None and not self._drifts:
+            drift = float(np.abs(inner(self.basis[0][:, :SMOOTH_WIDTH], block)).max(initial=0.0))
+            self._drifts = drift > _DRIFT * rounding(width_of(block))
+            if self._drifts:
+                block, _ = orthonormalize(remove(block, self.basis))
+        image, side, corner, seen = self._mapped(block)
+        if side:
+            # What X maps to rounding is not a direction of its rows.
+            floor = self._floor(rounding(width_of(block))) * np.diag(self.gram).max()
+            alive = np.flatnonzero(np.diag(corner) > floor)
+            if not alive.size:
+                return False
+            if alive.size < corner.shape[0]:
+                block, image = block[:, alive], image[:, alive]
+                corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
+                seen = None if seen is None else seen[alive]
+        if side:
+            wide = np.concatenate(side)
+            self.gram = np.block([[self.gram, wide], [wide.T, corner]])
+        else:
+            self.gram = corner
+        self.basis.append(block)
+        self.image.append(image)
+        if seen is not None:
+            self.seen.append(seen)
+        return True
+
+    def _next(self) -> Array:
+        return self.X.rmatmat(self.image[-1])
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
+        """Return the image of a block, its products with the images before, itself and labels."""
+        image = self.X.matmat(block)
+        if self._labels is None:
+            *side, corner = inner_all([*self.image, image], image)
+            return image, side, corner, None
+        *side, corner, seen = inner_all([*self.image, image, self._labels], image)
+        return image, side, corner, np.ascontiguousarray(seen.T)
+
+    @staticmethod
+    def _floor(eps: float) -> float:
+        """Return the squared length of an image, relative to the longest, that is nothing."""
+        return (_NULL * eps) ** 2
+
+
+class NormalSpace(KrylovSpace):
+    """The same space without images: ``X'X P`` is kept instead of ``X P``.
+
+    For rows that are in files or on other machines: nothing has as many rows as X, and each block
+    costs one pass over them. Squares of short directions have only half of the digits.
+    """
+
+    def _next(self) -> Array:
+        return 1 * self.image[-1]
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
+        image = self.X.normal(block)
+        *side, corner = inner_all([*self.basis, block], image)
+        return image, side, (corner + corner.T) / 2, None
+
+    @staticmethod
+    def _floor(eps: float) -> float:
+        return _NULL * eps
+
+    def combine_image(self, coefficients: Array) -> Array:
+        raise NotImplementedError
+
+    def combine_normal(self, coefficients: Array) -> Array:
+        """``X'X P @ coefficients``."""
+        return combine(self.image, coefficients)
+
+
+def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:
+    """Estimate what is missing of a growing sum, relative to it, from its last gains.
+
+    The gains of a Krylov space fall about geometrically, but the rate slows down: the
+    series goes on at half the rate at which the last gain fell, and half as much is added. In
+    ``wide`` blocks, where the last two gains fell at about one rate, it goes on at seven tenths
+    of that. On spectra that are flat, steep or in steps this was 1 to 30 times what was missing.
+    Infinite before there are two gains; never below the rounding of the sum.
+    """
+    if len(gains) < 2:
+        return np.inf
+    rate, before = _rate(gains[-2:]), _rate(gains[-3:-1])
+    steady = wide and len(gains) > 2 and before / _STEADY <= rate <= before * _STEADY
+    ratio, more = (rate**0.7, 1.0) if steady else (rate**0.5, 1.5)
+    rest = more * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
+    return float(max(rest, _ROUNDINGS * noise))
+
+
+def _rate(gains: Sequence[float]) -> float:
+    previous, gain = abs(gains[0]), abs(gains[-1])
+    return min(gain / previous, _SLOWEST) if previous > 0 else _SLOWEST
+
+
+def finest_tolerance(dtype: Any) -> float:
+    """Return the smallest fraction of an objective that sums in this width can tell."""
+    return 2 * _ROUNDINGS * rounding(dtype)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What fresh products show of leading eigenvectors.
+
+    ``off`` is how far the vectors are from orthonormal, and their Rayleigh quotients below the
+    eigenvalues, relative to these. ``inside`` is the share of the objective that steps along the
+    eigen-residual would add, ``outside`` what random directions find elsewhere.
+    """
+
+    off: float
+    inside: float
+    outside: float
+
+    @property
+    def missing(self) -> float:
+        """The share of the objective that is not there, as far as this shows."""
+        return max(self.off, self.inside, self.outside)
+
+
+def inspect(
+    apply: Callable[[Array], Array],
+    along: Callable[[Array], Array],
+    project: Callable[[Array], Array],
+    values: Array,
+    start: Array,
+) -> Inspection:
+    """Check ``M V = V diag(values)`` and ``V'V = I`` by products that found nothing of them.
+
+    ``apply`` multiplies by the symmetric positive semi-definite M, ``along`` returns ``V c`` and
+    ``project`` removes what lies along V, in place; ``start`` is a block of random directions.
+
+    The residual R of random combinations gives ``sum |r_i|^2 / values_i``, which a step along it
+    adds at least. The random directions, freed of V, start a block Krylov space of two steps,
+    whose Ritz values and weights are a quadrature of the spectrum outside V: the number and
+    size of eigenvalues above the smallest one in the answer. This is how copies of an eigenvalue
+    are found that no power of M can reach. Costs a product with M of 4 columns and one of 2.
+    """
+    eps = rounding(width_of(start))
+    mixing = combinations(values.size, OUTSIDE)
+    width, floor = mixing.shape[1], 64 * eps * values[0]
+    roots = np.sqrt(np.maximum(values, floor))[:, None]
+    vectors = along(np.hstack([mixing, mixing / roots, values[:, None] * mixing / roots]))
+    plain, scaled, expected = (vectors[:, at : at + width] for at in (0, width, 2 * width))
+    block = orthonormalize(project(start))[0]
+    images = apply(concatenate([scaled, block], axis=1))
+    gap = images[:, :width] - expected
+    # Each of the combinations has a share of the directions.
+    added = float(np.square(column_norms(gap)).sum()) * values.size / width
+    inside = _STEPS_TO_COME * added / float(values.sum())
+    noise = 64 * eps * np.sqrt(values[0] / max(values[-1], floor))
+    square = mixing.T @ mixing
+    claimed = float((mixing * values[:, None] * mixing / roots).sum())
+    off = max(
+        float(np.linalg.norm(inner(plain, plain) - square) / np.linalg.norm(square)),
+        # Quotients may be larger than what was claimed, where steps are still to come.
+        1 - float(np.trace(inner(plain, images[:, :width]))) / claimed,
+    )
+    outside = _outside(apply, project, values, block, images[:, width:])
+    return Inspection(off if off > noise else 0.0, inside, outside)
+
+
+def _outside(
+    apply: Callable[[Array], Array],
+    project: Callable[[Array], Array],
+    values: Array,
+    block: Array,
+    image: Array,
+) -> float:
+    """Estimate what eigenvalues outside an answer would add to it, relative to its sum."""
+    width = block.shape[1]
+    if not width:
+        return 0.0
+    basis, images = [block], [image]
+    for _ in range(_STEPS - 1):
+        block = orthonormalize(remove(project(1 * images[-1]), basis))[0]
+        if not block.shape[1]:
+            break
+        basis.append(block)
+        images.append(apply(block))
+    square = inner(concatenate(basis, axis=1), concatenate(images, axis=1))
+    nodes, vectors = leading(square, square.shape[0])
+    room = max(0, basis[0].shape[0] - values.size)
+    copies = room * np.square(vectors[:width]).sum(axis=0) / width
+    # What is larger than the smallest eigenvalue of the answer takes the place of that one.
+    larger = nodes > values[-1] + 64 * rounding(width_of(image)) * values[0]
+    sizes = np.concatenate([values, nodes[larger]])
+    counts = np.concatenate([np.ones(values.size), copies[larger]])
+    order = np.argsort(-sizes, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]])
+    kept = np.clip(values.size - before, 0.0, counts[order])
+    return float(_DOUBT * max(0.0, (sizes[order] * kept).sum() / values.sum() - 1))
+
+
+@dataclass(frozen=True)
+class TruncatedSVD:
+    """Leading singular values squared, right singular vectors, and what may be missing.
+
+    ``seen`` is what fresh products show of them, and part of ``rest``.
+    """
+
+    values: Array
+    right: Array
+    n_iter: int
+    rest: float
+    converged: bool
+    seen: Inspection
+
+
+def truncated_svd(
+    X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
+) -> TruncatedSVD:
+    """Find the ``count`` leading singular directions by block Krylov with thick restarts.
+
+    Works on the shorter side of X. Stops when the energy that is missing is estimated below
+    ``tol`` of the energy found, and, where blocks are narrow, a few random directions outside
+    the space, which its powers may have missed, add no more than that. Blocks are about a
+    third of ``count`` wide, which finds more energy per product than one wide block with few
+    powers. The answer is then inspected by fresh products; where these find more than ``tol``
+    outside it, the space gets another random block and grows on. Rows in files or on other
+    machines are read once for each block, of ``count`` columns, and nothing with as many rows is
+    kept.
+    """
+    rows, columns = X.shape
+    flipped = rows < columns
+    side = X.T if flipped else X
+    lean = X.one_pass and not flipped
+    # A pass over rows in files costs more than its columns.
+    width = max(MANY_COPIES, count) if lean else max(8, -(-count // 3))
+    width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
+
+    def random_rows() -> Array:
+        if lean:
+            return X.normal(X.random_block(columns, width, rng))
+        return side.rmatmat(side.random_block(side.shape[0], width, rng))
+
+    space = (NormalSpace if lean else KrylovSpace)(side, random_rows())
+    tol = max(tol, finest_tolerance(X.dtype))
+    n_iter = 1
+    while True:
+        rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
+        values, vectors = leading(space.gram, count)
+        keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
+        # Directions that are left out as rounding are missing too.
+        rest = max(rest, _ROUNDINGS * rounding(X.dtype))
+        if keep.any():
+            rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum())
+        values, vectors = values[keep], vectors[:, keep]
+        inside = vectors / np.sqrt(values) if flipped else vectors
+        right = space.combine_image(inside) if flipped else space.combine(inside)
+        seen = _inspected(X, values, right, rng)
+        if seen.missing <= tol or seen.off > tol or n_iter >= max_iter:
+            break
+        if not space.add(random_rows()):
+            break
+    rest = float(max(rest, seen.missing))
+    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), seen)
+
+
+def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
+    if not values.size:
+        return Inspection(0.0, 0.0, 0.0)
+    return inspect(
+        X.normal,
+        lambda coefficients: times(right, coefficients),
+        lambda block: remove(block, [right]),
+        values,
+        X.random_block(X.shape[1], OUTSIDE, rng),
+    )
+
+
+def _grow(
+    space: KrylovSpace,
+    count: int,
+    width: int,
+    n_iter: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Expand a space until its estimate of what is missing is below ``tol``; return both."""
+    side = space.X
+    most = max(4 * count, count + 4 * width)
+    noise = rounding(side.dtype)
+    gains: list[float] = []
+    energy, rest = np.nan, np.inf
+    while n_iter < max_iter or space.size < count:
+        done = rest <= tol or space.exhausted
+        if done and width >= MANY_COPIES and np.isfinite(rest):
+            break
+        if done:
+            if np.isnan(energy):
+                energy = float(leading_values(space.gram, count).sum())
+            if not space.add(side.random_block(side.shape[1], 2 * PROBE, rng)):
+                # The space is complete.
+                return 0.0, n_iter
+        space.expand()
+        n_iter += 1
+        if space.size >= min(2 * count, side.shape[1]):
+            before, energy = energy, float(leading_values(space.gram, count).sum())
+            unseen = SAFETY * (energy - before) / energy
+            if done and unseen <= tol:
+                rest = max(rest if np.isfinite(rest) else 0.0, unseen)
+                break
+            if done:
+                gains, rest = [], np.inf
+            elif not np.isnan(before):
+                gains.append(energy - before)
+                rest = rest_of(gains, energy, noise)
+        if space.size > most:
+            space.compress(count + width)
+            # Gains across a restart do not fall as those inside a cycle do.
+            gains, energy = [], np.nan
+    return rest, n_iter
