@@ -154,7 +154,7 @@ def test_a_failed_fit_leaves_no_half_fitted_model():
 def test_an_early_stop_warns_with_the_remedy(monkeypatch):
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
-        OPLS(max_iter=1).fit(X, Y)
+        OPLS(solver="krylov", alpha=0.0, max_iter=1).fit(X, Y)
     wide = scattered((600, 1200), 0.05, np.random.default_rng(0))
     with pytest.warns(NotConverged, match="LSI: .* raise max_iter or tol"):
         LSI(20, solver="krylov", max_iter=2).fit(wide)
