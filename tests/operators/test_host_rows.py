@@ -7,19 +7,19 @@ from scipy import sparse
 
 from labelspan import LSI, MLSI, OPLS, as_operator
 from labelspan.errors import InvalidInput
-from labelspan.operators import dottest
+from labelspan.operators import RowBlocks, dottest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-host_rows = pytest.importorskip("labelspan.operators.host_rows")
+tensor = pytest.importorskip("labelspan.operators.tensor")
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
 def moved(X, kind, device="cpu", most=1_000):
-    operator = host_rows.to_device(as_operator(KINDS[kind](X)), device, most)
-    assert isinstance(operator, host_rows.HostRows)
-    assert len(operator._slices) > 2
+    operator = tensor.to_device(as_operator(KINDS[kind](X)), device, most)
+    assert isinstance(operator, RowBlocks)
+    assert len(operator.store.shapes) > 2
     return operator
 
 

@@ -1,8 +1,9 @@
-"""Blocks of numbers on the host or on a device: what numpy and torch do differently.
+"""Blocks of numbers: products, sums and columns of long arrays, on threads.
 
-A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose
-blocks by the operations that both have, and use these functions for the rest. Small
-matrices, with one row or column per component or label, are always on the host in float64.
+A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose blocks by the
+operations that both have, and use these functions for the rest; for tensors, those of the same name
+in :mod:`labelspan.operators.tensor_blocks` answer. Small matrices, with one row or column per
+component or label, are always on the host in float64.
 
 Tasks of threads whose product is small take it by ``np.dot``: ``@`` keeps the lock of the
 interpreter where its result has less than 500 entries, however long the factors are.
@@ -10,14 +11,17 @@ interpreter where its result has less than 500 entries, however long the factors
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
+from typing import cast as typed
 
 import numpy as np
 
 from .._typing import Array
+from . import tensor_blocks
+from .tensor_blocks import host, is_tensor, on_host, torch_module, width_of
 from .threads import map_threads, row_parts
 
 __all__ = [
@@ -50,7 +54,6 @@ __all__ = [
     "subtract_products",
     "subtract_row",
     "sum_of_squares",
-    "tensor_dtype",
     "tensor_or_none",
     "times",
     "torch_module",
@@ -71,23 +74,22 @@ _FEW_ENTRIES = 1 << 12
 _CONSTANT = 1e-13
 # Sums of squares in float32 that are far from its smallest and largest numbers.
 _PLAIN_SQUARES = (1e-25, 1e30)
-# Numbers up to which memory is locked for their way to a device.
-_FEW_TO_MOVE = 1 << 20
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
 _MANY_RANDOM, _RANDOM_PART = 1 << 20, 1 << 18
 
-
-def is_tensor(block: Any) -> bool:
-    """Return whether a block is a torch tensor; never imports torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(block, torch.Tensor)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def torch_module() -> Any:
-    """Return torch, for algebra on the device of tensors that are there."""
-    import torch
+def _also_of_tensors(function: _Function) -> _Function:
+    """Let the function of the same name in :mod:`.tensor_blocks` answer for tensors."""
 
-    return torch
+    @wraps(function)
+    def call(first: Any, *others: Any, **options: Any) -> Any:
+        if is_tensor(first[0] if isinstance(first, (list, tuple)) else first):
+            return getattr(tensor_blocks, function.__name__)(first, *others, **options)
+        return function(first, *others, **options)
+
+    return typed(_Function, call)
 
 
 def as_block(values: Any) -> Array:
@@ -101,39 +103,18 @@ def tensor_or_none(values: Any) -> Any:
     return values if is_tensor(values) else None
 
 
-def on_host(block: Any) -> Array:
-    """Convert a block to a numpy array of the same precision."""
-    return block.detach().cpu().numpy() if is_tensor(block) else np.asarray(block)
-
-
-def host(block: Any) -> Array:
-    """Convert a block to a numpy array in float64."""
-    return np.asarray(on_host(block), dtype=np.float64)
-
-
 def like(values: Any, block: Any) -> Array:
     """Move numbers to the device of a block and convert them to its type."""
     if is_tensor(block):
-        import torch
-
-        if not is_tensor(values):
-            values = np.ascontiguousarray(values)
-        tensor = torch.as_tensor(values)
-        ahead = block.is_cuda and not tensor.is_cuda and tensor.numel() < _FEW_TO_MOVE
-        if ahead:
-            # From locked memory, or the copy would wait for all work of the device before it.
-            tensor = tensor.to(block.dtype).pin_memory()
-        moved: Array = tensor.to(device=block.device, dtype=block.dtype, non_blocking=ahead)
+        moved: Array = tensor_blocks.like(values, block)
         return moved
     return on_host(values).astype(block.dtype, copy=False)
 
 
+@_also_of_tensors
 def cast(block: Any, dtype: Any) -> Array:
     """Convert a block to another dtype, on its device."""
-    changed: Array = (
-        block.to(tensor_dtype(dtype)) if is_tensor(block) else block.astype(dtype, copy=False)
-    )
-    return changed
+    return np.asarray(block.astype(dtype, copy=False))
 
 
 def _filled(shape: tuple[int, int], dtype: Any, fill: Callable[[slice, Array], object]) -> Array:
@@ -141,6 +122,19 @@ def _filled(shape: tuple[int, int], dtype: Any, fill: Callable[[slice, Array], o
     out = np.empty(shape, dtype=dtype)
     map_threads(lambda rows: fill(rows, out[rows]), row_parts(shape[0], 2 * shape[1]))
     return out
+
+
+def _by_rows(ufunc: Any, block: Any, other: Any) -> Array:
+    """Return a function of a block and a number, a row, a column or a block, on threads."""
+    if not isinstance(block, np.ndarray):
+        of_tensors: Array = getattr(torch_module(), ufunc.__name__)(block, other)
+        return of_tensors
+    long = np.ndim(other) == 2 and len(other) == len(block)
+    return _filled(
+        block.shape,
+        np.result_type(block, other),
+        lambda rows, out: ufunc(block[rows], other[rows] if long else other, out=out),
+    )
 
 
 def contiguous(block: Any, dtype: Any) -> Array:
@@ -152,22 +146,13 @@ def contiguous(block: Any, dtype: Any) -> Array:
 
 
 def scaled(block: Any, factor: float) -> Array:
-    """Return ``factor * block``, in blocks of rows on threads."""
-    if not isinstance(block, np.ndarray):
-        product: Array = factor * block
-        return product
-    return _filled(
-        block.shape,
-        np.result_type(block, factor),
-        lambda rows, out: np.multiply(block[rows], factor, out=out),
-    )
+    """Return ``factor * block``."""
+    return _by_rows(np.multiply, block, factor)
 
 
+@_also_of_tensors
 def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
     """Return ``block + factor * other``, in blocks of rows on threads."""
-    if is_tensor(block):
-        total: Array = block + factor * other
-        return total
 
     def add(rows: slice, out: Array) -> None:
         np.multiply(other[rows], factor, out=out)
@@ -179,16 +164,11 @@ def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
 def divide_columns(block: Any, lengths: Array) -> Array:
     """Return the columns divided by their lengths, without those of length zero."""
     alive = np.flatnonzero(lengths > 0)
-    divisors = like(lengths[alive], block)
-    if is_tensor(block):
-        quotient: Array = block[:, alive] / divisors
-        return quotient
-    every = alive.size == lengths.size
-
-    def divide(rows: slice, out: Array) -> None:
-        np.divide(block[rows] if every else block[rows][:, alive], divisors, out=out)
-
-    return _filled((block.shape[0], alive.size), block.dtype, divide)
+    return _by_rows(
+        np.divide,
+        block if alive.size == lengths.size else block[:, alive],
+        like(lengths[alive], block),
+    )
 
 
 def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) -> Array:
@@ -211,18 +191,13 @@ def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) ->
     return out
 
 
+@_also_of_tensors
 def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
-    """Join numpy arrays or tensors along an axis."""
-    if is_tensor(blocks[0]):
-        import torch
-
-        joined: Array = torch.cat(list(blocks), dim=axis)
-        return joined
+    """Join blocks along an axis."""
     if axis == 0:
-        return np.concatenate(blocks, axis=axis)
-    shape = (blocks[0].shape[0], sum(block.shape[1] for block in blocks))
+        return np.concatenate(blocks)
     return _filled(
-        shape,
+        (blocks[0].shape[0], sum(block.shape[1] for block in blocks)),
         np.result_type(*blocks),
         lambda rows, out: np.concatenate([block[rows] for block in blocks], axis=1, out=out),
     )
@@ -235,14 +210,9 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
     multiplied in blocks of rows on threads, and the products are added in float64. The blocks
     do not depend on the number of threads, so that the sum does not either.
     """
-    if is_tensor(left) != is_tensor(right):
-        left, right = on_host(left), on_host(right)
-    if is_tensor(left):
-        if dtype is not None:
-            left, right = cast(left, dtype), cast(right, dtype)
-        elif left.dtype != right.dtype:
-            left, right = left.double(), right.double()
-        return host(left.T @ right)
+    if is_tensor(left) and is_tensor(right):
+        return tensor_blocks.inner(left, right, dtype)
+    left, right = on_host(left), on_host(right)
     dtype = np.result_type(left, right) if dtype is None else np.dtype(dtype)
     same = left is right
 
@@ -262,13 +232,11 @@ def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
 
     As `inner` does, in one pass over the rows: those of ``right`` are read once for all.
     """
-    ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
-    if is_tensor(right) and all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
-        # One matrix travels: the device is idle whenever it is waited for.
-        products = host(concatenate([left.T @ right for left in lefts]))
-        return [products[start:stop] for start, stop in pairwise(ends)]
-    if is_tensor(right) or any(is_tensor(left) for left in lefts):
+    if any(is_tensor(block) for block in (right, *lefts)):
+        if all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
+            return tensor_blocks.inner_all(lefts, right)
         return [inner(left, right) for left in lefts]
+    ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
 
     def multiply(rows: slice) -> Array:
         out = np.empty((ends[-1], right.shape[1]))
@@ -309,12 +277,10 @@ def _total(sums: list[Array]) -> Array:
     return add_all(sums) if len(sums) > 1 else sums[0]
 
 
+@_also_of_tensors
 def times(block: Any, small: Any) -> Array:
     """Return ``block @ small`` in the type of the block, in blocks of rows on threads."""
     small = like(small, block)
-    if is_tensor(block):
-        product: Array = block @ small
-        return product
     out = np.empty((block.shape[0], small.shape[1]), dtype=block.dtype)
 
     def multiply(rows: slice) -> None:
@@ -324,12 +290,10 @@ def times(block: Any, small: Any) -> Array:
     return out
 
 
+@_also_of_tensors
 def add_product(block: Any, basis: Any, small: Any) -> None:
     """Compute ``block += basis @ small`` in place, in blocks of rows on threads."""
     small = like(small, block)
-    if is_tensor(block):
-        block.addmm_(basis, small)
-        return
 
     def add(rows: slice) -> None:
         block[rows] += basis[rows] @ small
@@ -337,6 +301,7 @@ def add_product(block: Any, basis: Any, small: Any) -> None:
     map_threads(add, row_parts(block.shape[0], sum(small.shape)), blas=True)
 
 
+@_also_of_tensors
 def combine(blocks: Sequence[Any], small: Any) -> Array:
     """Return ``[blocks side by side] @ small`` in the type of the blocks, in one pass."""
     ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
@@ -345,11 +310,6 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
         (block, small[start:stop])
         for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
     ]
-    if is_tensor(blocks[0]):
-        total = times(*parts[0])
-        for block, part in parts[1:]:
-            add_product(total, block, part)
-        return total
     out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
 
     def multiply(rows: slice) -> None:
@@ -363,6 +323,7 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
     return out
 
 
+@_also_of_tensors
 def subtract_products(
     block: Any, bases: Sequence[Any], smalls: Sequence[Any]
 ) -> tuple[Array, Array]:
@@ -370,14 +331,6 @@ def subtract_products(
 
     Returns the norms of the columns before and after it, on the host, to some digits.
     """
-    if is_tensor(block):
-        before = block.norm(dim=0)
-        together, start = like(np.concatenate([-small for small in smalls]), block), 0
-        for basis in bases:
-            add_product(block, basis, together[start : start + basis.shape[1]])
-            start += basis.shape[1]
-        before, after = host(concatenate([before, block.norm(dim=0)]).reshape(2, -1))
-        return before, after
     smalls = [like(small, block) for small in smalls]
 
     def subtract(rows: slice) -> Array:
@@ -431,11 +384,9 @@ def add_all(
     return out
 
 
+@_also_of_tensors
 def largest_entries(block: Any) -> Array:
     """Return the entry of each column that is farthest from zero, on the host."""
-    if is_tensor(block):
-        return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
-
     columns = np.arange(block.shape[1])
 
     def farthest(part: Array) -> Array:
@@ -454,21 +405,17 @@ def largest_entries(block: Any) -> Array:
     return host(farthest(np.stack(each)) if len(each) > 1 else each[0])
 
 
+@_also_of_tensors
 def column_norms(block: Any) -> Array:
     """Return the Euclidean norm of each column, on the host."""
-    if is_tensor(block):
-        return host(block.norm(dim=0))
-
     parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
     first, *others = map_threads(lambda rows: _squares(block[rows]), parts)
     return np.asarray(np.sqrt(sum(others, first)))
 
 
+@_also_of_tensors
 def column_sums(block: Any) -> Array:
     """Return the sum of each column, in the type of the block, in blocks of rows on threads."""
-    if is_tensor(block):
-        total: Array = block.sum(dim=0)
-        return total
 
     def add(rows: slice) -> Array:
         part = block[rows]
@@ -497,22 +444,13 @@ def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Ar
 
 
 def subtract_row(block: Any, row: Any) -> Array:
-    """Return ``block - row`` for one row of numbers, in blocks of rows on threads."""
-    if is_tensor(block):
-        difference: Array = block - row
-        return difference
-    return _filled(
-        block.shape,
-        np.result_type(block, row),
-        lambda rows, out: np.subtract(block[rows], row, out=out),
-    )
+    """Return ``block - row`` for one row of numbers."""
+    return _by_rows(np.subtract, block, row)
 
 
+@_also_of_tensors
 def subtract_outer(block: Any, column: Any, row: Any) -> Array:
     """Return ``block - column * row`` for an n x 1 column, in blocks of rows on threads."""
-    if is_tensor(block):
-        difference: Array = block - column * row
-        return difference
     return _filled(
         block.shape,
         np.result_type(block, column, row),
@@ -521,39 +459,22 @@ def subtract_outer(block: Any, column: Any, row: Any) -> Array:
 
 
 def scale_rows(column: Any, block: Any) -> Array:
-    """Return ``column * block`` for an n x 1 column, in blocks of rows on threads."""
-    if is_tensor(block):
-        product: Array = column * block
-        return product
-    return _filled(
-        block.shape,
-        np.result_type(column, block),
-        lambda rows, out: np.multiply(column[rows], block[rows], out=out),
-    )
+    """Return ``column * block`` for an n x 1 column."""
+    return _by_rows(np.multiply, block, column)
 
 
 def scale_columns(block: Any, factors: Any) -> Array:
-    """Return ``block * factors``, a factor for each column, in blocks of rows on threads."""
-    factors = like(factors, block)
-    if is_tensor(block):
-        product: Array = block * factors
-        return product
-    return _filled(
-        block.shape,
-        block.dtype,
-        lambda rows, out: np.multiply(block[rows], factors, out=out),
-    )
+    """Return ``block * factors``, a factor for each column."""
+    return _by_rows(np.multiply, block, like(factors, block))
 
 
+@_also_of_tensors
 def scaled_transpose(block: Any, factors: Any) -> Array:
     """Return ``(block * factors).T`` in contiguous rows, a factor for each column of the block.
 
     In blocks of rows that stay in the cache, on threads: a copy of the whole would take longer.
     """
     factors = like(factors, block)
-    if is_tensor(block):
-        product: Array = (block * factors).T
-        return product
     out = np.empty(block.shape[::-1], dtype=block.dtype)
 
     def turn(rows: slice) -> None:
@@ -576,10 +497,9 @@ def put_rows(order: Array, block: Array) -> Array:
     return out
 
 
+@_also_of_tensors
 def sum_of_squares(block: Any) -> float:
     """Return the squared Frobenius norm, summed in float64."""
-    if is_tensor(block):
-        return float(block.double().square().sum())
     flat = block.reshape(-1)
 
     def squares(part: slice) -> float:
@@ -587,15 +507,3 @@ def sum_of_squares(block: Any) -> float:
         return float(np.dot(piece, piece))
 
     return sum(map_threads(squares, row_parts(flat.size, 1, _MOST_SUMS), blas=True))
-
-
-def width_of(block: Any) -> np.dtype[Any]:
-    """Return the dtype of a block as a numpy dtype."""
-    return np.dtype(str(block.dtype).removeprefix("torch."))
-
-
-def tensor_dtype(dtype: Any) -> Any:
-    """Return the torch dtype for a numpy dtype."""
-    import torch
-
-    return getattr(torch, np.dtype(dtype).name)

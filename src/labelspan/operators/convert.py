@@ -9,10 +9,9 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import is_tensor, on_host
-from .dense import Dense
 from .operator import Operator
-from .sparse import Sparse
+from .row_data import host_operator
+from .tensor_blocks import is_tensor, on_host
 
 __all__ = ["as_operator", "check_device", "column_names", "dense_block", "operator_or_none"]
 
@@ -58,12 +57,12 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operato
     if isinstance(X, Operator):
         operator = X
     elif is_tensor(X):
-        operator = _tensors().tensor_operator(X)
+        operator = _on_devices().tensor_operator(X)
     else:
-        operator = _of_host(X, backend)
+        operator = host_operator(X, backend)
     if device is None or operator.device == device:
         return operator
-    moved: Operator = _host_rows().to_device(operator, device)
+    moved: Operator = _on_devices().to_device(operator, device)
     return moved
 
 
@@ -72,35 +71,17 @@ def operator_or_none(X: Any) -> Operator | None:
     return as_operator(X) if isinstance(X, Operator) or is_tensor(X) else None
 
 
-def _of_host(X: Any, backend: str) -> Operator:
-    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), backend)
-    array = X if sparse.issparse(X) else np.asarray(X)
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise InvalidInput(
-            "X must be a two-dimensional array or sparse matrix of numbers, "
-            f"but {type(X).__name__} of shape {array.shape} and type {array.dtype} was given."
-        )
-    return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
-
-
 def check_device(device: Any) -> None:
     """Raise an error where torch is missing or cannot use a device."""
-    _host_rows().check_device(device)
+    _on_devices().check_device(device)
 
 
-def _tensors() -> Any:
-    from . import tensor  # noqa: PLC0415
-
-    return tensor
-
-
-def _host_rows() -> Any:
+def _on_devices() -> Any:
     try:
-        from . import host_rows  # noqa: PLC0415
+        from . import tensor  # noqa: PLC0415
     except ImportError:
         raise InvalidInput("device= needs torch; pip install 'labelspan[gpu]'.") from None
-    return host_rows
+    return tensor
 
 
 def dense_block(values: Any, what: str) -> Array:
@@ -157,7 +138,3 @@ def column_names(values: Any) -> Array | None:
     """
     columns = getattr(values, "columns", None)
     return None if columns is None else np.asarray(columns)
-
-
-def _is_float(dtype: Any) -> bool:
-    return dtype in (np.float32, np.float64)

@@ -28,6 +28,7 @@ from .array_backend import (
     subtract_row,
     sum_of_squares,
 )
+from .tensor_blocks import placed, random_block
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
@@ -110,11 +111,13 @@ class Operator(ABC):
 
     def place(self, block: Array) -> Array:
         """Move a block to the device and convert it to the type of the products."""
-        return contiguous(block, self.dtype)
+        if self.device is None:
+            return contiguous(block, self.dtype)
+        return placed(block, self.device, self.dtype)
 
     def on_device(self, block: Array) -> Array:
         """Move a block to the device in the type that it has."""
-        return block
+        return block if self.device is None else placed(block, self.device)
 
     def in_float64(self) -> Operator | None:
         """Return the same data with products in float64; None where that is not possible."""
@@ -122,7 +125,9 @@ class Operator(ABC):
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers, placed."""
-        return self.place(normal_block(rows, width, rng, self.dtype))
+        if self.device is None:
+            return self.place(normal_block(rows, width, rng, self.dtype))
+        return random_block((rows, width), rng, self.device, self.dtype)
 
     def rmatmat(self, block: Array) -> Array:
         """Return ``X.T @ block`` for a block with n rows."""
@@ -306,15 +311,6 @@ class _Transposed(Operator):
     def _rmatmat(self, block: Array) -> Array:
         return self.base.matmat(block)
 
-    def place(self, block: Array) -> Array:
-        return self.base.place(block)
-
-    def on_device(self, block: Array) -> Array:
-        return self.base.on_device(block)
-
-    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
-        return self.base.random_block(rows, width, rng)
-
     @property
     def T(self) -> Operator:
         return self.base
@@ -334,22 +330,10 @@ class Composite(Operator):
 
     def __init__(self, shape: tuple[int, int], parts: Sequence[Operator]) -> None:
         super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
-        self._leader = next((part for part in parts if part.device is not None), parts[0])
-        self.device = self._leader.device
+        self.device = next((part.device for part in parts if part.device is not None), None)
         self.dual = all(part.dual for part in parts)
         self.threaded = all(part.threaded for part in parts)
         self.fill = max(part.fill for part in parts)
-
-    def place(self, block: Array) -> Array:
-        if self.device is None:
-            return super().place(block)
-        return self._leader.place(block)
-
-    def on_device(self, block: Array) -> Array:
-        return self._leader.on_device(block)
-
-    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
-        return self._leader.random_block(rows, width, rng)
 
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])

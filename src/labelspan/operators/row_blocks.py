@@ -21,9 +21,9 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from .array_backend import cast, concatenate, host, is_tensor, on_host
-from .convert import as_operator
 from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .row_data import host_operator
 from .sparse import Sparse
 from .threads import one_ahead
 
@@ -395,7 +395,7 @@ class LocalBlocks:
         block = self.load(number)
         if self.change is None:
             return block
-        changed = as_operator(self.change(block.matrix))
+        changed = host_operator(self.change(block.matrix))
         if changed.shape != block.plain.shape:
             raise Mismatch(
                 f"changed: a block of shape {block.plain.shape} became one of {changed.shape}."
@@ -539,7 +539,7 @@ def _kept(matrix: Any) -> Block:
     found = _KEPT.get(key)
     if found is None or found[0]() is not matrix:
         alive = weakref.ref(matrix, lambda _: _KEPT.pop(key, None))
-        found = _KEPT[key] = alive, Block(as_operator(matrix), kept=True)
+        found = _KEPT[key] = alive, Block(host_operator(matrix), kept=True)
     return found[1]
 
 
@@ -592,7 +592,7 @@ def _brief(sizes: tuple[int, ...]) -> str:
 
 def checked_rows(owner: str, rows: Any, before: Operator | None) -> Dense | Sparse:
     """Return a block as an operator; raise an error where it is not as the one before it."""
-    operator = as_operator(rows)
+    operator = rows if isinstance(rows, Operator) else host_operator(rows)
     if not isinstance(operator, Sparse | Dense):
         raise InvalidInput(
             f"{owner} takes arrays and sparse matrices of numbers, but got {type(rows).__name__}."

@@ -96,7 +96,7 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
     >>> translated(np.array([[1e9], [1e9 + 1]]))[0].ravel()
     array([-0.5,  0.5])
     """
-    operator = Sparse(rows) if sparse.issparse(rows) else Dense(np.asarray(rows))
+    operator = host_operator(rows)
     means = operator.column_means()
     total = operator.sum_of_squares()
     if not np.isfinite(total) or operator.shape[0] * float(means @ means) * (1 + 1 / far) < total:
@@ -197,3 +197,20 @@ def group_sums(X: Any, group: Array, count: int) -> Array:
     ones = np.ones(group.size)
     member = sparse.csr_array((ones, (group, np.arange(group.size))), shape=(count, group.size))
     return product(member, X.tocsr() if sparse.issparse(X) else np.asarray(X))
+
+
+def host_operator(X: Any, backend: str = "auto") -> Dense | Sparse:
+    """Wrap an array or a sparse matrix of numbers; integers become float64."""
+    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
+        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), backend)
+    array = X if sparse.issparse(X) else np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise InvalidInput(
+            "X must be a two-dimensional array or sparse matrix of numbers, "
+            f"but {type(X).__name__} of shape {array.shape} and type {array.dtype} was given."
+        )
+    return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
+
+
+def _is_float(dtype: Any) -> bool:
+    return dtype in (np.float32, np.float64)

@@ -21,9 +21,9 @@ from scipy import sparse
 from .._files import read_bytes, sync_folder, write_whole
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, MissingData
-from .convert import as_operator
 from .operator import Operator
 from .row_blocks import Block, LocalBlocks, RowBlocks, checked_rows
+from .row_data import host_operator
 from .sparse import Sparse
 
 __all__ = ["RowFiles", "RowWriter"]
@@ -97,7 +97,7 @@ class RowWriter:
         self._newest: Operator | None = None
         self._sums: Array | float = 0.0
         for entry in self._entries:
-            self._count(as_operator(_read_block(self._folder, entry, verify=True)))
+            self._count(host_operator(_read_block(self._folder, entry, verify=True)))
 
     @property
     def n_rows(self) -> int:
@@ -233,7 +233,7 @@ class _FileBlocks(LocalBlocks):
                 f"Block {number} of {self._folder} does not fit {_SUMMARY}; write it again."
             )
         self._verified.add(number)
-        return Block(as_operator(matrix))
+        return Block(host_operator(matrix))
 
 
 def _read_list(path: Path, *, torn: bool) -> list[_Entry]:

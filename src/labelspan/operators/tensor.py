@@ -1,34 +1,31 @@
-"""Data in torch tensors, on any device.
-
-Nothing here chooses a device: tensors stay where they are, and only
-:mod:`labelspan.operators.host_rows` moves data.
-"""
+"""Data in torch tensors, on any device; only :func:`to_device` moves data."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, LabelspanWarning, warn_caller
-from .array_backend import host, is_tensor, on_host, tensor_dtype, width_of
+from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .row_blocks import Block, LocalBlocks, RowBlocks
+from .sparse import Sparse, rows_of
+from .tensor_blocks import host, on_host, placed, sum_of_squares, width_of
 
-__all__ = [
-    "BLOCK_BYTES",
-    "SparseTensor",
-    "Tensor",
-    "TensorOperator",
-    "csr_tensor",
-    "tensor_operator",
-]
+__all__ = ["SparseTensor", "Tensor", "check_device", "tensor_operator", "to_device"]
 
-BLOCK_BYTES = 1 << 28
+_BLOCK_BYTES = 1 << 28
+# The share of a device's free memory that data may take; the rest is for blocks of the solvers.
+_SHARE_OF_MEMORY = 0.5
 # Some less than the largest: a kernel may count a few entries beyond the last.
 _MOST_INDICES = np.iinfo(np.int32).max - 1024
 # Entries from which products compiled by Triton are worth their compilation.
@@ -38,104 +35,60 @@ _MANY_ENTRIES = 1 << 21
 _CACHED_ROWS, _FEWEST_IN_PART, _MOST_IN_PART = 1 << 17, 32, 1024
 
 
-class TensorOperator(Operator):
-    """An operator whose blocks are tensors on its device."""
-
-    device: Any
-
-    def place(self, block: Any) -> Any:
-        return self._moved(block, tensor_dtype(self.dtype))
-
-    def on_device(self, block: Any) -> Any:
-        if is_tensor(block):
-            return block.to(self.device)
-        # torch warns of arrays that it could write to but should not.
-        block = np.require(block, requirements=["C", "W"])
-        return torch.as_tensor(block).to(self.device)
-
-    def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Any:
-        generator = torch.Generator(device=self.device).manual_seed(int(rng.integers(2**31)))
-        return torch.randn(
-            (rows, width), generator=generator, device=self.device, dtype=tensor_dtype(self.dtype)
-        )
-
-    def _moved(self, block: Any, dtype: Any) -> Any:
-        tensor = block if is_tensor(block) else torch.as_tensor(np.ascontiguousarray(block))
-        return tensor.to(device=self.device, dtype=dtype).contiguous()
-
-
-class Tensor(TensorOperator):
+class Tensor(Operator):
     """A dense tensor, minus an optional row of offsets that is subtracted block by block."""
 
     def __init__(self, values: Any, offset: Array | None = None) -> None:
         super().__init__(tuple(values.shape), width_of(values))
         self.device = values.device
-        self._values = values
-        self._offset = offset
+        self._values, self._offset = values, offset
         self._row = None if offset is None else self.place(offset[None, :])
 
-    def in_float64(self) -> Operator | None:
+    def in_float64(self) -> Operator:
         return self if self.dtype == np.float64 else Tensor(self._values.double(), self._offset)
 
     def _slices(self) -> Iterator[slice]:
-        step = max(1, BLOCK_BYTES // max(1, 8 * self.shape[1]))
+        step = max(1, _BLOCK_BYTES // max(1, 8 * self.shape[1]))
         for start in range(0, self.shape[0], step):
             yield slice(start, min(start + step, self.shape[0]))
-
-    def _piece(self, part: slice) -> Any:
-        return self._values[part] if self._row is None else self._values[part] - self._row
 
     def _matmat(self, block: Any) -> Any:
         if self._row is None:
             return self._values @ block
-        return torch.cat([self._piece(part) @ block for part in self._slices()])
+        return torch.cat([(self._values[part] - self._row) @ block for part in self._slices()])
 
     def _rmatmat(self, block: Any) -> Any:
         if self._row is None:
             return self._values.T @ block
-        out = torch.zeros((self.shape[1], block.shape[1]), device=self.device, dtype=block.dtype)
-        for part in self._slices():
-            out += self._piece(part).T @ block[part]
-        return out
+        return sum((self._values[part] - self._row).T @ block[part] for part in self._slices())
 
-    def _wide_piece(self, part: slice) -> Any:
+    def _wide(self, part: slice) -> Any:
         piece = self._values[part].double()
-        if self._offset is None:
-            return piece
-        return piece - torch.as_tensor(self._offset, device=self.device)
+        return piece if self._offset is None else piece - placed(self._offset, self.device)
+
+    def _summed(self, function: Callable[[Any, slice], Any]) -> Array:
+        """Add a function of some rows in float64, and of where they are."""
+        return host(sum(function(self._wide(part), part) for part in self._slices()))
 
     def gram(self) -> Array:
-        out = torch.zeros((self.shape[1],) * 2, device=self.device, dtype=torch.float64)
-        for part in self._slices():
-            piece = self._wide_piece(part)
-            out += piece.T @ piece
-        return host(out)
+        return self._summed(lambda rows, _: rows.T @ rows)
 
     def cross(self, block: Any) -> Array:
-        block = self._moved(block, torch.float64)
-        out = torch.zeros((self.shape[1], block.shape[1]), device=self.device, dtype=torch.float64)
-        for part in self._slices():
-            out += self._wide_piece(part).T @ block[part]
-        return host(out)
+        block = placed(block, self.device, np.float64)
+        return self._summed(lambda rows, part: rows.T @ block[part])
 
     def cogram(self) -> Array:
-        whole = self._wide_piece(slice(None))
+        whole = self._wide(slice(None))
         return host(whole @ whole.T)
 
     def column_means(self) -> Array:
-        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
-        for part in self._slices():
-            total += self._wide_piece(part).sum(dim=0)
-        return host(total) / self.shape[0]
-
-    def sum_of_squares(self) -> float:
-        return sum(float(self._wide_piece(part).square().sum()) for part in self._slices())
+        return self._summed(lambda rows, _: rows.sum(dim=0)) / self.shape[0]
 
     def column_squares(self) -> Array:
-        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
-        for part in self._slices():
-            total += self._wide_piece(part).square().sum(dim=0)
-        return host(total)
+        return self._summed(lambda rows, _: rows.square().sum(dim=0))
+
+    def sum_of_squares(self) -> float:
+        return float(self._summed(lambda rows, _: rows.square().sum()))
 
     def shifted(self, offset: Array) -> Operator:
         offset = checked_offset(offset, self.shape[1])
@@ -145,7 +98,7 @@ class Tensor(TensorOperator):
         return Tensor(self._values[torch.as_tensor(index, device=self.device)], self._offset)
 
 
-class SparseTensor(TensorOperator):
+class SparseTensor(Operator):
     """A CSR tensor and its transpose, both stored: torch has no fast ``A.T @ U``.
 
     With ``many_products``, large data is prepared for them once.
@@ -174,12 +127,10 @@ class SparseTensor(TensorOperator):
         return self._backward(block)
 
     def cross(self, block: Any) -> Array:
-        return host(_to_float64(self._transpose) @ self._moved(block, torch.float64))
+        return host(_to_float64(self._transpose) @ placed(block, self.device, np.float64))
 
     def gram(self) -> Array:
-        if self.dtype == np.float64:
-            return super().gram()
-        return self.in_float64().gram()
+        return super().gram() if self.dtype == np.float64 else self.in_float64().gram()
 
     def in_float64(self) -> Operator:
         if self.dtype == np.float64:
@@ -209,70 +160,36 @@ class SparseTensor(TensorOperator):
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers; large ones before the products, as :class:`Sparse` does."""
         offset = checked_offset(offset, self.shape[1])
-        candidates = self._nearly_full()
-        if not bool(candidates.any()):
+        if not self._nearly_full():
             return Centered(self, offset)
-        row = torch.as_tensor(offset, device=self.device)
-        _, squares = self._about(row, candidates)
-        far = candidates & (self.shape[0] * row.square() > digits_to_lose(self.dtype) * squares)
-        if not bool(far.any()):
-            return Centered(self, offset)
-        return Centered(self._shift_entries(row, far), np.where(on_host(far), 0.0, offset))
+        return self._moved(self._on_host().shifted(offset))
 
     def centered(self) -> tuple[Operator, Array]:
-        means = self.column_means()
-        candidates = self._nearly_full()
-        if not bool(candidates.any()):
+        if not self._nearly_full():
+            means = self.column_means()
             return Centered(self, means), means
-        # About the mean, sums round to the size of the deviations: the mean of a constant column
-        # becomes exact.
-        sums, _ = self._about(torch.as_tensor(means, device=self.device), candidates)
-        means += np.where(on_host(candidates), host(sums), 0.0) / self.shape[0]
-        return self.shifted(means), means
+        centered, means = self._on_host().centered()
+        return self._moved(centered), means
 
-    def _nearly_full(self) -> Any:
-        """Return which columns have so few zeros that a large mean can cancel digits."""
+    def _nearly_full(self) -> bool:
+        """Return whether a column has so few zeros that a large mean can cancel digits.
+
+        That is rare, so that entries are shifted on the host.
+        """
         zeros = self.shape[0] - torch.diff(self._transpose.crow_indices().long())
-        return zeros * digits_to_lose(self.dtype) < self.shape[0]
+        return bool((zeros * digits_to_lose(self.dtype) < self.shape[0]).any())
 
-    def _about(self, row: Any, columns: Any) -> tuple[Any, Any]:
-        """Return sums and sums of squares about a row of numbers, for some of the columns."""
-        index = self._csr.col_indices().long()
-        here = columns[index]
-        index = index[here]
-        deviations = self._csr.values()[here].double() - row[index]
-        sums, squares = torch.zeros_like(row), torch.zeros_like(row)
-        sums.index_add_(0, index, deviations)
-        squares.index_add_(0, index, deviations.square())
-        zeros = self.shape[0] - torch.bincount(index, minlength=self.shape[1])
-        zeros = torch.where(columns, zeros, 0)
-        return sums - zeros * row, squares + zeros * row.square()
+    def _on_host(self) -> Sparse:
+        return Sparse(_host_csr(self._csr), "scipy")
 
-    def _shift_entries(self, row: Any, far: Any) -> SparseTensor:
-        """Subtract a row of numbers from some nearly full columns, entry by entry."""
-        rows, columns = self.shape
-        kind = self._csr.col_indices().dtype
-        counts = torch.diff(self._csr.crow_indices().long())
-        at = torch.repeat_interleave(torch.arange(rows, device=self.device), counts)
-        index = self._csr.col_indices().long()
-        moved = (self._csr.values().double() - torch.where(far, row, 0.0)[index]).to(
-            self._csr.values().dtype
-        )
-        ends = self._transpose.crow_indices().long()
-        for column in torch.nonzero(far & (torch.diff(ends) < rows)).flatten().tolist():
-            zero = torch.ones(rows, dtype=torch.bool, device=self.device)
-            zero[self._transpose.col_indices()[ends[column] : ends[column + 1]].long()] = False
-            gaps = torch.nonzero(zero).flatten()
-            at, index = torch.cat([at, gaps]), torch.cat([index, torch.full_like(gaps, column)])
-            moved = torch.cat([moved, (-row[column]).to(moved.dtype).expand(gaps.numel())])
-        order = torch.argsort(at * columns + index)
-        starts = torch.zeros(rows + 1, dtype=torch.int64, device=self.device)
-        torch.cumsum(torch.bincount(at, minlength=rows), 0, out=starts[1:])
-        parts = starts.to(kind), index[order].to(kind), moved[order]
-        return SparseTensor(csr_tensor(*parts, shape=self.shape))
+    def _moved(self, centered: Operator) -> Operator:
+        assert isinstance(centered, Centered)
+        assert isinstance(centered.base, Sparse)
+        base = _move_rows(centered.base, slice(0, self.shape[0]), self.device, visiting=False)
+        return Centered(base, centered.offset)
 
     def sum_of_squares(self) -> float:
-        return float(self._csr.values().double().square().sum())
+        return sum_of_squares(self._csr.values())
 
     def column_squares(self) -> Array:
         total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
@@ -369,7 +286,7 @@ def parts_of_rows(csr: Any) -> tuple[tuple[Any, Any, Any], Any | None]:
     return (first.to(kind), last.to(kind), places.to(kind)), counts
 
 
-def tensor_operator(values: Any) -> TensorOperator:
+def tensor_operator(values: Any) -> Operator:
     """Wrap a tensor: dense, CSR, or another sparse layout, which becomes CSR."""
     if values.ndim != 2:
         raise InvalidInput(
@@ -387,19 +304,22 @@ def tensor_operator(values: Any) -> TensorOperator:
 
 
 def _canonical(values: Any) -> Any:
-    """Sum duplicate entries of a CSR tensor and sort its columns; a copy where it has to."""
-    rows, columns = values.shape
+    """Sum duplicate entries of a CSR tensor and sort its columns, on the host, where it has to."""
     counts = torch.diff(values.crow_indices().long())
-    at = torch.repeat_interleave(torch.arange(rows, device=values.device), counts)
-    place = at * columns + values.col_indices().long()
-    if bool((torch.diff(place) > 0).all()):
+    at = torch.repeat_interleave(torch.arange(values.shape[0], device=values.device), counts)
+    if bool((torch.diff(at * values.shape[1] + values.col_indices().long()) > 0).all()):
         return values
-    places, which = torch.unique(place, return_inverse=True)
-    sums = torch.zeros(places.numel(), dtype=values.dtype, device=values.device)
-    sums.index_add_(0, which, values.values())
-    starts = torch.zeros(rows + 1, dtype=torch.int64, device=values.device)
-    torch.cumsum(torch.bincount(places // columns, minlength=rows), 0, out=starts[1:])
-    return csr_tensor(starts, places % columns, sums, shape=values.shape)
+    return _csr_on(Sparse(_host_csr(values), "scipy").csr, values.device)
+
+
+def _host_csr(values: Any) -> Any:
+    parts = values.values(), values.col_indices(), values.crow_indices()
+    return sparse.csr_array(tuple(map(on_host, parts)), shape=tuple(values.shape))
+
+
+def _csr_on(csr: Any, device: Any) -> Any:
+    parts = (_as_tensor(each).to(device) for each in (csr.indptr, csr.indices, csr.data))
+    return csr_tensor(*parts, shape=csr.shape)
 
 
 def _short_indices(values: Any) -> Any:
@@ -440,3 +360,125 @@ def csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
         return torch.sparse_csr_tensor(
             starts, columns, values, size=tuple(shape), check_invariants=False
         )
+
+
+# --- data of the host -----------------------------------------------------------------
+
+
+class _DeviceBlocks(LocalBlocks):
+    """Rows on the host that visit a device in blocks, for data larger than its memory.
+
+    The next block is moved while one is multiplied, so that the device holds two blocks.
+    """
+
+    def __init__(self, base: Dense | Sparse, device: Any, block_bytes: int) -> None:
+        rows, columns = base.shape
+        count = min(max(1, -(-_bytes_of(base) // block_bytes)), max(1, rows))
+        step = max(1, -(-rows // count))
+        self._slices = [slice(at, min(at + step, rows)) for at in range(0, rows, step)]
+        super().__init__([(each.stop - each.start, columns) for each in self._slices], base.dtype)
+        self._base, self.device = base, device
+        self._locked = _LockedPages(base, device) if device.type == "cuda" else None
+
+    def load(self, number: int) -> Block:
+        part = self._slices[number]
+        if self._locked is None:
+            return Block(_move_rows(self._base, part, self.device))
+        # A stream of its own, or the copy would wait for the products.
+        with torch.cuda.device(self.device):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                rows = _move_rows(self._base, part, self.device)
+            stream.synchronize()
+        return Block(rows)
+
+
+def _bytes_of(base: Dense | Sparse) -> int:
+    """Return what the rows take on a device, a transpose included."""
+    if isinstance(base, Dense):
+        return base.shape[0] * base.shape[1] * base.dtype.itemsize
+    return int(2 * base.csr.nnz * (base.dtype.itemsize + 4))
+
+
+def _move_rows(
+    base: Dense | Sparse, part: slice, device: Any, *, visiting: bool = True
+) -> Operator:
+    """Return some rows of the host as an operator on a device.
+
+    Rows that are ``visiting`` are multiplied once or twice: nothing is prepared for more.
+    """
+    if isinstance(base, Dense):
+        values = _as_tensor(np.ascontiguousarray(base.array[part]))
+        return Tensor(values.to(device), base.offset)
+    csr = base.csr
+    if part != slice(0, csr.shape[0]):
+        csr = rows_of(csr, part.start, part.stop)
+    return SparseTensor(_csr_on(csr, device), many_products=not visiting)
+
+
+class _LockedPages:
+    """Large arrays whose pages stay where they are for as long as this lives.
+
+    A CUDA device then reads them by itself, at several times the speed. Arrays in files, and those
+    that the system does not lock, stay as they are.
+    """
+
+    def __init__(self, base: Dense | Sparse, device: Any) -> None:
+        arrays = [base.array] if isinstance(base, Dense) else [base.csr.indices, base.csr.data]
+        runtime, locked = torch.cuda.cudart(), []
+        for array in arrays:
+            if not (array.flags.c_contiguous and array.flags.writeable and array.size):
+                continue
+            if int(runtime.cudaHostRegister(array.ctypes.data, array.nbytes, 0)) == 0:
+                locked.append(array)
+            else:
+                # The next call would raise the error of this one.
+                with suppress(RuntimeError):
+                    torch.zeros(1, device=device)
+        # It holds the arrays: memory must not go before it is unlocked.
+        weakref.finalize(self, _unlock, locked).atexit = False
+
+
+def _unlock(arrays: list[Array]) -> None:
+    for array in arrays:
+        torch.cuda.cudart().cudaHostUnregister(array.ctypes.data)
+
+
+def _as_tensor(values: Array) -> Any:
+    with warnings.catch_warnings():
+        # Arrays in files cannot be written to, and are not.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
+        return torch.as_tensor(values)
+
+
+def check_device(device: Any) -> Any:
+    """Return a device that torch can use, or raise an error that says which there are."""
+    try:
+        found = torch.device(device)
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InvalidInput(
+            f"device={device!r} cannot be used here ({reason}); torch finds {', '.join(there)}."
+        ) from None
+    return found
+
+
+def to_device(operator: Operator, device: Any, most: int | None = None) -> Operator:
+    """Move a dense or sparse operator from the host to a device.
+
+    Data of more than ``most`` bytes stays on the host and visits the device in blocks; None is half
+    of the free memory of a CUDA device, and no limit elsewhere.
+    """
+    if not isinstance(operator, Dense | Sparse):
+        raise InvalidInput(
+            f"device={device!r} takes an array or a sparse matrix, but {type(operator).__name__} "
+            "was given; move the data before it is composed."
+        )
+    device = check_device(device)
+    if most is None and device.type == "cuda":
+        most = int(_SHARE_OF_MEMORY * torch.cuda.mem_get_info(device)[0])
+    if most is not None and _bytes_of(operator) > most:
+        return RowBlocks(_DeviceBlocks(operator, device, min(_BLOCK_BYTES, max(1, most // 4))))
+    return _move_rows(operator, slice(0, operator.shape[0]), device, visiting=False)

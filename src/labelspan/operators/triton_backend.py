@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
-
-from .array_backend import torch_module
 
 __all__ = ["part_sums"]
 
@@ -28,7 +27,7 @@ def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
     that it is written to, in the order in which the device takes them.
     """
     count, width = parts[0].numel(), block.shape[1]
-    out = torch_module().empty((count, width), dtype=block.dtype, device=block.device)
+    out = torch.empty((count, width), dtype=block.dtype, device=block.device)
     tile = next((each for each in _SHAPES if each >= width), _WIDEST)
     at_once, warps = _SHAPES[tile]
     grid = count, triton.cdiv(width, tile)
