@@ -76,8 +76,9 @@ class Fields:
     ids: str | None
     title: str | None
     metadata: tuple[str, ...]
-    # Further fields that could hold labels, and what told each guess.
+    # Further fields that could hold labels, columns without a name, and what told each guess.
     others: tuple[str, ...] = ()
+    unnamed: int = 0
     why: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -157,13 +158,17 @@ class _Guess:
         named = self._named_labels(free)
         if named:
             return self._joined(named)
-        mild = [one for one in free if normal(self.short(one)) not in known_names("circumstances")]
+        free = {one: free[one] for one in free if not self._is_named(one, ("texts", "headings"))}
+        mild = [one for one in free if not self._is_named(one, ("circumstances",))]
         for names in (mild, list(free)):
             guess = _labels_by_content({one: free[one] for one in names if one in self.main})
             if guess is not None:
                 rest = _labels_by_content(free, every=True) or ()
                 return (guess[0],), tuple(one for one in rest if one != guess[0]), BY_CONTENT
         return (), (), BY_CONTENT
+
+    def _is_named(self, name: str, kinds: Sequence[str]) -> bool:
+        return any(normal(self.short(name)) in known_names(kind) for kind in kinds)
 
     def _named_labels(self, free: dict[str, _Profile]) -> list[str]:
         """Return the fields whose names are those of labels, the likeliest first."""
@@ -182,7 +187,7 @@ class _Guess:
             elif own is not None and not outer:
                 ranked.append((own, 0, name))
         # A field without values in what was read may have some later.
-        ranked.sort(key=lambda one: (not free[one[2]].filled, one))
+        ranked.sort(key=lambda one: (not free[one[2]].filled, *one[:2], self.there.index(one[2])))
         # Of [{"id": 1, "name": "bug"}], the first key only.
         seen: dict[int, str] = {}
         for found, _, name in ranked:
@@ -339,12 +344,10 @@ def choose_fields(name: str, items: Sequence[dict[str, Any]], asked: Asked) -> F
         title = guess.first([one for one in guess.there if one not in (*labels, ids)], "headings")
     # A heading is worth showing, even if it is part of the text.
     taken = {*labels, ids, *text} - ({title} if len(text) > 1 else set())
-    metadata = tuple(
-        one
-        for one in guess.there
-        if one not in taken and not _UNNAMED.fullmatch(one) and _is_metadata(items, one)
-    )
-    return Fields(text, labels, ids, title, metadata, others, why)
+    left = [one for one in guess.there if one not in taken]
+    named = [one for one in left if not _UNNAMED.fullmatch(one)]
+    metadata = tuple(one for one in named if _is_metadata(items, one))
+    return Fields(text, labels, ids, title, metadata, others, len(left) - len(named), why)
 
 
 def names_in(items: Sequence[dict[str, Any]]) -> list[str]:

@@ -204,7 +204,7 @@ def with_labels(text: str, field: str, labels: list[str], name: str) -> str:
     value = lines[at].partition(":")[2].strip()
     if dashes:
         lead = dashes[0][: _indent(dashes[0])]
-        new = [f"{head}:{ending}", *(f"{lead}- {one}{ending}" for one in written)]
+        new = [lines[at], *(f"{lead}- {one}{ending}" for one in written)]
     elif isinstance(fields.get(field), str) and value[:1] not in "[\"'" and "," in value:
         new = [f"{head}: {', '.join(labels)}{ending}"]
     else:

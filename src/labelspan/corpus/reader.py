@@ -448,6 +448,9 @@ class CorpusReader:
         if len(said) > _FEW_NOTES:
             more = f"{len(said) - _FEW_NOTES:,} more such notes on other files"
             said = [*said[:_FEW_NOTES], more]
+        unnamed = self._fields.unnamed if self._fields else 0
+        if unnamed:
+            said.append(f"{unnamed:,} column(s) without a name left out")
         return [*self._folder_notes, *said]
 
     def _as_texts(

@@ -101,7 +101,7 @@ def tagged_kind(lines: Sequence[str]) -> str | None:
     if sum(len(row) > 1 and _is_uris(row[-1]) for row in rows) >= 0.9 * len(rows):
         return "uris" if any(row[-1].strip() for row in rows) else None
     widths = {len(row) for row in rows}
-    if any(map(is_known, rows[0])) or max(widths) < 3 or len(rows) < 3:
+    if _has_names(rows[0], rows[1:]) or max(widths) < 3 or len(rows) < 3:
         return None
     texts = [row[0] for row in rows]
     labels = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
@@ -259,9 +259,16 @@ def _is_better(plain: Cells, lenient: Cells, delimiter: str, quoted: Cells | Non
     return ragged < other or (not ragged and (spans or (delimiter == "\t" and quoted is None)))
 
 
+def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a cell of the first row has a known name, which is not a value of others."""
+    known = {cell.strip() for cell in cells if is_known(cell)}
+    values = {cell.strip() for row in rows if list(row) != list(cells) for cell in row}
+    return bool(known - values)
+
+
 def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
     """Tell whether the first line names columns."""
-    if any(map(is_known, columns)):
+    if _has_names(columns, rows):
         return True
     checks: tuple[Callable[[str], bool], ...] = (
         lambda cell: len(cell) > 60 or word_count(cell) > 5 or cell[-1] in ".!?",
