@@ -443,7 +443,7 @@ def test_deep_json_is_refused(tmp_path, name):
 
 
 def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("labelspan.corpus.files.LONGEST", 1 << 22)
+    monkeypatch.setattr("labelspan.corpus.sources.LONGEST", 1 << 22)
     (tmp_path / "a.txt").write_text("a" * (1 << 23))
     with pytest.raises(InvalidFile, match="line 1 has more than"):
         read_corpus(tmp_path / "a.txt")

@@ -11,7 +11,7 @@ import pytest
 from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan.corpus import CorpusReader, read_corpus
-from labelspan.corpus.files import unpacked_bytes
+from labelspan.corpus.sources import unpacked_bytes
 from labelspan.errors import InvalidFile, InvalidInput
 
 FOLDER = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora"

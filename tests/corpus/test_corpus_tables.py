@@ -12,7 +12,7 @@ import pytest
 from _support.tagged import as_lines, as_table, rows
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
-from labelspan.corpus.files import unpacked_bytes
+from labelspan.corpus.sources import unpacked_bytes
 from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
 
 # How a part is written, and the name of its file.

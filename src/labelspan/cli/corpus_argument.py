@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,8 +41,9 @@ CorpusName = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A file (.jsonl .json .csv .tsv .parquet .txt, also .gz), a folder or .tar.gz of "
-        f"texts or of such tables, - for standard input, or {BUNDLED}, which comes with labelspan.",
+        help="A file (.jsonl .json .csv .tsv .parquet .txt, Posts.xml, metadata.db, also .gz), a "
+        "folder or .tar.gz of texts, Markdown notes or tables, - for standard input, or "
+        f"{BUNDLED}, which comes with labelspan.",
         show_default=False,
     ),
 ]
@@ -82,7 +84,8 @@ Separator = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help="jsonl, json, csv, tsv, uris, parquet, lines or folder.", rich_help_panel=_PANEL
+        help="jsonl, json, csv, tsv, uris, parquet, lines, posts, calibre, folder or markdown.",
+        rich_help_panel=_PANEL,
     ),
 ]
 NoLabels = Annotated[
@@ -170,8 +173,12 @@ def read(
     min_count: int = 1,
     limit_labels: int | None = None,
     sample: bool = False,
+    like: Mapping[str, Any] | None = None,
 ) -> TaggedTexts:
-    """Read a corpus, and print on stderr how it was read, with a sample if asked."""
+    """Read a corpus, and print on stderr how it was read, with a sample if asked.
+
+    ``like`` has the fields of an earlier reading, which are taken where they are.
+    """
     # Before the import: an error does not wait for the numerical libraries.
     check_corpus(corpus, vocabulary)
     from ..corpus import TaggedTexts, read_corpus  # noqa: PLC0415
@@ -206,6 +213,7 @@ def read(
             vocabulary=vocabulary,
             min_count=min_count,
             limit_labels=limit_labels,
+            like=like,
         )
     for line in (*found.notes, *(found.sample() if sample else ())):
         typer.echo(f"  {line}", err=True)

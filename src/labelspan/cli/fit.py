@@ -127,7 +127,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "--stream/--no-stream",
             help="Read the corpus in blocks and keep features on disk, for a corpus larger than "
             "memory; an interrupted fit continues where it stopped. The default for files that are "
-            "too large. Not for json.",
+            "too large.",
             show_default=False,
         ),
     ] = None,

@@ -33,6 +33,7 @@ from .index_argument import (
 )
 
 if TYPE_CHECKING:
+    from ..corpus import CorpusEdit
     from ..index import Finding, LabelDecision, Review
     from ..index.decisions import Verdict
 
@@ -122,9 +123,13 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             from ..corpus import edit_corpus  # noqa: PLC0415
             from ..index.decisions import DecisionLog  # noqa: PLC0415
 
+            changes = DecisionLog(index).changes()
+            with open_index(index) as opened:
+                texts = {name: opened.item(name).text for name in changes if name in opened}
             edit = edit_corpus(
                 apply,
-                DecisionLog(index).changes(),
+                changes,
+                texts=texts,
                 format=format,
                 text=text,
                 labels=labels,
@@ -138,7 +143,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
                 edit.write(out)
             if patch is not None:
                 edit.write_patch(patch)
-            _report(edit.n_items, edit.n_added, edit.n_removed, edit.n_unchanged, edit.missing)
+            _report(edit)
         if export is None and apply is None:
             _ask(index, label, kind, skipped=skipped)  # type: ignore[arg-type]
 
@@ -164,14 +169,19 @@ def _export(index: Path, target: str) -> None:
     typer.echo(f"{len(found):,} decisions in {target}.")
 
 
-def _report(items: int, added: int, removed: int, there: int, missing: tuple[str, ...]) -> None:
-    typer.echo(f"{items:,} items changed: {added:,} labels added, {removed:,} removed.")
-    if there:
-        typer.echo(f"{there:,} changes were in the file already.", err=True)
-    if missing:
-        typer.echo(
-            f"{len(missing):,} items are not in the file, for example {missing[0]!r:.60}.", err=True
-        )
+def _report(edit: CorpusEdit) -> None:
+    typer.echo(
+        f"{edit.n_items:,} items changed: {edit.n_added:,} labels added, {edit.n_removed:,} "
+        "removed."
+    )
+    if edit.n_unchanged:
+        typer.echo(f"{edit.n_unchanged:,} changes were in the file already.", err=True)
+    for names, what in (
+        (edit.missing, "items are not in the file"),
+        (edit.changed, "items have another text than when the index was fitted; check them"),
+    ):
+        if names:
+            typer.echo(f"{len(names):,} {what}, for example {names[0]!r:.60}.", err=True)
 
 
 def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skipped: bool) -> None:

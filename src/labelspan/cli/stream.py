@@ -33,7 +33,7 @@ def is_too_large(corpus: str) -> bool:
         return False
     if path.is_file() and path.stat().st_size < _SMALL // 4:
         return False
-    from ..corpus.files import unpacked_bytes  # noqa: PLC0415
+    from ..corpus.sources import unpacked_bytes  # noqa: PLC0415
     from ..operators.memory import available_memory  # noqa: PLC0415
 
     size, available = unpacked_bytes(path), available_memory()

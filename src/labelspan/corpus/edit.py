@@ -22,11 +22,11 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
-from .files import Member
 from .formats import open_calibre
 from .front_matter import with_labels
 from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
 from .reader import CorpusReader
+from .sources import Member
 from .tables import TableLayout, cells_of
 
 __all__ = ["CorpusEdit", "edit_corpus"]

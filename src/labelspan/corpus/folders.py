@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
-from .files import READABLE, Member, Source, text_of
 from .formats import SUFFIXES, flat
 from .front_matter import has_front_matter, split_front_matter
 from .label_values import best_separator, name_of, unique_names
 from .names import known_names, normal
+from .sources import READABLE, Member, Source, text_of
 from .tables import Row
 
 __all__ = ["Folder", "Tables", "Texts", "open_folder"]

@@ -16,8 +16,17 @@ from typing import Any
 from xml.parsers import expat
 
 from ..errors import InvalidFile, InvalidInput
-from .files import LONGEST, READABLE, Member, encoding_of, lines_of, open_source, open_text, text_of
 from .names import rank
+from .sources import (
+    LONGEST,
+    READABLE,
+    Member,
+    encoding_of,
+    lines_of,
+    open_source,
+    open_text,
+    text_of,
+)
 from .tables import (
     Row,
     TableLayout,

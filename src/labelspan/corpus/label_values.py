@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import InvalidFile
-from .files import open_source, text_of
+from .sources import open_source, text_of
 
 __all__ = [
     "ANGLED",

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 from .fields import Asked, Fields, choose_fields, has_field, missing_field, plain
-from .files import Member, check_encoding, open_source
 from .folders import Texts, open_folder
 from .formats import FORMATS, FileFormat, find_format, read_rows
 from .label_values import LabelParser, clean, is_missing, keep_labels, read_vocabulary
+from .sources import Member, check_encoding, open_source
 from .tables import TableLayout, Tally
 from .texts import CorpusReading, Record, TaggedTexts
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InvalidFile
-from .files import LONGEST
 from .label_values import ANGLED, IN_ANGLES
 from .names import is_known, word_count
+from .sources import LONGEST
 
 __all__ = [
     "Row",
