@@ -16,15 +16,19 @@
 """
 
 from .edit import CorpusEdit, edit_corpus
+from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
 from .reader import CorpusReader, read_corpus
 from .texts import CorpusReading, Record, TaggedTexts
 
 __all__ = [
+    "Concept",
     "CorpusEdit",
     "CorpusReader",
     "CorpusReading",
+    "LabelVocabulary",
     "Record",
     "TaggedTexts",
     "edit_corpus",
     "read_corpus",
+    "read_vocabulary",
 ]

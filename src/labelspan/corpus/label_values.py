@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import InvalidFile
-from .sources import open_source, text_of
 
 __all__ = [
     "ANGLED",
@@ -27,7 +26,6 @@ __all__ = [
     "is_names",
     "keep_labels",
     "name_of",
-    "read_vocabulary",
     "unique_names",
 ]
 
@@ -136,28 +134,6 @@ def is_missing(value: Any) -> bool:
 def is_names(value: Any) -> bool:
     """Tell whether a value is a list of names."""
     return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
-
-
-def read_vocabulary(path: Any, encoding: str | None) -> dict[str, str]:
-    """Read names of labels: one label per line, a URI or code, a tab, and its name."""
-    source = open_source(path)
-    if source.is_folder:
-        raise InvalidFile(f"{path} is a folder; give a file of names for labels.")
-    pairs = []
-    for number, line in enumerate(text_of(source.members[0], encoding).split("\n"), 1):
-        if not line.strip():
-            continue
-        uri, tab, name = line.partition("\t")
-        if not tab:
-            raise InvalidFile(
-                f"{path}, line {number}: a vocabulary needs a URI or code, a tab and a name, but "
-                f"this is {line!r:.60}."
-            )
-        name = name.split("\t")[0]
-        if "://" in name and "://" not in uri:
-            uri, name = name, uri
-        pairs.append((name_of(uri), name.strip()))
-    return unique_names(pairs)
 
 
 def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 from .fields import Asked, Fields, choose_fields, has_field, missing_field, plain
 from .folders import Texts, open_folder
 from .formats import FORMATS, FileFormat, find_format, read_rows
-from .label_values import LabelParser, clean, is_missing, keep_labels, read_vocabulary
+from .label_values import LabelParser, clean, is_missing, keep_labels
+from .label_vocabulary import read_vocabulary
 from .sources import Member, check_encoding, open_source
 from .tables import TableLayout, Tally
 from .texts import CorpusReading, Record, TaggedTexts
@@ -70,7 +71,10 @@ class CorpusReader:
     delimiter : str or None, default=None
         The character between the columns of csv; None guesses.
     vocabulary : path or None, default=None
-        A file of names for labels: per line a URI or code, a tab and a name.
+        A file of names for labels: per line a URI or code, a tab and a name, or a SKOS thesaurus
+        (see :func:`read_vocabulary`).
+    label_language : str or None, default=None
+        Language of the names in a thesaurus.
     like : mapping or None, default=None
         Fields ``text``, ``labels`` and ``ids`` of an earlier reading; those that the corpus has
         are taken instead of guesses.
@@ -89,6 +93,8 @@ class CorpusReader:
         The first items; its ``notes`` say in words what was guessed.
     complete : bool
         Whether these are all items.
+    vocabulary : LabelVocabulary or None
+        Names of labels and what is broader, from the file that was given.
 
     See Also
     --------
@@ -118,6 +124,7 @@ class CorpusReader:
         header: bool | None = None,
         delimiter: str | None = None,
         vocabulary: str | os.PathLike[str] | None = None,
+        label_language: str | None = None,
         like: Mapping[str, Any] | None = None,
         head: int = _HEAD,
         folder: str | os.PathLike[str] | None = None,
@@ -125,7 +132,10 @@ class CorpusReader:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
         _check_options(format, empty, encoding, delimiter)
         self._empty, self._labelled, self._encoding = empty, labelled, encoding
-        self._names = {} if vocabulary is None else read_vocabulary(vocabulary, encoding)
+        self.vocabulary = None
+        if vocabulary is not None:
+            self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
+        self._names = {} if self.vocabulary is None else self.vocabulary.names
         a_path = isinstance(source, str | os.PathLike)
         if format == "folder" and a_path and not Path(source).exists():  # type: ignore[arg-type]
             raise MissingData(f"There is no folder {os.fspath(source)!r}; correct the path.")  # type: ignore[arg-type]
@@ -513,7 +523,8 @@ def read_corpus(
         The maximum number of labels; the most frequent are kept.
     **options
         ``format``, ``text``, ``labels``, ``ids``, ``separator``, ``labelled``, ``empty``,
-        ``encoding``, ``header``, ``delimiter`` and ``vocabulary`` of :class:`CorpusReader`.
+        ``encoding``, ``header``, ``delimiter``, ``vocabulary`` and ``label_language`` of
+        :class:`CorpusReader`.
 
     Returns
     -------

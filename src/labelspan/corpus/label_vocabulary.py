@@ -1,0 +1,267 @@
+"""Read vocabularies of labels: names, alternative names, and what is broader.
+
+A thesaurus in SKOS (Turtle or RDF/XML, read by rdflib), or lines of a URI or code, a tab and a
+name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidFile, InvalidParameter, MissingData
+from .label_values import name_of, unique_names
+from .sources import open_source, text_of
+
+__all__ = ["Concept", "LabelVocabulary", "read_vocabulary"]
+
+_RDF = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".owl": "xml"}
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A label of a vocabulary.
+
+    Attributes
+    ----------
+    name : str
+        Preferred name in the chosen language.
+    other_names : tuple of str
+        Alternative names, and preferred names in other languages.
+    broader : tuple of str
+        Names of the concepts directly above it.
+
+    See Also
+    --------
+    read_vocabulary : Reads them.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import Concept
+    >>> Concept("graves", ("burials",), ("archaeological sites",)).broader
+    ('archaeological sites',)
+    """
+
+    name: str
+    other_names: tuple[str, ...] = ()
+    broader: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelVocabulary:
+    """Concepts by the code that items are labelled with, and the tree that they form.
+
+    Attributes
+    ----------
+    concepts : mapping from str to Concept
+        By URI or code.
+
+    See Also
+    --------
+    read_vocabulary : Reads it from a file.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import Concept, LabelVocabulary
+    >>> words = LabelVocabulary({"a": Concept("sites"), "b": Concept("graves", (), ("sites",))})
+    >>> words.narrower("sites"), words.names["b"]
+    (('graves',), 'graves')
+    """
+
+    concepts: Mapping[str, Concept] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Preferred name of each code."""
+        return {code: concept.name for code, concept in self.concepts.items()}
+
+    def broader(self, name: str) -> tuple[str, ...]:
+        """Return the names of everything above a concept, nearest first.
+
+        Parameters
+        ----------
+        name : str
+            Name of a concept.
+
+        Returns
+        -------
+        tuple of str
+            Without the concept itself.
+        """
+        return _reached(name, {one.name: one.broader for one in self.concepts.values()})
+
+    def narrower(self, name: str) -> tuple[str, ...]:
+        """Return the names of everything below a concept, nearest first.
+
+        Parameters
+        ----------
+        name : str
+            Name of a concept.
+
+        Returns
+        -------
+        tuple of str
+            Without the concept itself.
+        """
+        below: dict[str, tuple[str, ...]] = {}
+        for concept in self.concepts.values():
+            for parent in concept.broader:
+                below[parent] = (*below.get(parent, ()), concept.name)
+        return _reached(name, below)
+
+
+def _reached(start: str, following: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    last = [start]
+    while last:
+        last = [one for name in last for one in following.get(name, ()) if one not in found]
+        last = list(dict.fromkeys(last))
+        found.update(dict.fromkeys(last))
+    return tuple(found)
+
+
+def read_vocabulary(
+    path: str | os.PathLike[str], language: str | None = None, encoding: str | None = None
+) -> LabelVocabulary:
+    r"""Read a vocabulary of labels.
+
+    Parameters
+    ----------
+    path : path
+        SKOS in Turtle (``.ttl``) or RDF/XML (``.rdf``, ``.xml``), which needs rdflib; any other
+        file has a URI or code, a tab and a name in each line.
+    language : str or None, default=None
+        Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
+        language that most concepts have a name in.
+    encoding : str or None, default=None
+        None uses the byte order mark, else UTF-8.
+
+    Returns
+    -------
+    LabelVocabulary
+        The concepts.
+
+    See Also
+    --------
+    CorpusReader : Takes such a file as ``vocabulary``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.corpus import read_vocabulary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "subjects.tsv")
+    ...     _ = path.write_text("<http://example.org/7>\tgraves\n")
+    ...     read_vocabulary(path).names
+    {'http://example.org/7': 'graves'}
+    """
+    source = open_source(path)
+    if source.is_folder:
+        raise InvalidFile(f"{path} is a folder; give a file of names for labels.")
+    kind = _RDF.get(Path(path).suffix.lower())
+    content = text_of(source.members[0], encoding)
+    if kind is not None:
+        return _skos(Path(path), content, kind, language)
+    if language is not None:
+        raise InvalidParameter(
+            f"{path} has no languages to choose from; leave out --label-language, or give a SKOS "
+            "thesaurus (.ttl or .rdf)."
+        )
+    return LabelVocabulary({code: Concept(name) for code, name in _lines(path, content).items()})
+
+
+def _lines(path: Any, content: str) -> dict[str, str]:
+    pairs = []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        uri, tab, name = line.partition("\t")
+        if not tab:
+            raise InvalidFile(
+                f"{path}, line {number}: a vocabulary needs a URI or code, a tab and a name, but "
+                f"this is {line!r:.60}."
+            )
+        name = name.split("\t")[0]
+        if "://" in name and "://" not in uri:
+            uri, name = name, uri
+        pairs.append((name_of(uri), name.strip()))
+    return unique_names(pairs)
+
+
+def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVocabulary:
+    try:
+        import rdflib  # noqa: PLC0415 - an optional dependency
+    except ImportError as error:
+        raise MissingData(
+            f"{path} needs rdflib, which is not installed; pip install 'labelspan[skos]'."
+        ) from error
+    graph = rdflib.Graph()
+    try:
+        graph.parse(data=content, format=kind)
+    except Exception as error:  # rdflib raises whatever its parsers raise
+        reason = next((part for part in str(error).splitlines() if part.strip()), "not RDF")
+        raise InvalidFile(f"{path} is not RDF in {kind}: {reason:.120}.") from error
+    skos = rdflib.Namespace(_SKOS)
+    preferred: dict[str, dict[str, str]] = {}
+    for concept, name in graph.subject_objects(skos.prefLabel):
+        preferred.setdefault(str(concept), {})[getattr(name, "language", None) or ""] = str(name)
+    if not preferred:
+        raise InvalidFile(f"{path} has no skos:prefLabel; give a SKOS thesaurus.")
+    chosen = _language(path, preferred, language)
+    names = unique_names(
+        (code, own.get(chosen) or own[min(own)]) for code, own in sorted(preferred.items())
+    )
+    above = _relation(graph, skos, names)
+    _check_acyclic(path, above, names)
+    alternative: dict[str, list[str]] = {}
+    for concept, name in graph.subject_objects(skos.altLabel):
+        alternative.setdefault(str(concept), []).append(str(name))
+    return LabelVocabulary(
+        {
+            code: Concept(
+                name,
+                tuple(
+                    sorted({*alternative.get(code, ()), *preferred[code].values()} - {name}),
+                ),
+                tuple(sorted(names[parent] for parent in above[code])),
+            )
+            for code, name in sorted(names.items())
+        }
+    )
+
+
+def _language(path: Path, preferred: dict[str, dict[str, str]], language: str | None) -> str:
+    counts: dict[str, int] = {}
+    for own in preferred.values():
+        for one in own:
+            counts[one] = counts.get(one, 0) + 1
+    if language is not None:
+        if language not in counts:
+            there = ", ".join(sorted(filter(None, counts))) or "none"
+            raise InvalidFile(f"{path} has no names in {language!r}; it has: {there}.")
+        return language
+    return "en" if "en" in counts else max(counts, key=lambda one: (counts[one], one))
+
+
+def _relation(graph: Any, skos: Any, names: dict[str, str]) -> dict[str, set[str]]:
+    above: dict[str, set[str]] = {code: set() for code in names}
+    pairs = [(str(low), str(high)) for low, high in graph.subject_objects(skos.broader)]
+    pairs += [(str(low), str(high)) for high, low in graph.subject_objects(skos.narrower)]
+    for low, high in pairs:
+        if low in names and high in names:
+            above[low].add(high)
+    return above
+
+
+def _check_acyclic(path: Path, above: dict[str, set[str]], names: dict[str, str]) -> None:
+    try:
+        TopologicalSorter(above).prepare()
+    except CycleError as error:
+        ring = " < ".join(names[code] for code in error.args[1])
+        raise InvalidFile(f"{path} has a circle of broader concepts: {ring}; remove one.") from None

@@ -1,0 +1,111 @@
+"""Vocabularies of labels: lines, SKOS in Turtle and RDF/XML, and what is broader."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from labelspan.corpus import CorpusReader, read_vocabulary
+from labelspan.errors import InvalidFile, InvalidParameter
+
+SITES = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix e: <http://example.org/> .
+e:1 a skos:Concept ; skos:prefLabel "sites"@en, "kohteet"@fi ; skos:narrower e:2 .
+e:2 a skos:Concept ; skos:prefLabel "graves"@en, "haudat"@fi ; skos:altLabel "burials"@en .
+e:3 a skos:Concept ; skos:prefLabel "barrows"@en ; skos:broader e:2 .
+"""
+
+
+@pytest.fixture
+def turtle(tmp_path):
+    pytest.importorskip("rdflib", reason="install labelspan[skos]")
+    path = tmp_path / "sites.ttl"
+    path.write_text(SITES, encoding="utf-8")
+    return path
+
+
+def test_names_and_the_tree(turtle):
+    found = read_vocabulary(turtle)
+    assert found.names == {
+        f"http://example.org/{n}": name for n, name in enumerate(["sites", "graves", "barrows"], 1)
+    }
+    graves = found.concepts["http://example.org/2"]
+    assert graves.other_names == ("burials", "haudat")
+    assert graves.broader == ("sites",)
+    assert found.broader("barrows") == ("graves", "sites")
+    assert found.narrower("sites") == ("graves", "barrows")
+    assert found.narrower("barrows") == ()
+
+
+def test_a_language_is_chosen(turtle):
+    found = read_vocabulary(turtle, "fi")
+    # A concept without a name in the language keeps another.
+    assert sorted(found.names.values()) == ["barrows", "haudat", "kohteet"]
+    with pytest.raises(InvalidFile, match="has no names in 'sv'; it has: en, fi"):
+        read_vocabulary(turtle, "sv")
+
+
+def test_rdf_xml_says_the_same(turtle, tmp_path):
+    import rdflib
+
+    graph = rdflib.Graph().parse(turtle)
+    graph.serialize(tmp_path / "sites.rdf", format="xml")
+    assert read_vocabulary(tmp_path / "sites.rdf") == read_vocabulary(turtle)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (SITES + "e:1 skos:broader e:3 .", "circle of broader concepts: .* < .*; remove one"),
+        (SITES + "e:1 skos:broader e:1 .", "circle of broader concepts: sites < sites"),
+        ("@prefix e: <http://example.org/> . e:1 e:2 e:3 .", "no skos:prefLabel"),
+        ("this is not turtle", "is not RDF in turtle"),
+    ],
+)
+def test_what_is_not_a_vocabulary(turtle, content, message):
+    turtle.write_text(content, encoding="utf-8")
+    with pytest.raises(InvalidFile, match=message):
+        read_vocabulary(turtle)
+
+
+def test_two_concepts_with_one_name_stay_apart(turtle):
+    turtle.write_text(SITES + 'e:9 skos:prefLabel "graves"@en .', encoding="utf-8")
+    names = read_vocabulary(turtle).names
+    assert len(set(names.values())) == 4
+
+
+def test_lines(tmp_path):
+    path = tmp_path / "names.tsv"
+    path.write_text("<http://example.org/1>\tsites\nQ7\tgraves\textra\n", encoding="utf-8")
+    assert read_vocabulary(path).names == {"http://example.org/1": "sites", "Q7": "graves"}
+    with pytest.raises(InvalidParameter, match="no languages"):
+        read_vocabulary(path, "fi")
+    path.write_text("no tab here", encoding="utf-8")
+    with pytest.raises(InvalidFile, match="line 1: a vocabulary needs"):
+        read_vocabulary(path)
+
+
+def test_a_corpus_has_the_names(turtle):
+    lines = "old grave\t<http://example.org/2>\nold site\t<http://example.org/1>\n" * 3
+    corpus = CorpusReader(io.BytesIO(lines.encode()), vocabulary=turtle)
+    assert [record.labels for record in corpus.items()][:2] == [["graves"], ["sites"]]
+    assert corpus.vocabulary.broader("graves") == ("sites",)
+
+
+@pytest.mark.skipif("LABELSPAN_DATA" not in os.environ, reason="needs LABELSPAN_DATA")
+def test_a_real_thesaurus(tmp_path):
+    pytest.importorskip("rdflib", reason="install labelspan[skos]")
+    packed = Path(os.environ["LABELSPAN_DATA"]) / "corpora" / "archaeology.tar.gz"
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "archaeology"
+    found = read_vocabulary(folder / "yso-archaeology.ttl")
+    assert len(found.concepts) == 130
+    assert found == read_vocabulary(folder / "yso-archaeology.rdf")
+    assert "Viking Age" in found.narrower("prehistory")
+    finnish = read_vocabulary(folder / "yso-archaeology.ttl", "fi").names
+    same = read_vocabulary(folder / "subjects.tsv").names
+    assert {code: finnish[code] for code in same} == same
