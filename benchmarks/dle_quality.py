@@ -31,7 +31,7 @@ from labelspan.datasets import load
 from labelspan.errors import LabelspanWarning
 from labelspan.graph import neighbor_graph
 from labelspan.metrics import retrieval_at_k
-from labelspan.semi_supervised import KMeansLaplacian, SpectralGraphTransducer
+from labelspan.papers.wang2010.comparators import KMeansLaplacian, SpectralGraphTransducer
 
 from .spaces_data import load_set, make_split
 

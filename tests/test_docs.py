@@ -19,7 +19,6 @@ MODULES = [
         f"labelspan.{name}"
         for name in (
             "adapt",
-            "semi_supervised",
             "checks",
             "datasets",
             "display",

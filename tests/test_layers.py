@@ -16,7 +16,7 @@ LAYERS = [
     {"labels", "graph"},
     {"solvers"},
     {"text", "estimators"},
-    {"adapt", "index", "semi_supervised", "checks"},
+    {"adapt", "index", "checks"},
     {"display"},
     {"papers", "evaluation"},
     {"web"},

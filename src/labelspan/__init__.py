@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         OPLS,
         PLSDA,
         PLSSVD,
+        DLEClassifier,
         KernelFeatures,
         LoadingsPath,
         Tuning,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     )
     from .index import SemanticIndex
     from .operators import as_operator
-    from .semi_supervised import DLEClassifier
 
 __version__ = "0.1.0"
 
@@ -57,7 +57,6 @@ __all__ = [
 # Where the names are that are not estimators.
 _ELSEWHERE = {
     "Adapter": "adapt",
-    "DLEClassifier": "semi_supervised",
     "SemanticIndex": "index",
     "as_operator": "operators",
 }

@@ -344,13 +344,25 @@ def test_structured_arrays_are_refused_by_name():
         read_labels(y, 3, "mine")
 
 
-def test_one_label_and_unknown_rows_are_not_minus_one_and_one():
+def test_a_vector_of_minus_one_and_one_has_two_classes():
     for y in ([1.0, np.nan, 1.0], [1, None, 1], [[1.0], [np.nan], [1.0]]):
         labels = read_labels(y, 3, "mine")
         assert labels.labelled.tolist() == [True, False, True]
     for y in ([1, -1, 1], [1.0, -1.0, 1.0], [[1], [-1], [1]]):
-        with pytest.raises(InvalidLabels, match="only -1 and 1"):
-            read_labels(y, 3, "mine")
+        labels = read_labels(y, 3, "mine")
+        assert labels.unknown is None
+        assert labels.names.tolist() == [-1, 1]
+        assert labels.values.tolist() == [[0, 1], [1, 0], [0, 1]]
+    for y in ([1, -1, None, 1], [1.0, -1.0, np.nan, 1.0]):
+        labels = read_labels(y, 4, "mine")
+        assert labels.labelled.tolist() == [True, True, False, True]
+        assert labels.names.tolist() == [-1, 1]
+    # With another class, or in a part of the rows, -1 means unknown as before.
+    assert read_labels([1, -1, 2], 3, "mine").names.tolist() == [1, 2]
+    assert read_labels([1, -1, 1], 3, "mine", part=True).names.tolist() == [1]
+    fitted = np.array([-1, 1])
+    assert read_labels([-1, -1], 2, "mine", part=True, classes=fitted).labelled.all()
+    assert not read_labels([-1, -1], 2, "mine", part=True, classes=np.array([0, 1])).labelled.any()
 
 
 def test_centred_values_are_zero_where_nothing_is_known():

@@ -1,7 +1,7 @@
 """Estimators with the interface of scikit-learn."""
 
 from .cca import CCA
-from .dle import DLE
+from .dle import DLE, DLEClassifier
 from .hsl import HSL
 from .kernel_features import KernelFeatures
 from .lda import LDA
@@ -25,6 +25,7 @@ __all__ = [
     "OPLS",
     "PLSDA",
     "PLSSVD",
+    "DLEClassifier",
     "KernelFeatures",
     "LoadingsPath",
     "Tuning",

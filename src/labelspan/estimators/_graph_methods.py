@@ -36,12 +36,12 @@ GRAPH_OPTIONS: Mapping[str, Constraint] = {
 }
 
 
-def graph_over_rows(model: Any, data: Any, graph: Any) -> Operator:
-    """Return the graph that was given, or one made with the affinity of the estimator."""
+def graph_over_rows(model: Any, data: Any, graph: Any) -> tuple[Operator, float | None]:
+    """Return the graph that was given and None, or one made by the affinity, with its gamma."""
     if graph is not None:
-        return read_graph(graph, data.shape[0])
+        return read_graph(graph, data.shape[0]), None
     owner = type(model).__name__
-    return affinity_graph(owner, data, model.affinity, model.n_neighbors, model.gamma)[0]
+    return affinity_graph(owner, data, model.affinity, model.n_neighbors, model.gamma)
 
 
 # Entries up to which data in float32 is solved in float64.

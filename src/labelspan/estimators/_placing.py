@@ -34,7 +34,7 @@ def labels_as_fitted(y: Any, n_rows: int, names: Array, owner: str) -> Labels:
         Sparse where there are very many.
     """
     large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
-    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large)
+    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
     if labels.kind != "classes":
         if labels.values.shape[1] != names.size:
             raise InvalidLabels(

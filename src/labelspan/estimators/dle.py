@@ -1,15 +1,17 @@
-"""Discriminant Laplacian embedding."""
+"""Discriminant Laplacian embedding, and classification by the nearest labelled row in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidLabels
+from ..errors import InvalidInput, InvalidLabels
 from ..graph import Laplacian, combine, label_graph
 from ..graph.laplacian import metric_form
 from ..graph.neighbors import nearest_neighbors
@@ -31,7 +33,7 @@ from ._graph_methods import (
 from ._labelled import LabelledEmbedding
 from ._options import ALPHA
 
-__all__ = ["DLE"]
+__all__ = ["DLE", "DLEClassifier"]
 
 # S_w, A and the differences of class means are rounding below this many roundings of what they
 # are computed from.
@@ -97,6 +99,10 @@ class DLE(LabelledEmbedding):
     label_means_ : array of shape (k,)
     alpha_ : float
         What was added to the diagonal of S_w.
+    graph_alpha_ : float
+        What was added to the diagonal of A: 0 unless ``alpha="auto"``.
+    gamma_ : float or None
+        The width of the Gaussian that was used; None where ``fit`` was given a graph.
     label_weight_ : float
         The beta that was used.
     graph_ : operator of shape (n, n)
@@ -120,6 +126,8 @@ class DLE(LabelledEmbedding):
     are the leading eigenvectors of
 
     .. math:: A^{-1/2} S_w^{-1/2} S_b S_w^{-1/2} A^{-1/2} u = \lambda u .
+
+    The paper itself is ``DLE(alpha=0, affinity="rbf", label_weight="auto")``, for up to 5,000 rows.
 
     References
     ----------
@@ -149,6 +157,9 @@ class DLE(LabelledEmbedding):
     # Only differences of rows are used: centring moves the space and does not change it.
     center = True
 
+    alpha_: float
+    graph_alpha_: float
+    gamma_: float | None
     label_weight_: float
     graph_: Operator
 
@@ -191,15 +202,203 @@ class DLE(LabelledEmbedding):
         DLE
             The fitted estimator.
         """
-        embed(self, X, y, graph)
+        _embed(self, X, y, graph)
         return self
 
     def _why_no_stream(self) -> str | None:
-        return why_no_batches(self)
+        return _why_no_batches(self)
 
 
-def why_no_batches(model: Any) -> str:
-    """Say why there is no ``partial_fit``."""
+class DLEClassifier(ClassifierMixin, LabelledEmbedding):
+    """Classification by the nearest labelled row in the space of :class:`DLE` (wang2010, Table 1).
+
+    For multi-label data each label is predicted separately: a row gets the label of the nearest
+    row for which it is known. ``fit_predict`` is the use in the paper, where the rows to
+    classify are part of the fit.
+
+    Special cases: with ``projection="printed"`` and as many components as features, the space
+    is a rotation of the features, and this is the 1-nearest-neighbour classifier.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None keeps every direction: at most one less than there are labels.
+    alpha : float or "auto", default="auto"
+        Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
+        and of A the mean of their eigenvalues. 0 is the paper.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        The graph where none is given to ``fit``.
+    n_neighbors : int, default=10
+        For "nearest_neighbors".
+    gamma : float or None, default=None
+        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
+        of the median squared distance.
+    label_weight : "auto" or float, default=0.0
+        Weight of the similarity of labels, relative to the graph. "auto" is the paper's choice;
+        see :class:`DLE`.
+    projection : {"printed", "whitened", "smooth"}, default="printed"
+        Which of three maps is used; see :class:`DLE`.
+
+    Attributes
+    ----------
+    components_, eigenvalues_, mean_, classes_, label_loadings_, label_means_
+        As in :class:`DLE`, and its others.
+
+    See Also
+    --------
+    DLE : The space by itself.
+    labelspan.papers.wang2010.comparators.HarmonicFunction : Only the graph and the labels.
+
+    References
+    ----------
+    .. [1] Wang, H., Huang, H., & Ding, C. (2010). Discriminant Laplacian embedding. AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from labelspan import DLEClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> known = np.arange(178) % 10 == 0
+    >>> found = DLEClassifier().fit_predict(scale(X), np.where(known, y, -1))
+    >>> bool((found == y)[~known].mean() > 0.8)
+    True
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = DLE._takes
+    _constraints: ClassVar[Mapping[str, Constraint]] = DLE._constraints
+    _sparse_formats: ClassVar[tuple[str, ...]] = DLE._sparse_formats
+    _takes_operators: ClassVar[bool] = False
+    center = True
+
+    alpha_: float
+    graph_alpha_: float
+    gamma_: float | None
+    label_weight_: float
+    graph_: Operator
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        alpha: float | str = "auto",
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 10,
+        gamma: float | None = None,
+        label_weight: Literal["auto"] | float = 0.0,
+        projection: Literal["printed", "whitened", "smooth"] = "printed",
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.label_weight = label_weight
+        self.projection = projection
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
+        """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : array or sparse matrix of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown, as in scikit-learn; a vector of
+            only -1 and 1 has these two classes, and NaN for unknown.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between all rows, in place of those that ``affinity`` would make.
+
+        Returns
+        -------
+        DLEClassifier
+            The fitted classifier.
+        """
+        self._keep(X, y, graph)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict the class of each row, or its 0/1 indicator if ``y`` was one.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The rows to classify.
+
+        Returns
+        -------
+        array of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator.
+        """
+        # transform may hand back a data frame where set_output asked for one.
+        return self._nearest(np.asarray(self.transform(X)))
+
+    @all_or_nothing
+    def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
+        """Fit on all rows and return the labels of all; known ones are kept.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : array or sparse matrix of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator. -1 or NaN mean unknown, as in scikit-learn; a vector of
+            only -1 and 1 has these two classes, and NaN for unknown.
+        graph : array, sparse matrix, operator or None, default=None
+            Weights between all rows, in place of those that ``affinity`` would make.
+
+        Returns
+        -------
+        array of shape (n,) or (n, k)
+            Classes, or a 0/1 indicator, of all rows.
+        """
+        labels, latent = self._keep(X, y, graph)
+        found = self._nearest(latent)
+        if labels.kind == "classes":
+            return np.where(labels.labelled, self._names(labels), found)
+        if labels.unknown is None:
+            return labels.values.astype(np.int64)
+        return np.where(labels.unknown, found, labels.values.astype(np.int64))
+
+    def _keep(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
+        labels, latent = _embed(self, X, y, graph)
+        labelled = np.flatnonzero(labels.labelled)
+        self._labels, self._embedded = labels.rows(labelled), latent[labelled]
+        return labels, latent
+
+    def _why_no_stream(self) -> str | None:
+        return _why_no_batches(self)
+
+    def _names(self, labels: Labels) -> Array:
+        return np.asarray(self.classes_[labels.values.argmax(axis=1)])
+
+    def _nearest(self, latent: Array) -> Array:
+        labels = self._labels
+        if labels.kind == "classes" or labels.unknown is None:
+            row = nearest_neighbors(self._embedded, 1, latent)[0][:, 0]
+            found = self._names(labels) if labels.kind == "classes" else labels.values.astype(int)
+            return np.asarray(found[row])
+        out = np.empty((latent.shape[0], self.classes_.size), dtype=np.int64)
+        for column, unknown in enumerate(labels.unknown.T):
+            known = np.flatnonzero(~unknown)
+            if known.size == 0:
+                raise InvalidInput(
+                    f"{type(self).__name__}: label {self.classes_[column]} is unknown in all rows "
+                    "of y; leave its column out."
+                )
+            row = nearest_neighbors(self._embedded[known], 1, latent)[0][:, 0]
+            out[:, column] = labels.values[known, column][row]
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _why_no_batches(model: Any) -> str:
     return (
         f"{type(model).__name__}: partial_fit is not available, because the graph needs all "
         "rows at once; use fit."
@@ -207,68 +406,86 @@ def why_no_batches(model: Any) -> str:
 
 
 @refuse_overflow
-def embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-    """Fit; return the labels and the positions of the rows in the space."""
+def _embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
+    """Fit; return the labels and the rows in the learned space."""
+    owner = type(model).__name__
     model._check_params()
     data = model._validate(X, reset=True, least=2)
     refuse_large_squares(as_operator(data))
     labels = model._read_labels(y, data.shape[0])
-    _refuse_few(model, labels)
-    place, means = coordinates(type(model).__name__, data)
-    weights, beta = _with_labels(model, graph_over_rows(model, data, graph), data, labels)  # W
-    directions, eigenvalues, alpha = _directions(model, place, labels, weights)  # U, lambda
+    _refuse_few(owner, labels)
+    place, means = coordinates(owner, data)
+    graph, gamma = graph_over_rows(model, data, graph)  # W_X
+    graph, beta = _with_labels(graph, model.label_weight, data, labels)  # W_X + beta W_L
+    parts = _parts(owner, place, labels, graph, model.alpha)
+    # S_b = B B' is thin: the eigenvectors U are the left singular vectors of A^-1/2 S_w^-1/2 B.
+    left, lengths, _ = np.linalg.svd(
+        parts.smooth @ (parts.tight @ parts.between), full_matrices=False
+    )
+    useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
+    count = model._count(useful, _limit_reason(useful, labels), default=useful)
+    directions = left[:, :count]  # U
+    if model.projection != "printed":
+        directions = parts.smooth @ directions  # F = A^-1/2 U
+    if model.projection == "whitened":
+        directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
     features = Features(None, data.dtype)
-    signs = model._publish(features, place.to_features(directions), means, eigenvalues)
-    model.graph_, model.label_weight_, model.alpha_ = weights, beta, alpha
+    signs = model._publish(features, place.to_features(directions), means, lengths[:count] ** 2)
+    model.graph_, model.gamma_, model.label_weight_ = graph, gamma, beta
+    model.alpha_, model.graph_alpha_ = parts.alpha, parts.graph_alpha
     latent = place.rows.matmat(directions) * signs
     loadings, label_means = _regress_labels(model, latent, labels)
     model._publish_labels(features, labels.names, loadings, label_means)
     return labels, latent
 
 
-def _directions(
-    model: Any, place: Coordinates, labels: Labels, graph: Operator
-) -> tuple[Array, Array, float]:
+@dataclass(frozen=True)
+class _Parts:
+    """The matrices of the eigenproblem, and what was added to their diagonals."""
+
+    between: Array  # B
+    tight: Array  # S_w^-1/2
+    alpha: float
+    smooth: Array  # A^-1/2
+    graph_alpha: float
+
+
+def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alpha: Any) -> _Parts:
     rows = place.rows
     labelled = np.flatnonzero(labels.labelled)
     known, values = rows.rows(labelled), labels.values[labelled]
     scatter = class_scatter(known, values)
     laplacian = Laplacian(graph)
     rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
-    joined = float(laplacian.degrees.max()) * rows.sum_of_squares()
     smoothness = metric_form(rows, laplacian)  # A
-    auto = model.alpha == "auto"
-    level = _mean_eigenvalue(smoothness) if auto else 0.0
-    smooth = inverse_root(smoothness, level, rounding * joined)  # A^-1/2
-    unclear, short = units_decide(smoothness, rounding * joined)
+    noise = rounding * float(laplacian.degrees.max()) * rows.sum_of_squares()
+    unclear, short = units_decide(smoothness, noise)
     if unclear or (short and factorise(rows, None).shortest < _SHORTEST):
-        warn_unclear(type(model).__name__)
+        warn_unclear(owner)
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
-    alpha = _mean_eigenvalue(scatter.within) if auto else float(model.alpha)
-    tight = inverse_root(scatter.within, alpha, rounding * summed)  # S_w^-1/2
     apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
-    # S_b = B B' is thin: the eigenvectors are the left singular vectors of A S B.
-    left, lengths, _ = np.linalg.svd(
-        smooth @ (tight @ (scatter.between * apart)), full_matrices=False
+    auto = alpha == "auto"
+    graph_alpha = _mean_eigenvalue(smoothness) if auto else 0.0
+    alpha = _mean_eigenvalue(scatter.within) if auto else float(alpha)
+    return _Parts(
+        scatter.between * apart,
+        inverse_root(scatter.within, alpha, rounding * summed),
+        alpha,
+        inverse_root(smoothness, graph_alpha, noise),
+        graph_alpha,
     )
-    useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
-    count = model._count(useful, _limit_reason(useful, labels), default=useful)
-    directions = left[:, :count]
-    if model.projection != "printed":
-        directions = smooth @ directions  # F
-    if model.projection == "whitened":
-        directions = tight @ directions  # G
-    return directions, lengths[:count] ** 2, alpha
 
 
 def _mean_eigenvalue(matrix: Array) -> float:
     return float(np.trace(matrix) / matrix.shape[0])
 
 
-def _with_labels(model: Any, graph: Operator, data: Any, labels: Labels) -> tuple[Operator, float]:
+def _with_labels(
+    graph: Operator, label_weight: Any, data: Any, labels: Labels
+) -> tuple[Operator, float]:
     """Return ``W_X + beta W_L``, and beta."""
-    auto = model.label_weight == "auto"
-    if model.label_weight == 0 or (auto and labels.kind == "classes"):
+    auto = label_weight == "auto"
+    if label_weight == 0 or (auto and labels.kind == "classes"):
         return graph, 0.0
     values = labels.values
     labelled = labels.labelled
@@ -278,12 +495,11 @@ def _with_labels(model: Any, graph: Operator, data: Any, labels: Labels) -> tupl
         nearest, _ = nearest_neighbors(data[known], 1, data[~labelled], search="auto")
         values[~labelled] = values[known[nearest[:, 0]]]
     both = [graph, label_graph(values)]
-    joined = combine(both) if auto else combine(both, [1.0, float(model.label_weight)])
+    joined = combine(both) if auto else combine(both, [1.0, float(label_weight)])
     return joined, joined.weights[1]
 
 
-def _refuse_few(model: Any, labels: Labels) -> None:
-    owner = type(model).__name__
+def _refuse_few(owner: str, labels: Labels) -> None:
     present = int((labels.values.sum(axis=0) > 0).sum())
     if present < 2:
         found = f"one class, {labels.names[0]}" if labels.kind == "classes" else "one label"

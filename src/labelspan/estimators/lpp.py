@@ -144,7 +144,7 @@ class LPP(BaseEmbedding):
             default = max(1, labels.values.shape[1] - 1)
             weights: Operator = label_graph(labels.values)  # the graph's W
         else:
-            weights = graph_over_rows(self, data, graph)
+            weights, _ = graph_over_rows(self, data, graph)
         place, means = coordinates(type(self).__name__, data, center=self.center)
         rows = place.rows  # X
         laplacian = Laplacian(weights)  # L

@@ -3,7 +3,9 @@
 Conventions:
 
 - A vector, or a single column, is *classes* and becomes one-hot; -1, NaN and None mean
-  unknown. A vector of floats with fractions is one real *target*.
+  unknown, as in scikit-learn's semi-supervised classifiers. With no other values than -1 and 1,
+  these are two classes, as in its other classifiers, and NaN or None mean unknown. A vector of
+  floats with fractions is one real *target*.
 - Two dimensions of 0 and 1 are a multi-label *indicator*. -1 or NaN marks an unknown
   entry.
 - Two dimensions of any other numbers are real *targets*; only NaN is unknown.
@@ -158,6 +160,7 @@ def read_labels(
     part: bool = False,
     targets: bool = False,
     keep_sparse: bool = False,
+    classes: Array | None = None,
 ) -> Labels:
     """Read labels of any supported type.
 
@@ -177,6 +180,8 @@ def read_labels(
     keep_sparse : bool, default=False
         Whether a sparse matrix without unknown entries and with more than 33 million entries,
         zeros counted, stays sparse, and labels may be in files.
+    classes : array or None, default=None
+        Classes of an earlier fit: where -1 is one of them, it does not mean unknown.
 
     Returns
     -------
@@ -223,7 +228,8 @@ def read_labels(
     if array.ndim == 2 and array.shape[1] == 0:
         raise InvalidLabels(f"{owner}: y has no columns; give at least one label.")
     if array.ndim == 1 or array.shape[1] == 1:
-        labels = _from_vector(array.reshape(-1), owner, part, targets)
+        vector = array.reshape(-1)
+        labels = _from_vector(vector, owner, targets, _minus_one_is_class(vector, part, classes))
     else:
         labels = _from_matrix(array, owner, part, targets)
         if names is not None:
@@ -326,7 +332,19 @@ def _refuse_dense(y: Any, owner: str) -> None:
         )
 
 
-def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels:
+def _minus_one_is_class(vector: Array, part: bool, classes: Array | None) -> bool:
+    """Return whether -1 is a class: it was one in the fit, or the only other value is 1."""
+    if classes is not None:
+        return classes.dtype.kind in "iu" and bool((classes == -1).any())
+    if part or not (
+        vector.dtype.kind in "if" or (vector.dtype.kind == "O" and _all_numbers(vector))
+    ):
+        return False
+    numbers = vector.astype(np.float64)
+    return bool(np.unique(numbers[~np.isnan(numbers)]).tolist() == [-1.0, 1.0])
+
+
+def _from_vector(vector: Array, owner: str, targets: bool, minus_one: bool) -> Labels:
     if targets or vector.dtype.kind == "f" or (vector.dtype.kind == "O" and _all_numbers(vector)):
         numbers = vector.astype(np.float64)
         _refuse_infinite(numbers, owner)
@@ -334,7 +352,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         if targets or (numbers[known] % 1 != 0).any():
             values = np.where(known, numbers, 0.0)[:, None]
             return Labels(values, _mask(~known[:, None]), np.array(["target"]), "targets")
-        known &= numbers != -1
+        known &= (numbers != -1) | minus_one
     elif vector.dtype.kind in "mM":
         known = ~np.isnat(vector)
     elif vector.dtype.kind == "O":
@@ -342,7 +360,7 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
             raise _lists(owner)
         known = np.array([item is not None and item == item for item in vector])  # noqa: PLR0124
     elif vector.dtype.kind in "iu":
-        known = vector != -1
+        known = (vector != -1) | minus_one
     else:
         known = np.ones(vector.shape, dtype=bool)
     _warn_if_targets(vector[known], owner)
@@ -355,8 +373,6 @@ def _from_vector(vector: Array, owner: str, part: bool, targets: bool) -> Labels
         ) from None
     if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
         names = names.astype(np.int64)
-    if names.dtype.kind in "iu" and names.tolist() == [1] and not part and _has_minus_one(vector):
-        raise _plus_minus_one(owner)
     values = np.zeros((vector.size, max(1, names.size)))
     values[np.flatnonzero(known), codes] = 1.0
     unknown = None if known.all() else np.repeat(~known[:, None], values.shape[1], axis=1)
@@ -437,10 +453,6 @@ def _warn_if_targets(vector: Array, owner: str) -> None:
         "predict, give (y - y.mean()) / y.std(); if they are classes, give y.astype(int).",
         AmbiguousLabels,
     )
-
-
-def _has_minus_one(vector: Array) -> bool:
-    return any(isinstance(item, (int, float, np.number)) and item == -1 for item in vector.tolist())
 
 
 def _lists(owner: str) -> InvalidLabels:

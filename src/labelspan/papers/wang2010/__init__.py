@@ -1,11 +1,31 @@
 """wang2010: discriminant Laplacian embedding, tables 3 to 5 and figure 2."""
 
 from ..paper import Paper
+from .comparators import (
+    MCGF,
+    MLGF,
+    MLLS,
+    SMSE,
+    HarmonicFunction,
+    KMeansLaplacian,
+    LocalGlobalConsistency,
+    SpectralGraphTransducer,
+)
 from .figure2_faces import FIGURE_2
 from .table3 import TABLE_3, TABLE_4
 from .table5 import TABLE_5
 
-__all__ = ["PAPER"]
+__all__ = [
+    "MCGF",
+    "MLGF",
+    "MLLS",
+    "PAPER",
+    "SMSE",
+    "HarmonicFunction",
+    "KMeansLaplacian",
+    "LocalGlobalConsistency",
+    "SpectralGraphTransducer",
+]
 
 PAPER = Paper(
     name="wang2010",

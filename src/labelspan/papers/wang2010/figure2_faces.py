@@ -11,10 +11,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ..._typing import Array
 from ...datasets import load
+from ...estimators import DLEClassifier
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
-from ...semi_supervised import DLEClassifier
 from ..paper import Key, PaperPart, Scale
 from .face_methods import FacePCA, eigenfaces, fisherfaces, laplacianfaces
 

@@ -13,13 +13,13 @@ from sklearn.preprocessing import StandardScaler
 
 from ..._typing import Array
 from ...datasets import load
-from ...estimators import LSI, MLSI
+from ...estimators import LSI, MLSI, DLEClassifier
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, macro_precision, threshold_by_share
-from ...semi_supervised import MCGF, MLGF, MLLS, SMSE, DLEClassifier
 from ..paper import Key, PaperPart, Scale
+from .comparators import MCGF, MLGF, MLLS, SMSE
 from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_5"]

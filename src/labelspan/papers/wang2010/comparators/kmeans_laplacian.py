@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Constraint, Either, Integer, Null
-from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter
-from ..estimators._graph_methods import coordinates
-from ..graph.laplacian import metric_form
-from ..graph.neighbors import nearest_neighbors
-from ..labels import Labels
-from ..labels.factor import RANK_TOLERANCE
-from ..operators import Operator
-from ..solvers.small_dense import psd_basis
-from ._score_classifier import GraphClassifier
+from ...._params import Constraint, Either, Integer, Null
+from ...._typing import Array
+from ....errors import InvalidInput, InvalidLabels, InvalidParameter
+from ....estimators._graph_methods import coordinates
+from ....graph.laplacian import metric_form
+from ....graph.neighbors import nearest_neighbors
+from ....labels import Labels
+from ....labels.factor import RANK_TOLERANCE
+from ....operators import Operator
+from ....solvers.small_dense import psd_basis
+from .graph_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver
 from .green import GreenFunction, connected_graph
 
@@ -100,7 +100,7 @@ class KMeansLaplacian(GraphClassifier):
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
-    >>> from labelspan.semi_supervised import KMeansLaplacian
+    >>> from labelspan.papers.wang2010.comparators import KMeansLaplacian
     >>> X, y = load_wine(return_X_y=True)
     >>> known = np.arange(178) % 10 == 0
     >>> found = KMeansLaplacian().fit_predict(scale(X), np.where(known, y, -1))

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._params import Boolean, Constraint, Integer, Real
-from .._typing import Array
-from ..errors import InvalidLabels
-from ..graph import Laplacian
-from ..labels import Labels
-from ..operators import Operator
-from ._score_classifier import GraphClassifier
+from ...._params import Boolean, Constraint, Integer, Real
+from ...._typing import Array
+from ....errors import InvalidLabels
+from ....graph import Laplacian
+from ....labels import Labels
+from ....operators import Operator
+from .graph_classifier import GraphClassifier
 from .graph_systems import reached
 
 __all__ = ["SpectralGraphTransducer", "smallest_eigenvectors", "sphere_minimum"]
@@ -100,7 +100,7 @@ class SpectralGraphTransducer(GraphClassifier):
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from labelspan.semi_supervised import SpectralGraphTransducer
+    >>> from labelspan.papers.wang2010.comparators import SpectralGraphTransducer
     >>> X, y = load_iris(return_X_y=True)
     >>> known = np.arange(150) % 10 == 0
     >>> found = SpectralGraphTransducer().fit_predict(X, np.where(known, y, -1))
@@ -202,7 +202,7 @@ def sphere_minimum(G: Array, b: Array, square: float) -> tuple[Array, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised.transducer import sphere_minimum
+    >>> from labelspan.papers.wang2010.comparators.transducer import sphere_minimum
     >>> w, l = sphere_minimum(np.diag([1.0, 2.0]), np.array([0.0, 0.5]), 4.0)
     >>> float((w @ w).round(9)), float(l)
     (4.0, 1.0)

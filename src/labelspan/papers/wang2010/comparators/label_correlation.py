@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import Array
-from ..graph.label_graph import label_correlation
-from ..labels import Labels
+from ...._typing import Array
+from ....graph.label_graph import label_correlation
+from ....labels import Labels
 
 __all__ = ["correlation", "label_laplacian"]
 
@@ -24,7 +24,7 @@ def label_laplacian(labels: Labels, *, normalized: bool = False) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised.label_correlation import label_laplacian
+    >>> from labelspan.papers.wang2010.comparators.label_correlation import label_laplacian
     >>> from labelspan.labels import read_labels
     >>> Y = read_labels(np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 3, "example")
     >>> label_laplacian(Y).round(6) + 0.0

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._params import Constraint, Either, Integer, Null, Real
-from .._typing import Array
-from ..errors import InvalidParameter
-from ..estimators._base import all_or_nothing
-from ..estimators._graph_methods import coordinates
-from ..labels.factor import RANK_TOLERANCE
-from ..operators import as_operator
-from ..solvers.small_dense import psd_basis
-from ._score_classifier import ScoreClassifier
+from ...._params import Constraint, Either, Integer, Null, Real
+from ...._typing import Array
+from ....errors import InvalidParameter
+from ....estimators._base import all_or_nothing
+from ....estimators._graph_methods import coordinates
+from ....labels.factor import RANK_TOLERANCE
+from ....operators import as_operator
+from ....solvers.small_dense import psd_basis
+from .graph_classifier import ScoreClassifier
 
 __all__ = ["MLLS"]
 
@@ -82,7 +82,7 @@ class MLLS(ScoreClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised import MLLS
+    >>> from labelspan.papers.wang2010.comparators import MLLS
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 5))
     >>> Y = (X @ rng.standard_normal((5, 4)) > 0).astype(int)

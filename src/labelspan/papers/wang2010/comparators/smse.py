@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Boolean, Constraint, Real
-from .._typing import Array
-from ..graph import Laplacian
-from ..labels import Labels
-from ..operators import Operator
-from ._score_classifier import GraphClassifier
+from ...._params import Boolean, Constraint, Real
+from ...._typing import Array
+from ....graph import Laplacian
+from ....labels import Labels
+from ....operators import Operator
+from .graph_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 from .label_correlation import label_laplacian
 
@@ -89,7 +89,7 @@ class SMSE(GraphClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised import SMSE
+    >>> from labelspan.papers.wang2010.comparators import SMSE
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
     >>> Y = np.array([[1, 1], [-1, -1], [1, 1], [0, 1], [-1, -1], [0, 0]])
     >>> SMSE(n_neighbors=3).fit_predict(X, Y)[[1, 4]]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances
 
-from .._typing import Array
-from ..graph.neighbors import nearest_neighbors
+from ...._typing import Array
+from ....graph.neighbors import nearest_neighbors
 
 __all__ = ["NewRowAffinity"]
 

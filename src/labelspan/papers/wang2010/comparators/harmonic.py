@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from .._params import Boolean, Constraint
-from .._typing import Array
-from ..graph import Laplacian
-from ..labels import Labels
-from ..operators import Operator
-from ._score_classifier import GraphClassifier
+from ...._params import Boolean, Constraint
+from ...._typing import Array
+from ....graph import Laplacian
+from ....labels import Labels
+from ....operators import Operator
+from .graph_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["HarmonicFunction", "clamped"]
@@ -110,7 +110,7 @@ class HarmonicFunction(GraphClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised import HarmonicFunction
+    >>> from labelspan.papers.wang2010.comparators import HarmonicFunction
     >>> path = np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)
     >>> model = HarmonicFunction().fit(np.zeros((5, 1)), [0, -1, -1, -1, 1], graph=path)
     >>> model.scores_[:, 1].round(6)

@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
-from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, Mismatch
-from ..estimators._base import all_or_nothing
-from ..graph.affinity import AFFINITIES, affinity_graph
-from ..labels import Labels, read_labels
-from ..labels.reading import Kind
-from ..metrics import threshold_by_share
-from ..operators import Operator
-from ..operators.row_data import canonical
-from ..operators.row_graph import read_graph
+from ...._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
+from ...._typing import Array
+from ....errors import InvalidInput, InvalidLabels, Mismatch
+from ....estimators._base import all_or_nothing
+from ....estimators._graph_methods import graph_over_rows
+from ....graph.affinity import AFFINITIES
+from ....labels import Labels, read_labels
+from ....labels.reading import Kind
+from ....metrics import threshold_by_share
+from ....operators import Operator
+from ....operators.row_data import canonical
 from .out_of_sample import NewRowAffinity
 
 __all__ = ["GraphClassifier", "ScoreClassifier"]
@@ -193,7 +193,7 @@ class GraphClassifier(ScoreClassifier):
         self._check_params()
         data = self._validate(X, reset=True)
         labels = self._read_labels(y, data.shape[0])
-        made, gamma = self._graph(data, graph)
+        made, gamma = graph_over_rows(self, data, graph)
         weights = self._prepare(made)
         scores = self._propagate(data, labels, weights)
         self._new_rows = self._affinity_to(data, gamma)
@@ -224,13 +224,6 @@ class GraphClassifier(ScoreClassifier):
     def _prepare(self, graph: Operator) -> Operator:
         """Return the graph that the method works on."""
         return graph
-
-    def _graph(self, data: Any, graph: Any) -> tuple[Operator, float | None]:
-        """Return the graph, and the gamma of its Gaussian; None where the graph was given."""
-        if graph is not None:
-            return read_graph(graph, data.shape[0]), None
-        owner = type(self).__name__
-        return affinity_graph(owner, data, self.affinity, self.n_neighbors, self.gamma)
 
     def _affinity_to(self, data: Any, gamma: float | None) -> NewRowAffinity | None:
         """Return the affinity to new rows; None if the graph was given, which has none."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import Array
-from ..errors import LabelspanWarning, warn_caller
-from ..graph import LabelGraph, Laplacian, degrees
-from ..operators import Operator, Sum
+from ...._typing import Array
+from ....errors import LabelspanWarning, warn_caller
+from ....graph import LabelGraph, Laplacian, degrees
+from ....operators import Operator, Sum
 from .graph_systems import SystemSolver, reach
 
 __all__ = ["GreenFunction", "connected_graph"]

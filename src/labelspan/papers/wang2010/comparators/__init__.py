@@ -1,11 +1,10 @@
-"""Semi-supervised classifiers on graphs: those that wang2010 compares, and DLEClassifier.
+"""Semi-supervised classifiers on graphs that wang2010 compares with DLE.
 
 They take classes or 0/1 indicators, with -1 or NaN for unknown labels.
 """
 
 from .consistency import LocalGlobalConsistency
 from .correlated_labels import MCGF, MLGF
-from .dle_classifier import DLEClassifier
 from .harmonic import HarmonicFunction
 from .kmeans_laplacian import KMeansLaplacian
 from .mlls import MLLS
@@ -17,7 +16,6 @@ __all__ = [
     "MLGF",
     "MLLS",
     "SMSE",
-    "DLEClassifier",
     "HarmonicFunction",
     "KMeansLaplacian",
     "LocalGlobalConsistency",

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.graph.label_graph import label_correlation
-from labelspan.semi_supervised import (
+from labelspan.papers.wang2010.comparators import (
     MCGF,
     MLGF,
     MLLS,

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Constraint, Real
-from .._typing import Array
-from ..graph import degrees
-from ..labels import Labels
-from ..operators import Operator
-from ._score_classifier import GraphClassifier
+from ...._params import Constraint, Real
+from ...._typing import Array
+from ....graph import degrees
+from ....labels import Labels
+from ....operators import Operator
+from .graph_classifier import GraphClassifier
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 from .green import GreenFunction, connected_graph
 from .harmonic import clamped
@@ -88,7 +88,7 @@ class MCGF(GraphClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised import MCGF
+    >>> from labelspan.papers.wang2010.comparators import MCGF
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
     >>> Y = np.array([[1, 1], [-1, -1], [1, 1], [0, 1], [-1, -1], [0, 0]])
     >>> MCGF(n_neighbors=3).fit_predict(X, Y)[[1, 4]]
@@ -196,7 +196,7 @@ class MLGF(GraphClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.semi_supervised import MLGF
+    >>> from labelspan.papers.wang2010.comparators import MLGF
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
     >>> Y = np.array([[1, 1], [-1, -1], [1, 1], [0, 1], [-1, -1], [0, 0]])
     >>> MLGF(n_neighbors=3).fit_predict(X, Y)[[1, 4]]

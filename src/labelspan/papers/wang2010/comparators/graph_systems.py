@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .._params import Constraint, Integer, Real
-from .._typing import Array
-from ..errors import LabelspanWarning, NotConverged, warn_caller
-from ..graph import degrees
-from ..labels import Labels
-from ..operators import Operator
-from ..solvers.conjugate_gradients import solve_definite
+from ...._params import Constraint, Integer, Real
+from ...._typing import Array
+from ....errors import LabelspanWarning, NotConverged, warn_caller
+from ....graph import degrees
+from ....labels import Labels
+from ....operators import Operator
+from ....solvers.conjugate_gradients import solve_definite
 
 __all__ = ["SOLVER_CONSTRAINTS", "SystemSolver", "reach", "reached"]
 
