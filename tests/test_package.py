@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent
 
 # What extras and the command bring, and what a user of the estimators should not wait for.
 HEAVY = {
-    "bokeh",
     "dask",
     "distributed",
     "jinja2",

@@ -70,6 +70,19 @@ def make_attacks(folder):
     return index.save(folder)
 
 
+def read_points(data):
+    """What the bytes of a map hold: the JSON object, and arrays by their names."""
+    assert data[:4] == b"LSM1"
+    size = int.from_bytes(data[4:8], "little")
+    head = json.loads(data[8 : 8 + size])
+    arrays, at = {}, 8 + size
+    for name, kind, length in head["arrays"]:
+        arrays[name] = np.frombuffer(data, kind, length, at)
+        at += -(-arrays[name].nbytes // 4) * 4
+    assert at == len(data)
+    return head, arrays
+
+
 @contextmanager
 def explore(path, *, drawn=False, **settings):
     """A client of the explorer of an index, in this process; nothing happens in the background."""

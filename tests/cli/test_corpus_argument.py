@@ -218,7 +218,6 @@ def test_labels_complete(saved, here):
 
 
 def test_map_draws_both(saved, here):
-    pytest.importorskip("bokeh", reason="HTML maps need the extra labelspan[app]")
     result = run("map", saved)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1].endswith("map.html")
@@ -227,16 +226,15 @@ def test_map_draws_both(saved, here):
     assert sorted(path.name for path in here.iterdir()) == ["map.html", "map.png"]
 
 
-@pytest.mark.parametrize(("package", "extra"), [("bokeh", "app"), ("matplotlib", "plot")])
-def test_map_says_what_to_install(package, extra, saved, here, monkeypatch):
+def test_map_says_what_to_install(saved, here, monkeypatch):
     # The command has taken the name of its module.
     module = sys.modules["labelspan.cli.map"]
     real = module.find_spec
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
-    file = {"bokeh": "m.html", "matplotlib": "m.png"}[package]
-    said = one_sentence(run("map", saved, "-o", file))
-    wanted = f"{file} needs {package}, which is not installed; pip install 'labelspan[{extra}]'."
-    assert said == wanted
+    monkeypatch.setattr(
+        module, "find_spec", lambda name: None if name == "matplotlib" else real(name)
+    )
+    said = one_sentence(run("map", saved, "-o", "m.png"))
+    assert said == "m.png needs matplotlib, which is not installed; pip install 'labelspan[plot]'."
     assert list(here.iterdir()) == []
 
 

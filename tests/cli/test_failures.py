@@ -140,7 +140,6 @@ def test_ctrl_c_while_modules_are_imported(name, saved):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_while_the_server_starts(saved, monkeypatch):
     uvicorn = pytest.importorskip("uvicorn")
-    pytest.importorskip("bokeh")
     real = uvicorn.Config.get_loop_factory
     before = signal.getsignal(signal.SIGINT)
 

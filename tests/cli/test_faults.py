@@ -279,7 +279,6 @@ def test_a_full_disk(tmp_path):
 @posix
 def test_ctrl_c(tmp_path):
     pytest.importorskip("uvicorn")
-    pytest.importorskip("bokeh")
     (tmp_path / "here").mkdir()
     (count,) = result(STOPPED, tmp_path / "here")
     assert count == 7

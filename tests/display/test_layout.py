@@ -1,18 +1,23 @@
 """Places of items in the plane, and names of regions."""
 
-import sys
+import base64
+import hashlib
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from _support.explorer import read_points
 from threadpoolctl import threadpool_limits
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.display import CorpusMap, CorpusMapDisplay, corpus_html
 from labelspan.display import stored_layout as stored_module
 from labelspan.display.layout import layout, place
-from labelspan.display.map_regions import Region, regions, word_lists
+from labelspan.display.map_data import encode_map
+from labelspan.display.map_regions import MapRegions, Region, name_regions, word_lists
 from labelspan.display.mesh_tsne import Mesh, _over_pairs
-from labelspan.errors import InvalidInput, InvalidParameter, MissingData
+from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.index.place_file import PLACES_FILE
 
 
@@ -156,7 +161,7 @@ def plane(seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_labels_are_named_where_they_gather(seed):
     places, lists, centres = plane(seed)
-    found = {region.name: region for region in regions(places, lists)}
+    found = {region.name: region for region in name_regions(places, lists).regions}
     assert set(found) == set(centres)
     for name, (x, y) in centres.items():
         assert np.hypot(found[name].x - x, found[name].y - y) < 0.05
@@ -166,25 +171,49 @@ def test_labels_are_named_where_they_gather(seed):
 def test_a_label_that_is_everywhere_names_no_place():
     rng = np.random.default_rng(1)
     lists = [["half"] if half else [] for half in rng.random(400) < 0.5]
-    assert regions(rng.uniform(-1, 1, (400, 2)), lists) == []
+    assert name_regions(rng.uniform(-1, 1, (400, 2)), lists).regions == []
 
 
 def test_of_labels_in_one_place_the_purest_is_kept():
     places, lists, _ = plane()
     # Half of the first spot carries a further label, and the rest does not.
     mixed = [[*own, "half"] if n < 50 and n % 2 else own for n, own in enumerate(lists)]
-    names = [region.name for region in regions(places, mixed)]
+    names = [region.name for region in name_regions(places, mixed).regions]
     assert "one" in names
     assert "half" not in names
 
 
-def test_the_best_come_first_and_no_more_than_asked():
-    places, lists, _ = plane()
-    every = regions(places, lists)
-    assert regions(places, lists, most=2) == every[:2]
-    assert regions(places, lists, most=0) == []
-    assert regions(np.zeros((0, 2)), []) == []
-    assert regions(places[:3], [["x"]] * 3) == []
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_come_first_and_each_item_has_its_main_label(seed):
+    rng = np.random.default_rng(seed)
+    sizes = {"large": 900, "middle": 300, "small": 60}
+    spots = {"large": (-0.4, 0.0), "middle": (0.6, 0.5), "small": (0.7, -0.6)}
+    places = np.concatenate(
+        [rng.normal(spots[name], np.sqrt(n) / 120, (n, 2)) for name, n in sizes.items()]
+    )
+    # A third of the largest spot has a second, rarer label that is nowhere denser.
+    lists = [
+        [name, "here"][: 1 + (n % 3 == 0)] for name, size in sizes.items() for n in range(size)
+    ]
+    found = name_regions(places, lists)
+    assert [region.name for region in found.regions] == list(sizes) == found.labels
+    assert [found.labels[n] for n in found.own] == [own[0] for own in lists]
+    assert name_regions(np.zeros((0, 2)), []).regions == []
+    assert name_regions(places[:3], [["x"]] * 3).regions == []
+    # The number of items, not their order, decides.
+    order = rng.permutation(len(places))
+    again = name_regions(places[order], [lists[n] for n in order])
+    assert again.labels == found.labels
+    assert np.array_equal(again.own, found.own[order])
+
+
+def test_at_one_zoom_no_name_is_there_twice():
+    rng = np.random.default_rng(0)
+    spots = [(-0.7, -0.7), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7)]
+    places = np.concatenate([rng.normal(spot, 0.08, (80, 2)) for spot in spots])
+    lists = [["twice"]] * 160 + [["other"]] * 80 + [["third"]] * 80
+    found = [one for one in name_regions(places, lists, levels=3).regions if one.level == 0]
+    assert sorted(one.name for one in found) == ["other", "third", "twice"]
 
 
 def test_words_name_places_that_no_label_names():
@@ -194,16 +223,17 @@ def test_words_name_places_that_no_label_names():
     words = [
         [*w, "blue"] if own and "three" in own else w for w, own in zip(words, lists, strict=True)
     ]
-    found = {region.name: region for region in regions(places, bare, words=words)}
+    found = {region.name: region for region in name_regions(places, bare, words=words).regions}
     assert {"one", "two", "blue"} == set(found)
     assert [found[name].kind for name in ("one", "blue")] == ["label", "word"]
     assert np.hypot(found["blue"].x, found["blue"].y + 0.7) < 0.05
     with pytest.raises(InvalidParameter, match="a list for each of the 250 items"):
-        regions(places, lists, words=words[1:])
+        name_regions(places, lists, words=words[1:])
     assert word_lists(["", "A Chess  chess board_3 \u4e2d\u6587\u5b57"]) == [
         [],
         ["chess", "board", "\u4e2d\u6587\u5b57"],
     ]
+    assert word_lists(["How not to play"], {"how", "not", "to"}) == [["play"]]
 
 
 def test_smaller_places_are_named_at_further_levels():
@@ -215,20 +245,21 @@ def test_smaller_places_are_named_at_further_levels():
             centre = x + 0.04 * dx, y + 0.04 * dy
             places.append(rng.normal(centre, 0.006, (20, 2)))
             lists += [[f"spot {x} {y}", f"part {x} {y} {dx} {dy}"]] * 20
-    found = regions(np.concatenate(places), lists, levels=3)
+    found = name_regions(np.concatenate(places), lists, levels=3).regions
     by_level = [{one.name for one in found if one.level == level} for level in range(3)]
     assert len(by_level[0]) == 3
     assert [one.level for one in found] == sorted(one.level for one in found)
     parts = {one.name for one in found if one.name.startswith("part")}
     assert len(parts) >= 6
-    assert regions(np.concatenate(places), lists) == [one for one in found if one.level == 0]
+    first = name_regions(np.concatenate(places), lists).regions
+    assert first == [one for one in found if one.level == 0]
 
 
 def test_regions_refuse_lists_that_do_not_fit():
     with pytest.raises(InvalidParameter, match="row for each of the 2 label lists"):
-        regions(np.zeros((3, 2)), [["a"], ["b"]])
-    with pytest.raises(InvalidParameter, match="most must be a whole number"):
-        regions(np.zeros((1, 2)), [["a"]], most=-1)
+        name_regions(np.zeros((3, 2)), [["a"], ["b"]])
+    with pytest.raises(InvalidParameter, match="levels must be a whole number"):
+        name_regions(np.zeros((1, 2)), [["a"]], levels=0)
 
 
 # --- pictures -----------------------------------------------------------------------------
@@ -300,20 +331,10 @@ def test_a_map_of_an_index(index, corpus_map):
     # Words can name places between them, as the layout happens to be.
     named = {region.name for region in corpus_map.regions if region.kind == "label"}
     assert named == {"game", "image", "sound"}
-    colours = corpus_map.colours()
     points = corpus_map.point_colours()
+    assert len(set(points)) == 4
     for colour, own in zip(points, corpus_map.labels, strict=True):
-        assert colour == (colours[own[0]] if own else "#BDBDBD")
-
-
-def test_a_point_has_the_colour_of_its_rarest_label():
-    places = np.zeros((3, 2))
-    spots = [Region("often", 0, 0, 3), Region("rare", 0.5, 0, 1)]
-    lists = [("often",), ("often", "rare"), ("often",)]
-    found = CorpusMap(places, ["a", "b", "c"], ["", "", ""], lists, spots)
-    colours = found.colours()
-    assert list(colours) == ["rare", "often"]
-    assert found.point_colours() == [colours["often"], colours["rare"], colours["often"]]
+        assert (colour == "#BDBDBD") == (not own)
 
 
 def test_the_picture_has_points_and_names(corpus_map):
@@ -324,33 +345,74 @@ def test_the_picture_has_points_and_names(corpus_map):
     assert {"game", "image", "sound"} <= set(shown.names_)
     assert [text.get_text() for text in shown.ax_.texts] == shown.names_
     # A second name in the same place is left out.
+    named = corpus_map.named
     twice = [*corpus_map.regions, Region("again", *shown.ax_.texts[0].get_position(), 1)]
-    lists = [*corpus_map.labels[:-1], ("again",)]
-    crowded = CorpusMap(corpus_map.points, corpus_map.ids, corpus_map.titles, lists, twice)
+    crowded = replace(corpus_map, named=MapRegions(twice, named.labels, named.own))
     shown = CorpusMapDisplay(crowded).plot()
     assert "again" not in shown.names_
     assert [text.get_text() for text in shown.ax_.texts] == shown.names_
     plt.close("all")
-    empty = CorpusMap(np.zeros((0, 2)), [], [], [], [])
+    empty = CorpusMap(np.zeros((0, 2)), [], [], [])
     with pytest.raises(InvalidInput, match="no items to draw"):
         CorpusMapDisplay(empty).plot()
 
 
 def test_the_page_is_whole(corpus_map):
-    pytest.importorskip("bokeh", reason="HTML maps need the extra labelspan[app]")
     page = corpus_html(corpus_map, "A <map> & more")
-    assert page.lstrip().startswith("<!DOCTYPE html>")
+    assert page.startswith("<!doctype html>")
     assert "<title>A &lt;map&gt; &amp; more</title>" in page
-    for part in ('"webgl"', "the largest regions", '"sound"', "18", "Find in ids and titles"):
-        assert part in page
-    # Scripts are inside, and texts of items are data, not markup.
+    # Scripts are inside, and allowed by their hashes; texts of items are data, not markup.
     assert "<script src=" not in page
     assert "<link" not in page
     assert "<b>7</b>" not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    for kind in ("script", "style"):
+        text = re.search(rf"<{kind}>(.*)</{kind}>", page, re.DOTALL)[1]
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    data = base64.b64decode(re.search(r'<template id="points">([^<]*)<', page)[1])
+    assert data == encode_map(corpus_map)
+    head, arrays = read_points(data)
+    assert head["titles"][7] == "<b>7</b> $$x$$"
+    assert head["groups"] == corpus_map.named.labels
+    assert np.array_equal(arrays["groups"], corpus_map.named.own)
+    empty = CorpusMap(np.zeros((0, 2)), [], [], [])
+    with pytest.raises(InvalidInput, match="no items to draw"):
+        corpus_html(empty, "x")
 
 
-def test_without_bokeh_an_error(corpus_map, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bokeh", None)
-    monkeypatch.setitem(sys.modules, "bokeh.embed", None)
-    with pytest.raises(MissingData, match=r"needs bokeh.*pip install 'labelspan\[app\]'"):
-        corpus_html(corpus_map, "x")
+def test_metadata_to_colour_by():
+    days = ["2021-03-04", "1969-12-31T10:00"] * 20
+    columns = {
+        "number": [n / 2 for n in range(40)],
+        "date": [f"20{n:02}-01-02" for n in range(40)],
+        "few dates": days,
+        "kind": ["often"] * 25 + ["rare"] * 10 + [None] * 5,
+        "own": [f"name {n}" for n in range(40)],
+        "same": ["x"] * 40,
+        "mixed": [1, "one"] * 20,
+        "large": [10.0**300 * n for n in range(40)],
+        "truth": [True, False] * 20,
+    }
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    found = CorpusMap(
+        np.zeros((40, 2)), [str(n) for n in range(40)], [""] * 40, [()] * 40, metadata=rows
+    )
+    head, arrays = read_points(encode_map(found))
+    kinds = {one["name"]: one["kind"] for one in head["fields"]}
+    assert kinds == {
+        "number": "number",
+        "date": "date",
+        "few dates": "category",
+        "kind": "category",
+        "mixed": "category",
+        "truth": "category",
+    }
+    values = {one["name"]: arrays[f"field{n}"] for n, one in enumerate(head["fields"])}
+    assert values["number"].tolist() == columns["number"]
+    assert values["date"][0] == 10958, "days since 1970"
+    assert values["kind"].tolist() == [0] * 25 + [1] * 10 + [-1] * 5
+    assert head["fields"][3]["values"] == ["often", "rare"]

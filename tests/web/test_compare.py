@@ -6,7 +6,7 @@ from _support.explorer import BASE, make_index
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import MissingData
 
-for needed in ("starlette", "uvicorn", "bokeh"):
+for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 
 from starlette.testclient import TestClient  # noqa: E402

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from _support.explorer import check_refusal, make_index, send
 
-for needed in ("starlette", "uvicorn", "bokeh"):
+for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 
 from labelspan.web.server import MOST_CONNECTIONS  # noqa: E402

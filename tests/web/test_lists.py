@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from _support.explorer import ODD, WORDS, Page, explore, make_attacks, make_index
+from _support.explorer import ODD, WORDS, Page, explore, make_attacks, make_index, read_points
 
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
@@ -187,14 +187,14 @@ def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
 
 
 def test_a_lasso_is_a_polygon_in_the_address(client):
-    points = client.get(POINTS).json()
-    x, y = np.array(points["x"]), np.array(points["y"])
+    points, arrays = read_points(client.get(POINTS).content)
+    places = arrays["positions"].reshape(-1, 2)
     for name, corners in {
         "triangle": [(-32767, -32767), (32767, -32767), (0, 32767)],
         "concave": [(-30000, -30000), (30000, -30000), (0, 0), (30000, 30000), (-30000, 30000)],
     }.items():
         path = pytest.importorskip("matplotlib.path").Path(corners)
-        inside = path.contains_points(np.stack([x, y], axis=1))
+        inside = path.contains_points(places)
         lasso = "_".join(f"{a}.{b}" for a, b in corners)
         given = client.get("/map/matches.json", params={"lasso": lasso}).json()
         # Where a point is on the border, either may be right.
@@ -206,7 +206,7 @@ def test_a_lasso_is_a_polygon_in_the_address(client):
 
 
 def test_matches_are_positions_of_points(client):
-    ids = client.get(POINTS).json()["ids"]
+    ids = read_points(client.get(POINTS).content)[0]["ids"]
     for asked in ({"q": "chess"}, {"label": [IMAGE]}, {"meta": ["year=2001"]}):
         given = client.get("/map/matches.json", params=asked).json()
         items = client.get("/list/items.json", params=asked | {"sort": ""}).json()["items"]

@@ -88,7 +88,7 @@ KNOWN = [
     ("/label.json", {"name": "game"}),
     ("/axes.json", {}),
     ("/tag.json", {"text": "a chess player"}),
-    ("/map/points.json", {}),
+    ("/map/points.bin", {}),
     ("/openapi.json", {}),
 ]
 
@@ -98,6 +98,8 @@ def test_long_answers_are_what_the_description_says(described, path, query):
     case = described[path]["GET"].Case(query=query)
     response = case.call_and_validate()
     assert response.status_code == 200
+    if response.headers["content-type"][0] != "application/json":
+        return
     lists = [value for value in response.json().values() if isinstance(value, list)]
     assert not lists or any(lists)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index
+from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index, read_points
 
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
@@ -17,6 +17,7 @@ from labelspan.index.kept_tags import tags_without_item
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
+from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app, parameters  # noqa: E402
 from labelspan.web.downloads import DOWNLOADS  # noqa: E402
 from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
@@ -111,7 +112,8 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     assert shown.headers["content-type"] == "text/html; charset=utf-8"
     assert endpoint.headers["content-type"] == "application/json"
     content, read = endpoint.json(), Page(shown.text)
-    for leaf in leaves(content):
+    # The map is drawn by a script, from the points.
+    for leaf in leaves(content) if path != "/map" else ():
         text = " ".join(leaf.split())
         assert text in read.text or leaf in read.values, text
     hits = [
@@ -257,24 +259,34 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
 
 def test_points_are_all_items_once(client, index):
     answer = client.get(POINTS)
-    points = answer.json()
+    points, arrays = read_points(answer.content)
     assert points["ids"] == index.ids
-    assert len(points["x"]) == len(points["y"]) == len(points["titles"]) == len(index)
-    assert {name: len(rows) for name, rows in points["labels"].items()} == index.labels
-    for name, rows in points["labels"].items():
+    assert len(points["titles"]) == len(index) == len(arrays["groups"])
+    assert arrays["positions"].shape == (2 * len(index),)
+    assert abs(arrays["positions"].astype(int)).max() == 32767
+    members = np.split(arrays["label_rows"], arrays["label_ends"][1:-1])
+    rows_of = dict(zip(points["labels"], members, strict=True))
+    assert {name: len(rows) for name, rows in rows_of.items()} == index.labels
+    for name, rows in rows_of.items():
         assert all(name in index.item(points["ids"][row]).labels for row in rows)
-    assert all(-32767 <= value <= 32767 for value in points["x"] + points["y"])
-    plain = client.get("/map/points.json", headers={"accept-encoding": "identity"})
+    # Metadata, to colour and to filter by; the numbers are few enough to be chosen.
+    fields = {one["name"]: one["values"] for one in points["fields"]}
+    assert fields == {"year": [str(year) for year in range(2000, 2005)], "free": ["false", "true"]}
+    assert arrays["field0"].tolist() == [number % 5 for number in range(len(index))]
+    plain = client.get(POINTS, headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert answer.headers["content-encoding"] == "gzip"
-    assert plain.json() == points
+    assert plain.headers["vary"] == answer.headers["vary"] == "accept-encoding"
+    assert plain.content == answer.content
     assert points["titles"][9] == "first line of music"
     assert points["titles"][8] == "item8", "an item without a text"
     first = [region for region in points["regions"] if region["level"] == 0]
-    assert first == client.get("/map.json").json()["regions"]
+    shown = client.get("/map.json").json()["regions"]
+    assert [one["name"] for one in first] == [one["name"] for one in shown] != []
     # Who has them need not get them again.
     again = client.get(POINTS, headers={"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["vary"] == "accept-encoding"
     assert client.get(POINTS, headers={"if-none-match": '"other"'}).status_code == 200
 
 
@@ -331,10 +343,12 @@ def test_pages_have_what_screen_readers_and_keyboards_need(client, path, asked):
 
 
 def test_focus_can_be_seen_and_both_themes_have_every_colour():
-    style = (Path(__file__).parents[2] / "src/labelspan/web/static/style.css").read_text()
+    package = Path(__file__).parents[2] / "src" / "labelspan"
+    style = (package / "web/static/style.css").read_text()
     assert ":focus-visible { outline: 3px" in style
-    used = set(re.findall(r"var\(--([a-z-]+)\)", style))
-    defined = dict(re.findall(r"--([a-z-]+): light-dark\(([^)]+)\)", style))
+    style += "".join(path.read_text() for path in map_files() if path.suffix == ".css")
+    used = set(re.findall(r"var\(--([a-z0-9-]+)\)", style))
+    defined = dict(re.findall(r"--([a-z0-9-]+): light-dark\(([^)]+)\)", style))
     assert used <= defined.keys()
 
     def luminance(colour):
@@ -368,8 +382,11 @@ def test_openapi_describes_all_json_and_nothing_else(client):
     names = [one["operationId"] for one in operations]
     assert len(names) == len(set(names))
     for one in operations:
-        answer = one["responses"]["200"]["content"]["application/json"]["schema"]
-        assert answer["type"] == "object"
+        answer = one["responses"]["200"]["content"]
+        if one["operationId"] == "points":
+            assert answer.keys() == {"application/octet-stream"}
+        else:
+            assert answer["application/json"]["schema"]["type"] == "object"
         for status, response in one["responses"].items():
             assert status == "200" or response == {"$ref": "#/components/responses/Refused"}
     refused = described["components"]["responses"]["Refused"]["content"]["application/json"]

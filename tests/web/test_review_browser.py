@@ -14,7 +14,7 @@ from _support.topics import planted, planted_index
 
 from labelspan import SemanticIndex
 
-for needed in ("starlette", "uvicorn", "bokeh"):
+for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
 

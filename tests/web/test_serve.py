@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from labelspan.cli import app as command
 from labelspan.errors import InvalidParameter
 
-for needed in ("starlette", "uvicorn", "bokeh"):
+for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="install labelspan[app]")
 
 from labelspan.web.server import check_workers  # noqa: E402
@@ -39,7 +39,7 @@ def test_the_command_without_its_packages_says_how_to_get_them(folder, monkeypat
     result = run(folder)
     assert result.exit_code == 1
     assert result.stderr == (
-        "serve needs starlette, uvicorn, jinja2, bokeh; run pip install 'labelspan[app]'.\n"
+        "serve needs starlette, uvicorn, jinja2; run pip install 'labelspan[app]'.\n"
     )
 
 

@@ -15,8 +15,7 @@ from .progress import progress_bar
 
 __all__ = ["corpus_map"]
 
-# The package that writes each type of file, and the extra that installs it.
-_NEEDS = {".png": ("matplotlib", "plot"), ".html": ("bokeh", "app")}
+_ENDINGS = (".png", ".html")
 
 
 def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
@@ -45,7 +44,7 @@ def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
 
     The layout is kept in the index; items added later are placed into it.
 
-    The page works offline: zoom, hover over items, colour by any label, search by words.
+    The page works offline: zoom, hover over items, colour by any label or metadata, filter, search.
 
     For example:
 
@@ -75,12 +74,12 @@ def _check(files: list[Path]) -> None:
     from ..errors import InvalidParameter, MissingData  # noqa: PLC0415
 
     for path in files:
-        if path.suffix.lower() not in _NEEDS:
+        ending = path.suffix.lower()
+        if ending not in _ENDINGS:
             raise InvalidParameter(f"--out must end in .png or .html, but {str(path)!r} was given.")
-        package, extra = _NEEDS[path.suffix.lower()]
-        if find_spec(package) is None:
+        if ending == ".png" and find_spec("matplotlib") is None:
             raise MissingData(
-                f"{path} needs {package}, which is not installed; pip install 'labelspan[{extra}]'."
+                f"{path} needs matplotlib, which is not installed; pip install 'labelspan[plot]'."
             )
 
 

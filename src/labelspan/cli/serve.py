@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-_NEEDED = ("starlette", "uvicorn", "jinja2", "bokeh")
+_NEEDED = ("starlette", "uvicorn", "jinja2")
 
 
 def serve(  # noqa: PLR0917 - typer reads options from parameters

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +12,13 @@ from .._typing import Array
 from ..errors import InvalidInput
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
-from .map_regions import Region, regions, word_lists
+from ..index.analysis import Analyzer
+from .map_regions import MapRegions, Region, name_regions, word_lists
 from .stored_layout import stored_layout
-from .style import COLOURS, GREY, make_axes, shorten
+from .style import GREY, make_axes, palettes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]
 
-# Yellow, the last, is too weak for names.
-_COLOURS = COLOURS[:-1]
 _NAME = 8.5
 _ITEMS_AT_ONCE = 500
 # Zoom levels with names of regions, and characters of a text that may give them.
@@ -29,7 +28,7 @@ _BEGINNING = 600
 
 @dataclass(frozen=True, eq=False)
 class CorpusMap:
-    """Places, ids, titles and labels of all items, and the regions of the map.
+    """Places, ids, titles, labels and metadata of all items, and the regions of the map.
 
     Attributes
     ----------
@@ -39,19 +38,22 @@ class CorpusMap:
         One entry per item.
     labels : sequence of sequences of str
         Labels of each item; empty if they are not known.
-    regions : sequence of Region
-        Names for places of the map.
+    named : MapRegions
+        Names for places of the map, and the main label of each item.
+    metadata : sequence of mappings
+        Metadata of each item; empty if there is none.
 
     See Also
     --------
     CorpusMapDisplay : A picture of it.
+    corpus_html : A page with it.
 
     Examples
     --------
     >>> import numpy as np
     >>> from labelspan.display import CorpusMap
     >>> points = np.array([[0.0, 0.0], [0.1, 0.0]])
-    >>> CorpusMap(points, ["a", "b"], ["A game", "A tool"], [["play"], ["play", "work"]], []).counts
+    >>> CorpusMap(points, ["a", "b"], ["A game", "A tool"], [["play"], ["play", "work"]]).counts
     {'play': 2, 'work': 1}
     """
 
@@ -59,7 +61,8 @@ class CorpusMap:
     ids: Sequence[str]
     titles: Sequence[str]
     labels: Sequence[Sequence[str]]
-    regions: Sequence[Region]
+    named: MapRegions = field(default_factory=MapRegions)
+    metadata: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def from_index(
@@ -98,15 +101,29 @@ class CorpusMap:
         titles = dict(zip(ids, ids, strict=True))
         labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
         texts = dict.fromkeys(ids, "")
+        metadata: dict[str, Mapping[str, Any]] = {key: {} for key in ids}
         # In parts, so that a server reads items for requests in between. An item that a writer
         # removes meanwhile keeps its id as title.
         for start in range(0, len(ids), _ITEMS_AT_ONCE):
             for item in index.items(ids[start : start + _ITEMS_AT_ONCE]):
                 titles[item.id], labels[item.id] = item.title, item.labels or ()
-                texts[item.id] = item.text[:_BEGINNING]
+                texts[item.id], metadata[item.id] = item.text[:_BEGINNING], item.metadata
         lists = list(labels.values())
-        named = regions(points, lists, words=word_lists(texts.values()), levels=_LEVELS)
-        return cls(points, ids, list(titles.values()), lists, named)
+        common = Analyzer(index.language_ or "none").common
+        words = word_lists(texts.values(), common)
+        named = name_regions(points, lists, words=words, levels=_LEVELS)
+        return cls(points, ids, list(titles.values()), lists, named, list(metadata.values()))
+
+    @property
+    def regions(self) -> list[Region]:
+        """Return the names for places of the map."""
+        return self.named.regions
+
+    @property
+    def groups(self) -> Array:
+        """Return for each item the number of its main label in ``named.labels``, or -1."""
+        own = self.named.own
+        return own if len(own) else np.full(len(self.points), -1)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -117,21 +134,10 @@ class CorpusMap:
                 found[label] = found.get(label, 0) + 1
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
-    def colours(self) -> dict[str, str]:
-        """Return a colour for the labels of the largest regions, the rarest label first."""
-        named = [one for one in self.regions if one.level == 0 and one.kind == "label"]
-        largest = sorted(named, key=lambda region: -region.count)[: len(_COLOURS)]
-        counts = self.counts
-        chosen = dict(zip((region.name for region in largest), _COLOURS, strict=False))
-        return dict(sorted(chosen.items(), key=lambda entry: counts[entry[0]]))
-
     def point_colours(self) -> list[str]:
-        """Return for each item the colour of its rarest label that has one, or grey."""
-        colours = self.colours()
-        return [
-            next((colour for label, colour in colours.items() if label in set(own)), GREY)
-            for own in self.labels
-        ]
+        """Return for each item the colour of its main label, or grey."""
+        colours = palettes()["light"]
+        return [colours[n] if 0 <= n < len(colours) else GREY for n in self.groups]
 
 
 class CorpusMapDisplay:
@@ -223,6 +229,7 @@ class CorpusMapDisplay:
         if title:
             ax.set_title(title)
         shown = [region for region in found.regions if region.level == 0]
+        colour_of = dict(zip(found.named.labels, palettes()["light"], strict=False))
         halo = [withStroke(linewidth=2.5, foreground="white")]
         texts = [
             ax.text(
@@ -232,7 +239,7 @@ class CorpusMapDisplay:
                 ha="center",
                 va="center",
                 fontsize=_NAME,
-                color=found.colours().get(region.name, "#333333"),
+                color=colour_of.get(region.name, "#333333"),
                 fontweight="bold",
                 path_effects=halo,
                 clip_on=True,

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidParameter
 
-__all__ = ["Region", "regions", "word_lists"]
+__all__ = ["MapRegions", "Region", "name_regions", "word_lists"]
 
-# Widths of the squares of level 0, as shares of the map; each further level halves them.
-_WIDTHS = (0.19, 0.11, 0.065)
-# Squares of one width are apart by a quarter of it in both directions for labels at level 0, and
-# by a half otherwise.
-_QUARTERS = np.stack(np.meshgrid(*2 * [np.arange(4) / 4]), axis=-1).reshape(-1, 2)
-_HALVES = np.stack(np.meshgrid(*2 * [np.arange(2) / 2]), axis=-1).reshape(-1, 2)
+# Cells across the map at level 0, for few and for many items; each further level has twice as many.
+_FEWEST_CELLS, _MOST_CELLS = 6, 32
+# Cells across the map for each unit of the root of the number of items.
+_CELLS = 0.6
+# A cell is judged with those around it, by these weights in both directions.
+_WINDOW = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 6.0
 _LEAST_ITEMS = 4
-# How much more frequent a name must be in its region than in all items; from the second value
-# on, more does not count. A label of half of all items is a poor name for a region.
-_LEAST_LIFT, _FULL_LIFT = 2.0, 8.0
-# Share of the items of a region that a name must fit, from the second level on and for words.
-_LEAST_PURITY = 0.3
-# At level 0, regions nearer than the first are one; names have a height, and a width per
-# character.
-_APART, _HEIGHT, _WIDTH = 0.12, 0.05, 0.018
-# Names at each level: the first is given, and each level has this many times more.
-_MORE = 3
-# Squares that are tried for each name of a level.
-_TRIED = 4
+# Share of the items around a cell that must have its name, and how much larger the odds must be
+# than elsewhere. The evidence is the number of items times the Kullback-Leibler divergence; by
+# chance, it exceeds 8 for one cell in some thousands. Less is enough for words and at further
+# levels, where a name that is there by chance is still that of a fifth of the items.
+_LEAST_SHARE, _LEAST_ODDS = 0.3, 3.0
+_LEAST_EVIDENCE, _LESS_EVIDENCE = 8.0, 5.0
+# Of the names that fit, the purest: a name may leave out items of its own, but should not rename
+# others. Beyond this ratio to the share of all items, a rarer name is not better.
+_PURITY_POWER, _FULL_LIFT = 2, 8.0
+# Words name smaller shares, because a text rarely repeats the words of its neighbours.
+_LEAST_WORD_SHARE = 0.2
+# Names at level 0 at most; each further level may have four times as many.
+_MOST_NAMES = 60
 # Words: in this share of the items at most, and this many of a text.
 _MOST_FREQUENT = 0.25
 _MOST_WORDS = 30
@@ -63,12 +66,34 @@ class Region:
     kind: str = "label"
 
 
-def word_lists(texts: Iterable[str]) -> list[list[str]]:
+@dataclass(frozen=True, eq=False)
+class MapRegions:
+    """Names for places of a map, and the region of each item.
+
+    Attributes
+    ----------
+    regions : list of Region
+        By level, those with the most items first.
+    labels : list of str
+        The labels that name regions of level 0, the largest first.
+    own : array of shape (n,)
+        For each item the number of one of ``labels`` that it has, the most typical of its place;
+        -1 if it has none of them.
+    """
+
+    regions: list[Region] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    own: Array = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+def word_lists(texts: Iterable[str], common: Collection[str] = ()) -> list[list[str]]:
     """Return the different words at the beginning of each text, in lower case.
 
     Parameters
     ----------
     texts : iterable of str
+    common : collection of str, default=()
+        Words to leave out, in lower case: articles, pronouns and the like.
 
     Returns
     -------
@@ -77,31 +102,31 @@ def word_lists(texts: Iterable[str]) -> list[list[str]]:
     Examples
     --------
     >>> from labelspan.display.map_regions import word_lists
-    >>> word_lists(["A chess game: play chess in 2 minutes"])
-    [['chess', 'game', 'play', 'minutes']]
+    >>> word_lists(["A chess game: play chess in 2 minutes"], {"play"})
+    [['chess', 'game', 'minutes']]
     """
+    left_out = set(common)
     found = []
     for text in texts:
         # Further words are not looked at, and a long text is not folded as a whole.
         words = _WORD.findall(text[: 20 * _MOST_WORDS].lower())[:_MOST_WORDS]
-        found.append(list(dict.fromkeys(words)))
+        found.append([word for word in dict.fromkeys(words) if word not in left_out])
     return found
 
 
-def regions(
+def name_regions(
     positions: Any,
     label_lists: Sequence[Sequence[str] | None],
     *,
     words: Sequence[Sequence[str]] | None = None,
-    most: int = 30,
     levels: int = 1,
-) -> list[Region]:
-    """Name places of a layout by the labels that are frequent there.
+) -> MapRegions:
+    """Name places of a layout by the labels, and where none fits by the words, that gather there.
 
-    For every label the square with many of its items and few others is searched. Labels that
-    are frequent in their square are kept, the best first; of labels in one place, the one that
-    fits best. Each further level names smaller squares, where a label may have several; and words
-    name places that no label names.
+    The map is divided into cells. A cell gets the name with the largest p^2 log(p / q), where p
+    is the share of the items around it that have the name, and q that of all items, or, from the
+    second level on, of the items of the larger place in which it lies; ratios of more than 8
+    count as 8. Connected cells of the same name are a region.
 
     Parameters
     ----------
@@ -111,90 +136,61 @@ def regions(
         The labels of each item; None where they are not known.
     words : sequence of n sequences of str or None, default=None
         The words of each item, as :func:`word_lists` returns them; None names by labels only.
-    most : int, default=30
-        Maximum number of regions of the first level; each further level has up to three times
-        as many.
     levels : int, default=1
         Number of levels; four are enough for 100,000 items.
 
     Returns
     -------
-    list of Region
-        By level, and the best first. ``count`` is the number of items of the name in its place.
+    MapRegions
+        The regions, and that of each item.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.display.map_regions import regions
+    >>> from labelspan.display.map_regions import name_regions
     >>> rng = np.random.default_rng(0)
-    >>> places = np.concatenate([rng.normal(-0.5, 0.05, (30, 2)), rng.normal(0.5, 0.05, (30, 2))])
-    >>> found = regions(places, [["game"]] * 30 + [["sound"]] * 30)
-    >>> sorted((region.name, region.x > 0) for region in found)
-    [('game', False), ('sound', True)]
+    >>> places = np.concatenate([rng.normal(-0.5, 0.05, (30, 2)), rng.normal(0.5, 0.05, (40, 2))])
+    >>> found = name_regions(places, [["game"]] * 30 + [["sound"]] * 40)
+    >>> [(region.name, region.x > 0) for region in found.regions]
+    [('sound', True), ('game', False)]
+    >>> found.labels[found.own[0]]
+    'game'
     """
-    given = {"most": most, "levels": levels}
-    check_params("regions", given, {"most": Integer(0), "levels": Integer(1)})
+    check_params("name_regions", {"levels": levels}, {"levels": Integer(1)})
     places = np.asarray(positions, dtype=np.float64)
     if places.ndim != 2 or places.shape[1] != 2 or len(places) != len(label_lists):
         raise InvalidParameter(
-            "regions: positions must have two columns and a row for each of the "
+            "name_regions: positions must have two columns and a row for each of the "
             f"{len(label_lists)} label lists, but has shape {places.shape}."
         )
     if words is not None and len(words) != len(places):
         raise InvalidParameter(
-            f"regions: words must have a list for each of the {len(places)} items, but "
+            f"name_regions: words must have a list for each of the {len(places)} items, but "
             f"{len(words)} were given."
         )
-    if not len(places) or not most:
-        return []
+    if not len(places):
+        return MapRegions()
     names = [_Names("label", label_lists, len(places))]
     if words is not None:
         names.append(_Names("word", words, int(_MOST_FREQUENT * len(places))))
-    squares = _Squares(places)
-    kept = _Kept()
+    across = int(np.clip(_CELLS * np.sqrt(len(places)), _FEWEST_CELLS, _MOST_CELLS))
+    grids = [_Grid(places, across * 2**level) for level in range(levels)]
+    found: list[Region] = []
     for level in range(levels):
-        full = len(kept.regions) + most * _MORE**level
+        named = np.zeros(grids[level].size, dtype=bool)
         for one in names:
-            for region in squares.best(one, level, _TRIED * full):
-                if len(kept.regions) == full:
-                    break
-                kept.offer(region)
-    return kept.regions
-
-
-class _Kept:
-    """Regions that do not meet: they are in different places, and their names do not overlap."""
-
-    def __init__(self) -> None:
-        self.regions: list[Region] = []
-        # Place and length of the name of each region.
-        self._about = np.zeros((64, 3))
-        self._named: dict[str, list[int]] = {}
-
-    def offer(self, region: Region) -> None:
-        """Keep a region if it meets no other."""
-        count = len(self.regions)
-        x, y, lengths = self._about[:count].T
-        across, along = np.abs(x - region.x), np.abs(y - region.y)
-        away = np.hypot(across, along)
-        scale = 1 / 2**region.level
-        widths = scale * _WIDTH * (lengths + len(region.name)) / 2
-        meets = (away < scale * _APART) | ((across < widths) & (along < scale * _HEIGHT))
-        if meets.any():
-            return
-        # The same name again only in another part of the map.
-        for number in self._named.get(region.name, ()):
-            if away[number] < 2 * _APART / 2 ** self.regions[number].level:
-                return
-        self._named.setdefault(region.name, []).append(count)
-        if count == len(self._about):
-            self._about = np.concatenate([self._about, np.zeros_like(self._about)])
-        self._about[count] = region.x, region.y, len(region.name)
-        self.regions.append(region)
+            scores = grids[level].scores(one, grids[level - 1] if level else None)
+            new = grids[level].regions(one, scores, level, named)
+            # Words, if they name anything, come after labels.
+            found += new[: _MOST_NAMES * 4**level]
+            if level == 0 and one.kind == "label":
+                labels = [region.name for region in new]
+                own = grids[0].most_typical(one, scores, labels)
+    return MapRegions(found, labels, own)
 
 
 class _Names:
-    """Names with the items that have them, as a sparse table of items and names."""
+    """Names with the items that have them, as a sparse matrix of items and names."""
 
     def __init__(self, kind: str, lists: Sequence[Sequence[str] | None], most: int) -> None:
         self.kind = kind
@@ -205,93 +201,149 @@ class _Names:
         self.names = sorted(
             name for name, rows in members.items() if _LEAST_ITEMS <= len(rows) <= most
         )
-        self.rows = [np.array(members[name], dtype=np.intp) for name in self.names]
-        self.sizes = np.array([rows.size for rows in self.rows], dtype=np.float64)
-        # Pairs of an item and a name that it has.
-        self.items = np.concatenate([np.zeros(0, dtype=np.intp), *self.rows])
-        self.numbers = np.repeat(np.arange(len(self.names)), self.sizes.astype(np.intp))
+        self.sizes = np.array([len(members[name]) for name in self.names], dtype=np.float64)
+        ends = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        rows = np.fromiter((row for name in self.names for row in members[name]), np.intp, ends[-1])
+        shape = (len(lists), len(self.names))
+        by_name = sparse.csc_array((np.ones(rows.size, dtype=np.float32), rows, ends), shape=shape)
+        self.table = by_name.tocsr()
 
 
-class _Squares:
-    """Squares of several widths over a map, and how well names fit them."""
+class _Grid:
+    """Cells of a map that hold items, and how well names fit them."""
 
-    def __init__(self, places: Array) -> None:
+    def __init__(self, places: Array, across: int) -> None:
         self._places = places
-        self._low = places.min(axis=0)
-        self._side = max(float(np.ptp(places, axis=0).max()), 1e-9)
+        low, side = places.min(axis=0), max(float(np.ptp(places, axis=0).max()), 1e-9)
+        self._low, self._width = low, side / across
+        at = np.minimum((places - low) / self._width, across - 1).astype(np.int64)
+        # Two more on each side, so that windows do not reach around.
+        self._stride = across + 4
+        numbers, own = np.unique((at[:, 0] + 2) * self._stride + at[:, 1] + 2, return_inverse=True)
+        self._numbers, self._own = numbers, own.reshape(-1)
+        self.size = len(numbers)
+        members = (np.ones(len(places), dtype=np.float32), (self._own, np.arange(len(places))))
+        self._members = sparse.csr_array(members, shape=(self.size, len(places)))
+        self._around = self._near(_WINDOW)
+        self.totals = self._around @ np.bincount(self._own).astype(np.float64)
 
-    def best(self, names: _Names, level: int, most: int) -> Iterator[Region]:
-        """Give regions for names, the best first; at level 0 one for each."""
-        found: list[tuple[float, int, float, Array]] = []
-        # Words are many, and their places need not fit as well.
-        few = names.kind == "label" and level == 0
-        for share in _WIDTHS if names.kind == "label" else _WIDTHS[1:2]:
-            width = share * self._side / 2**level
-            for shift in _QUARTERS if few else _HALVES:
-                found += self._fitting(names, level, width, shift * width)
-        found.sort(key=lambda one: (-one[0], names.names[one[1]], *one[3]))
-        # Worse ones would hardly find a free place.
+    def _near(self, weights: Array) -> sparse.csr_array:
+        """Return the weights of cells around each cell, by their distance in both directions."""
+        half = len(weights) // 2
+        rows, columns, values = [], [], []
+        for across in range(-half, half + 1):
+            for along in range(-half, half + 1):
+                other = self._numbers + across * self._stride + along
+                found = np.minimum(np.searchsorted(self._numbers, other), self.size - 1)
+                there = np.flatnonzero(self._numbers[found] == other)
+                rows.append(there)
+                columns.append(found[there])
+                weight = weights[across + half] * weights[along + half]
+                values.append(np.full(there.size, weight, dtype=np.float32))
+        parts = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        return sparse.csr_array(parts, shape=(self.size, self.size))
+
+    def counts(self, names: _Names) -> sparse.csr_array:
+        """Return how many items around each cell have each name."""
+        return (self._around @ (self._members @ names.table)).tocsr()
+
+    def scores(self, names: _Names, larger: _Grid | None) -> sparse.coo_array:
+        """Return how well each name fits a cell, without those that do not."""
+        counts = self.counts(names).tocoo()
+        cell, name = counts.coords
+        total = self.totals[cell]
+        p = counts.data / total
+        q = names.sizes[name] / len(self._places)
+        if larger is not None:
+            # The cell of the larger grid in which this one lies.
+            member = np.empty(self.size, dtype=np.intp)
+            member[self._own] = larger._own
+            around = larger.counts(names)
+            there = np.asarray(around[member[cell], name]).reshape(-1)
+            q = np.maximum(q, there / larger.totals[member[cell]])
+        q = np.minimum(q, 1 - 1e-9)
+        odds = p * (1 - q) / np.maximum((1 - p) * q, 1e-9)
+        least = _LEAST_SHARE if names.kind == "label" else _LEAST_WORD_SHARE
+        fits = (p >= least) & (odds >= _LEAST_ODDS) & (counts.data >= _LEAST_ITEMS / 2)
+        cell, name, p, q, total = (part[fits] for part in (cell, name, p, q, total))
+        least = _LEAST_EVIDENCE if names.kind == "label" and larger is None else _LESS_EVIDENCE
+        rest = (1 - p) * np.log(np.maximum(1 - p, 1e-12) / (1 - q))
+        clear = total * (p * np.log(p / q) + rest) >= least
+        score = p**_PURITY_POWER * np.log(np.minimum(p / q, _FULL_LIFT))
+        parts = (score[clear], (cell[clear], name[clear]))
+        return sparse.coo_array(parts, shape=counts.shape)
+
+    def regions(
+        self, names: _Names, scores: sparse.coo_array, level: int, named: Array
+    ) -> list[Region]:
+        """Return the regions of the best names, the largest first; mark their cells as named."""
+        cell, name = scores.coords
+        order = np.lexsort((name, -scores.data, cell))
+        first = np.unique(cell[order], return_index=True)[1]
+        cell, name = cell[order][first], name[order][first]
+        free = ~named[cell]
+        best = np.full(self.size, -1)
+        best[cell[free]] = name[free]
+        near = self._near(np.ones(3)).tocoo()
+        rows, columns = near.coords
+        same = (best[rows] == best[columns]) & (best[rows] >= 0)
+        links = sparse.coo_array((near.data[same], (rows[same], columns[same])), shape=near.shape)
+        _, part = connected_components(links, directed=False)
+        # The items of each part that have its name.
+        pairs = names.table.tocoo()
+        items, numbers = pairs.coords
+        carried = best[self._own[items]] == numbers
+        items = items[carried]
+        parts = part[self._own[items]]
+        order = np.lexsort((items, parts))
+        items, parts = items[order], parts[order]
+        starts = np.flatnonzero(np.diff(parts, prepend=-1))
+        found: list[Region] = []
+        for rows in np.split(items, starts[1:]) if items.size else []:
+            if rows.size >= _LEAST_ITEMS:
+                x, y = self._middle(rows, part)
+                name_of = names.names[best[self._own[rows[0]]]]
+                found.append(Region(name_of, x, y, int(rows.size), level, names.kind))
+                named[part == part[self._own[rows[0]]]] = True
+        found.sort(key=lambda one: (-one.count, one.name, one.x, one.y))
         if level:
-            found = found[:most]
-        seen = set()
-        for _, number, width, centre in found:
-            if level == 0 and number in seen:
-                continue
-            seen.add(number)
-            yield self._region(names, number, level, width, centre)
+            return found
+        # With the whole map, a name is shown once.
+        first_of: dict[str, Region] = {}
+        for one in found:
+            first_of.setdefault(one.name, one)
+        return list(first_of.values())
 
-    def _fitting(
-        self, names: _Names, level: int, width: float, shift: Array
-    ) -> list[tuple[float, int, float, Array]]:
-        """Return worth, name, width and centre for each square and name that fit."""
-        count = len(self._places)
-        cells = np.floor((self._places - self._low + shift) / width).astype(np.int64)
-        numbers, own = np.unique(cells, axis=0, return_inverse=True)
-        own = own.reshape(-1)
-        totals = np.bincount(own, minlength=len(numbers)).astype(np.float64)
-        # How often each name occurs in each square.
-        pairs = own[names.items] * max(len(names.names), 1) + names.numbers
-        pairs, own_items = np.unique(pairs, return_counts=True)
-        frequent = own_items >= _LEAST_ITEMS
-        own_items = own_items[frequent]
-        square, name = np.divmod(pairs[frequent], max(len(names.names), 1))
-        purity = own_items / totals[square]
-        # A small square cannot hold all items of a frequent label.
-        possible = (
-            names.sizes[name] if level == 0 else np.minimum(names.sizes[name], totals[square])
-        )
-        reach = own_items / possible
-        # Purity counts twice: a name may leave out items of its own, but not rename others.
-        worth = 5 * purity * reach / np.maximum(4 * reach + purity, 1e-12)
-        lift = purity * count / names.sizes[name]
-        worth *= np.log(np.clip(lift, 1.0, _FULL_LIFT)) / np.log(_FULL_LIFT)
-        least = _LEAST_PURITY if level or names.kind == "word" else 0.0
-        fits = (lift >= _LEAST_LIFT) & (purity >= least)
-        if level:
-            # Of names of the same worth, that of more items.
-            worth = worth * np.log1p(own_items)
-            # Only the best two of a square.
-            order = np.lexsort((name, -worth, square))
-            first = np.searchsorted(square[order], square[order])
-            rank = np.empty(order.size, dtype=np.intp)
-            rank[order] = np.arange(order.size) - first
-            fits &= rank < 2
-        centres = self._low - shift + (numbers + 0.5) * width
-        return [
-            (float(worth[n]), int(name[n]), width, centres[square[n]]) for n in np.flatnonzero(fits)
-        ]
+    def _middle(self, rows: Array, part: Array) -> tuple[float, float]:
+        """Return the median of some items, or, where that is outside of their region, an item."""
+        places = self._places[rows]
+        middle = np.median(places, axis=0)
+        at = np.floor((middle - self._low) / self._width).astype(np.int64) + 2
+        number = np.searchsorted(self._numbers, at[0] * self._stride + at[1])
+        inside = number < self.size and part[number] == part[self._own[rows[0]]]
+        if not inside:
+            # The item of the fullest cell that is nearest to the median.
+            full = self.totals[self._own[rows]]
+            near = places[full >= np.quantile(full, 0.9)]
+            middle = near[np.square(near - middle).sum(axis=1).argmin()]
+        return float(middle[0]), float(middle[1])
 
-    def _region(
-        self, names: _Names, number: int, level: int, width: float, centre: Array
-    ) -> Region:
-        """Return the region around the middle of the items in a square."""
-        own = self._places[names.rows[number]]
-        near = np.ones(len(own), dtype=bool)
-        for _ in range(3):
-            near = np.abs(own - centre).max(axis=1) <= width / 2
-            if not near.any():
-                break
-            centre = np.median(own[near], axis=0)
-        count = int((np.abs(own - centre).max(axis=1) <= width / 2).sum())
-        x, y = (float(value) for value in centre)
-        return Region(names.names[number], x, y, count, level, names.kind)
+    def most_typical(self, names: _Names, scores: sparse.coo_array, chosen: Sequence[str]) -> Array:
+        """Return for each item the number of its chosen name with the best score in its cell."""
+        numbers = np.full(len(names.names) + 1, -1)
+        position = {name: n for n, name in enumerate(names.names)}
+        for n, name in enumerate(chosen):
+            numbers[position[name]] = n
+        items, own = names.table.tocoo().coords
+        table = scores.tocsr()
+        found = np.full(len(self._places), -1, dtype=np.intp)
+        if not items.size:
+            return found
+        worth = np.asarray(table[self._own[items], own]).reshape(-1)
+        kept = numbers[own] >= 0
+        items, own, worth = items[kept], own[kept], worth[kept]
+        # The last one written is the best; of names without a score here, that of the largest
+        # region.
+        order = np.lexsort((-numbers[own], worth))
+        found[items[order]] = numbers[own[order]]
+        return found

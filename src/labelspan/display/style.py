@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ __all__ = [
     "check_names",
     "legend_point",
     "make_axes",
+    "palettes",
     "rows_of",
     "short_ticks",
     "shorten",
@@ -47,6 +51,18 @@ FONT = 9
 
 _LONGEST = 32
 _LEGEND_ROWS = 18
+
+
+@cache
+def palettes() -> dict[str, list[str]]:
+    """Return the colours of maps for a light and a dark ground.
+
+    Eight are after Okabe and Ito; each further one is as far as possible from those before it,
+    also for readers who lack one of the three kinds of cones. All have a contrast of 2.9 or more.
+    """
+    path = Path(__file__).with_name("static") / "palettes.json"
+    found: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def shorten(name: Any) -> str:

@@ -46,7 +46,6 @@ _COMMON = 24
 _EXAMPLES = 6
 _PLACES = 9
 _FACETS = 8
-_MOST_COLOURS = 400
 _LONGEST_SHOWN = 20_000
 
 
@@ -136,7 +135,7 @@ class AttentionData(TypedDict):
 class LineData(TypedDict):
     """Points of one colour."""
 
-    colour: Annotated[str, "c0 to c7, or empty"]
+    colour: Annotated[str, "c0 to c11, or empty"]
     path: Annotated[str, "as in SVG"]
 
 
@@ -462,9 +461,9 @@ class MapData(SelectionData):
     items: Annotated[Count, "number of points"]
     item: AskedText
     colour: AskedText
+    colour_meta: AskedText
     view: AskedText
     regions: Annotated[list[RegionData], "names for places"]
-    labels: Annotated[list[CountedData], "labels to colour by"]
 
 
 def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
@@ -473,19 +472,16 @@ def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
         find_item(snapshot, asked["item"])
     for name in (*filter(None, [asked["colour"]]), *asked["label"], *asked["without"]):
         find_label(snapshot, name)
-    found = _by_count(snapshot)
-    colours = found[:_MOST_COLOURS]
-    colours += [pair for pair in found[_MOST_COLOURS:] if pair[0] == asked["colour"]]
     return {
         "state": snapshot.map_state,
         "percent": snapshot.map_percent,
         "items": len(snapshot.index),
         "item": asked["item"],
         "colour": asked["colour"],
+        "colour_meta": asked["colour_meta"],
         "view": asked["view"],
         **selection(asked),
         "regions": [] if snapshot.map is None else snapshot.map.regions,
-        "labels": counted(colours),
     }
 
 

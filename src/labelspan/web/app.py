@@ -190,10 +190,12 @@ def _points(served: Served) -> Handler:
             raise Refused(500, "The map could not be drawn; see the output of the server.")
         if drawn is None:
             raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
-        kind = "application/json"
+        kind = "application/octet-stream"
+        vary = {"vary": "accept-encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return _sent(request, drawn.packed, kind, drawn.etag, {"content-encoding": "gzip"})
-        return _sent(request, drawn.points, kind, drawn.etag)
+            packed = vary | {"content-encoding": "gzip"}
+            return _sent(request, drawn.packed, kind, drawn.etag, packed)
+        return _sent(request, drawn.points, kind, drawn.etag, vary)
 
     return points
 
@@ -210,9 +212,11 @@ def _sent(
 ) -> Response:
     """Return a body, or 304 if the client has it already."""
     known = request.headers.get("if-none-match", "").replace("W/", "").split(",")
+    headers = {"etag": etag, **(more or {})}
     if etag in {one.strip() for one in known}:
-        return Response(status_code=304, headers={"etag": etag})
-    return Response(body, headers={"etag": etag, **(more or {})}, media_type=kind)
+        headers.pop("content-encoding", None)
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type=kind)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -9,12 +9,11 @@ from .http_errors import RefusalData
 from .item_list import ItemsData, MatchesData
 from .pages import PAGES, SELECTION, Page
 from .parameters import LONGEST_BODY, Parameter
-from .points import PointsData
 from .schema import Schema, json_schema
 
 __all__ = ["ITEMS", "MATCHES", "POINTS", "describe"]
 
-POINTS = "/map/points.json"
+POINTS = "/map/points.bin"
 MATCHES = "/map/matches.json"
 ITEMS = "/list/items.json"
 
@@ -45,7 +44,13 @@ def describe() -> dict[str, Any]:
         "get": {
             "operationId": "points",
             "summary": "All points of the map; 503 while it is being drawn.",
-            "responses": _responses("The points.", json_schema(PointsData, components)),
+            "responses": {
+                "200": {
+                    "description": "Bytes in the format of labelspan.display.map_data.",
+                    "content": {"application/octet-stream": {}},
+                }
+            }
+            | dict.fromkeys(_REFUSALS, _ERROR),
         }
     }
     paths[MATCHES] = {

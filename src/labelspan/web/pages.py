@@ -154,6 +154,7 @@ PAGES = (
         (
             _text("item", "An item to highlight."),
             _text("colour", "A label to colour by."),
+            _text("colour_meta", "A key of the metadata to colour by."),
             Parameter(
                 "view",
                 "text",

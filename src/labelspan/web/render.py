@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
 from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
@@ -76,26 +75,15 @@ def as_page(
     if page.posts and len(json_link) > 2000:
         # The text came in a body, and may be longer than an address.
         json_link = page.json_path
-    policy = CONTENT_POLICY
-    nonce = ""
-    if page.name == "map":
-        # Bokeh adds style elements, which get this nonce, and its WebGL compiles functions.
-        nonce = secrets.token_urlsafe(16)
-        policy = policy | {
-            "script-src": "'self' 'unsafe-eval'",
-            "style-src": f"'self' 'nonce-{nonce}'",
-            "img-src": "'self' data: blob:",
-        }
     body = _template(f"{page.name}.html").render(
         page=page,
         json_link=json_link,
-        nonce=nonce,
         asked=asked,
         data=content,
         editing=editing,
         here=partial(_here, page, asked),
     )
-    headers = {"content-security-policy": policy_line(policy)}
+    headers = {"content-security-policy": policy_line(CONTENT_POLICY)}
     return Response(body, headers=headers, media_type=_HTML)
 
 
@@ -113,7 +101,7 @@ def refused_response(refused: Refused, *, json_wanted: bool) -> Response:
     if json_wanted:
         response = as_json(content, refused.status)
     else:
-        body = _template("error.html").render(page=None, json_link=None, nonce="", **content)
+        body = _template("error.html").render(page=None, json_link=None, **content)
         response = Response(body, refused.status, media_type=_HTML)
     response.headers.update(refused.headers)
     return response

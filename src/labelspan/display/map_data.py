@@ -1,0 +1,172 @@
+"""The map of a corpus as bytes that a browser reads: text as JSON, numbers as typed arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..index.listing import metadata_text
+from .corpus_map import CorpusMap
+from .style import palettes
+
+__all__ = ["SCALE", "encode_map", "whole_positions"]
+
+# Positions are whole numbers of 16 bits.
+SCALE = 32767
+_LONGEST_TITLE = 160
+# Fields of metadata to colour by; values of one that are told apart; numbers that are few enough
+# to be chosen one by one.
+_MOST_FIELDS, _MOST_VALUES, _FEW_NUMBERS = 16, 300, 12
+_DIGITS = 4
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+
+
+def whole_positions(points: Array) -> Array:
+    """Return positions from -1 to 1 as whole numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.display.map_data import whole_positions
+    >>> whole_positions(np.array([[-1.0, 0.5]])).tolist()
+    [[-32767, 16384]]
+    """
+    return np.asarray(np.rint(SCALE * np.asarray(points)), dtype=np.int16).reshape(-1, 2)
+
+
+def encode_map(found: CorpusMap) -> bytes:
+    """Return a map as bytes.
+
+    Four bytes ``LSM1``, the length of a JSON object as a little-endian integer of four bytes, the
+    object, and arrays, each from a multiple of four bytes on. ``arrays`` of the object lists
+    their names, types and lengths: ``positions`` (x and y in turn, multiplied by 32767),
+    ``groups`` (the number of the main label of each item, or -1), ``label_ends`` and
+    ``label_rows`` (the items of each label), and one for each of ``fields``, the metadata:
+    numbers, days since 1970, or the number of a value, with NaN or -1 for none.
+
+    Parameters
+    ----------
+    found : CorpusMap
+        The map.
+
+    Returns
+    -------
+    bytes
+        For ``static/corpus-map.js``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.display import CorpusMap
+    >>> from labelspan.display.map_data import encode_map
+    >>> data = encode_map(CorpusMap(np.zeros((1, 2)), ["a"], ["A game"], [["play"]]))
+    >>> data[:4], b'"titles":["A game"]' in data
+    (b'LSM1', True)
+    """
+    members: dict[str, list[int]] = {}
+    for row, labels in enumerate(found.labels):
+        for label in labels:
+            members.setdefault(label, []).append(row)
+    names = sorted(members)
+    rows = [np.array(members[name], dtype=np.uint32) for name in names]
+    arrays: dict[str, Array] = {
+        "positions": whole_positions(found.points).reshape(-1),
+        "groups": found.groups.astype(np.int16),
+        "label_ends": np.cumsum([0, *map(len, rows)]).astype(np.uint32),
+        "label_rows": np.concatenate([np.zeros(0, dtype=np.uint32), *rows]),
+    }
+    fields: list[dict[str, Any]] = []
+    for name in _keys(found.metadata):
+        read = _field([own.get(name) for own in found.metadata])
+        if read is not None and len(fields) < _MOST_FIELDS:
+            about, values = read
+            arrays[f"field{len(fields)}"] = values
+            fields.append({"name": name, **about})
+    regions = [
+        asdict(one) | {"x": round(one.x, _DIGITS), "y": round(one.y, _DIGITS)}
+        for one in found.regions
+    ]
+    head = {
+        "ids": list(found.ids),
+        "titles": [_cut(title) for title in found.titles],
+        "labels": names,
+        "groups": list(found.named.labels),
+        "regions": regions,
+        "fields": fields,
+        "palettes": palettes(),
+        "arrays": [[name, str(values.dtype), values.size] for name, values in arrays.items()],
+    }
+    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    text += b" " * (-len(text) % 4)
+    parts = [b"LSM1", np.array(len(text), dtype="<u4").tobytes(), text]
+    for values in arrays.values():
+        data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+        parts.append(data + b"\0" * (-len(data) % 4))
+    return b"".join(parts)
+
+
+def _cut(title: str) -> str:
+    """Return the beginning of a long title, cut between words if there are some."""
+    if len(title) <= _LONGEST_TITLE:
+        return title
+    start = title[: _LONGEST_TITLE - 1]
+    return f"{start.rpartition(' ')[0] or start}…"
+
+
+def _keys(metadata: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for own in metadata for key in own))
+
+
+def _field(values: list[Any]) -> tuple[dict[str, Any], Array] | None:
+    """Return what a field of metadata is, and its values as numbers; None if it tells nothing."""
+    known = [value for value in values if value is not None and value != ""]
+    different = {metadata_text(value) for value in known}
+    if len(different) < 2:
+        return None
+    days = None if len(different) <= _FEW_NUMBERS else _numbers(values)
+    if days is not None:
+        return days
+    counts = Counter(metadata_text(value) for value in known)
+    if len(different) > max(len(known) / 2, _FEW_NUMBERS):
+        return None
+    if all(_is_number(value) for value in known):
+        order = [metadata_text(value) for value in sorted(set(known))]
+    else:
+        order = [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+    order = order[:_MOST_VALUES]
+    codes = {name: code for code, name in enumerate(order)}
+    found = [-1 if value is None else codes.get(metadata_text(value), -1) for value in values]
+    return {"kind": "category", "values": order}, np.array(found, dtype=np.int16)
+
+
+def _numbers(values: list[Any]) -> tuple[dict[str, Any], Array] | None:
+    """Return numbers, or dates as days since 1970; None if the values are neither."""
+    missing = (None, "")
+    if all(value in missing or _is_number(value) for value in values):
+        found = [math.nan if value in missing else float(value) for value in values]
+        return {"kind": "number"}, np.array(found, dtype=np.float32)
+    try:
+        dates = [
+            math.nan if value in missing else date.fromisoformat(value[:10]).toordinal()
+            for value in values
+        ]
+    except (TypeError, ValueError):
+        return None
+    return {"kind": "date"}, np.array(dates, dtype=np.float32) - np.float32(_FIRST_DAY)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that float32 can hold."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < float(np.finfo(np.float32).max)
+    )
