@@ -112,7 +112,6 @@ def test_a_centred_operator_is_arranged_with_its_offset(always_arranged):
 )
 def test_the_order_of_the_columns_does_not_change_the_result(model, monkeypatch):
     monkeypatch.setattr("labelspan.solvers.regression.SHORT", 5)
-    monkeypatch.setattr("labelspan.solvers.two_stage.SHORT", 5)
     X = sparse_data(200, 90, density=0.3)
     Y = (np.random.default_rng(4).random((200, 4)) < 0.3).astype(int)
     model.set_params(tol=1e-12)

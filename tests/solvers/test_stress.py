@@ -10,9 +10,10 @@ from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from labelspan import LDA, LSI, MLSI, OPLS
-from labelspan.errors import InvalidParameter, LabelspanWarning, NotConverged
-from labelspan.labels import Factor, Regression
+from labelspan import CCA, LDA, LSI, MLSI, OPLS
+from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning, NotConverged
+from labelspan.labels import Factor, Regression, cca_factor, read_labels
+from labelspan.labels.factor import block_rank
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense, VStack, as_operator
 from labelspan.solvers import (
@@ -123,6 +124,59 @@ def test_units_over_eight_decades_without_a_penalty(solver):
     model = MLSI(2, alpha=0, solver=solver, balance=True).fit(X, Y)
     reference = MLSI(2, alpha=0, solver="exact", balance=True).fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+@pytest.mark.parametrize("method", [CCA, OPLS])
+def test_targets_that_nearly_repeat_each_other_are_two(method, scale):
+    """One of start and end was dropped: their products have no digits of the difference."""
+    rng = np.random.default_rng(77)
+    X = rng.standard_normal((400, 6))
+    start = 1.7e9 + rng.uniform(0, 1e8, 400)
+    length = 600 + 300 * X[:, 0]
+    both = method(alpha=0).fit(X, scale * np.c_[start, start + length])
+    apart = method(alpha=0).fit(X, scale * np.c_[start, length])
+    assert both.eigenvalues_.size == 2
+    if method is CCA:
+        np.testing.assert_allclose(both.correlations_, apart.correlations_, rtol=1e-5)
+        np.testing.assert_allclose(both.correlations_[0], 1.0, rtol=1e-9)
+    assert principal_angles(both.components_.T, apart.components_.T).max() < 1e-4
+
+
+def test_labels_that_differ_only_by_rounding_are_one():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((50, 3))
+    Y[:, 2] = Y[:, 0] * 3 + Y[:, 1] / 7
+    assert block_rank(Y) == 2
+    assert block_rank(np.c_[Y[:, :2], 1e-7 * Y[:, 0]]) == 2
+    assert cca_factor(read_labels(Y, 50, "mine")).shape == (50, 2)
+
+
+@pytest.mark.parametrize("means", [0.0, 1e6, 1e8, 1e9])
+@pytest.mark.parametrize("shape", [(20, 30), (20, 19), (20, 20)])
+def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
+    """Centred rows have n - 1 directions, and a regression without a penalty uses all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape)
+    Y = rng.standard_normal((shape[0], 3))
+    Y -= Y.mean(axis=0)
+    factor = Factor(Y, 0.05, Regression(0.0, lambda square: np.linalg.inv(np.eye(3) + square)))
+    values = [
+        Exact().solve(Problem(as_operator(X + shift).centered()[0], factor, 4)).eigenvalues
+        for shift in (0.0, means)
+    ]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-13 * max(means, 100.0))
+
+
+@pytest.mark.parametrize("power", [-80, -85, -100, -160])
+@pytest.mark.parametrize("solver", ["exact", "krylov"])
+def test_a_penalty_that_leaves_nothing_of_the_labels_is_right_or_refused(solver, power):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    Y = (X[:, :3] + rng.standard_normal((60, 3)) > 0) * 1.0
+    model = MLSI(2, alpha=1.0, beta=0.9, solver=solver)
+    with pytest.raises(InvalidInput, match="too large or too small to calculate with; rescale"):
+        model.fit(X * 10.0**power, Y)
 
 
 # --- certificates -------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def refuse_overflow(method: F) -> F:
             with np.errstate(over="raise"):
                 return method(self, *args, **options)
         # Sparse products overflow silently; the eigensolver then meets infinity.
-        except (FloatingPointError, np.linalg.LinAlgError):
+        except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
             raise InvalidInput(
                 f"{type(self).__name__}: X or y holds numbers that are too large or too small "
                 "to calculate with; rescale them, for example with scikit-learn's "

@@ -20,7 +20,7 @@ from ..errors import (
     warn_caller,
 )
 from ..labels import Factor, Labels, read_labels
-from ..labels.factor import square_rank
+from ..labels.factor import block_rank, square_rank
 from ..labels.reading import Kind, indicator_on_device
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import (
@@ -285,7 +285,7 @@ class LabelledEmbedding(BaseEmbedding):
             factor = np.concatenate([factor, np.zeros((edges.shape[0], factor.shape[1]))])
         # In float64: a direction that float32 rounds to something would count.
         h_gram = inner(ready.factor, ready.factor, dtype=np.float64)  # H'H
-        rank = square_rank(h_gram)
+        rank = block_rank(ready.factor)
         count = self._factor_count(ready.rows.shape, rank)
         alpha, curve = self._choose_penalty(ready)
         penalty = L1(alpha) if self.penalty == "l1" else L2(alpha)

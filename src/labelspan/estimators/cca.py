@@ -208,7 +208,7 @@ class CCA(LabelledEmbedding):
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
         # H H' projects on the columns of Y, so the label side of a pair is the regression of
         # the feature side on the labels, at unit length.
-        root = whitening(cast(Array, square))
+        root = whitening(cast(Array, square), 1e-13)
         if self.scale:
             loadings = loadings * np.where(self.correlations_ > 0, self.correlations_, 1.0)[:, None]
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
-from ..operators.array_backend import inner, scale_columns, scaled
+from ..operators.array_backend import host, inner, scale_columns, scaled, width_of
 
 __all__ = [
     "RANK_TOLERANCE",
@@ -20,13 +20,17 @@ __all__ = [
     "Stack",
     "block_rank",
     "equalizing_weights",
+    "rank_tolerance",
     "shifted_weight",
     "square_rank",
     "stack_weights",
+    "unit_columns",
 ]
 
 # Directions whose squared length is below this fraction of the longest are rounding.
 RANK_TOLERANCE = 1e-10
+# Products of columns have enough digits of directions with this fraction of the longest.
+_CLEAR = 1e-6
 
 Form = Literal["ridge", "inverse", "direct"]
 # What the sides of MLSI are divided by.
@@ -62,11 +66,11 @@ class Regression:
     mix: Callable[[Array], Array] | None = None
     norm: float | None = None
 
-    def rescale(self, square: float) -> float:
-        """Return what regressed labels of a squared Frobenius norm are multiplied by."""
-        if self.norm is None or not square > 0:
+    def rescale(self, length: float) -> float:
+        """Return what regressed labels of a Frobenius norm are multiplied by."""
+        if self.norm is None or not length > 0:
             return 1.0
-        return self.norm / float(np.sqrt(square))
+        return self.norm / length
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,74 @@ def block_rank(block: Array) -> int:
     >>> from labelspan.labels.factor import block_rank
     >>> block_rank(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]))
     1
+    >>> block_rank(np.array([[1.0, 1.0 + 1e-7], [1.0, 1.0], [0.0, 0.0]]))
+    2
     """
-    return square_rank(inner(block, block, dtype=np.float64))
+    return int(unit_columns(block).axes.shape[1])
+
+
+class UnitColumns(NamedTuple):
+    """``block = left diag(singular) axes' diag(lengths)`` without null directions.
+
+    ``left`` is None where the products of the block have told the others well enough.
+    """
+
+    left: Array | None
+    singular: Array
+    axes: Array
+    lengths: Array
+
+
+def unit_columns(block: Array) -> UnitColumns:
+    """Decompose a thin block with columns of unit length; those of zeros have no direction.
+
+    Products of columns keep half of the digits of a short direction: columns that nearly repeat
+    each other are decomposed themselves.
+
+    Parameters
+    ----------
+    block : array of shape (n, s)
+
+    Returns
+    -------
+    UnitColumns
+    """
+    square = inner(block, block, dtype=np.float64)
+    lengths = np.sqrt(square.diagonal())
+    alive = np.where(lengths > 0, lengths, 1.0)
+    unit = square / alive / alive[:, None]
+    values, axes = np.linalg.eigh((unit + unit.T) / 2)
+    values, axes = values[::-1], axes[:, ::-1]
+    if not values.size or values[-1] > _CLEAR * values[0] or not values[0] > 0:
+        keep = values > 0
+        return UnitColumns(None, np.sqrt(values[keep]), axes[:, keep], alive)
+    rows = host(block).astype(np.float64, copy=False) / alive
+    left, singular, turned = np.linalg.svd(rows, full_matrices=False)
+    keep = singular > rank_tolerance(width_of(block), rows.shape) * singular[0]
+    return UnitColumns(left[:, keep], singular[keep], turned[keep].T, alive)
+
+
+def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
+    """Return the singular value, relative to the largest, below which a direction is null.
+
+    To be applied after columns are scaled to unit length. Rounding of the entries of X in
+    their own width has singular values of about eps then, whatever the number of rows:
+    8 eps times the root of the smaller side. Sums over rows and columns, in float64, add
+    8 eps times the root of both sides. Data in float32 is taken to have been computed in
+    float32: its rank is that of its own width.
+
+    Parameters
+    ----------
+    dtype : dtype
+    shape : (int, int)
+
+    Returns
+    -------
+    float
+    """
+    rows, columns = max(1, shape[0]), max(1, shape[1])
+    entries = float(np.finfo(dtype).eps) * np.sqrt(min(rows, columns))
+    return float(8 * max(entries, float(np.finfo(np.float64).eps) * np.sqrt(rows * columns)))
 
 
 def square_rank(square: Array) -> int:

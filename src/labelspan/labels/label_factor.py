@@ -18,7 +18,7 @@ from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, RowFiles, as_operator
 from ..operators.array_backend import centered_columns, column_sums, host
 from ..operators.label_columns import scaled_block
-from .factor import RANK_TOLERANCE
+from .factor import RANK_TOLERANCE, unit_columns
 from .reading import Labels
 
 __all__ = [
@@ -111,10 +111,15 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     block = _finish(labels.values, labels, center)
     if isinstance(block, Operator):
         return Product(block, as_operator(whitening(block.gram())))
-    return np.asarray(block @ whitening(block.T @ block))
+    found = unit_columns(block)
+    if not found.singular.size:
+        return np.zeros((block.shape[0], 1))
+    if found.left is not None:
+        return found.left
+    return np.asarray(block @ ((found.axes / found.singular) / found.lengths[:, None])[:, ::-1])
 
 
-def whitening(square: Array) -> Array:
+def whitening(square: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     """Compute T with ``T' square T = I`` on the range of a label block's ``B'B``.
 
     Columns are scaled to unit norm first, so that a rare label, or a target in small
@@ -123,6 +128,8 @@ def whitening(square: Array) -> Array:
     Parameters
     ----------
     square : array of shape (s, s)
+    tolerance : float, default=1e-10
+        Eigenvalues below this fraction of the largest are null.
 
     Returns
     -------
@@ -143,7 +150,7 @@ def whitening(square: Array) -> Array:
         return np.zeros((side, 1))
     scaled = square / norms / norms[:, None]
     spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
-    keep = spectrum > RANK_TOLERANCE * spectrum[-1]
+    keep = spectrum > tolerance * spectrum[-1]
     root = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[:, None]
     if norms.size == side:
         return np.asarray(root)

@@ -26,7 +26,6 @@ __all__ = [
     "check_regression",
     "column_lengths",
     "combinations",
-    "rank_tolerance",
     "rounding",
     "sentence",
     "unsure",
@@ -45,20 +44,6 @@ _DOUBT = 64.0
 def rounding(dtype: Any) -> float:
     """Return the relative size below which a number of this width is rounding."""
     return float(np.finfo(dtype).eps)
-
-
-def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
-    """Return the singular value, relative to the largest, below which a direction is null.
-
-    To be applied after columns are scaled to unit length. Rounding of the entries of X in
-    their own width has singular values of about eps then, whatever the number of rows:
-    8 eps times the root of the smaller side. Sums over rows and columns, in float64, add
-    8 eps times the root of both sides. Data in float32 is taken to have been computed in
-    float32: its rank is that of its own width.
-    """
-    rows, columns = max(1, shape[0]), max(1, shape[1])
-    entries = rounding(dtype) * np.sqrt(min(rows, columns))
-    return float(8 * max(entries, rounding(np.float64) * np.sqrt(rows * columns)))
 
 
 def accuracy_wanted(dtype: Any) -> float:

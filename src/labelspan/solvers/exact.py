@@ -17,8 +17,9 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
+from ..labels.factor import rank_tolerance
 from ..operators import Operator
-from ..operators.array_backend import host, sum_of_squares
+from ..operators.array_backend import host
 from .accuracy import (
     Check,
     accuracy_wanted,
@@ -27,7 +28,6 @@ from .accuracy import (
     check_equation,
     check_regression,
     column_lengths,
-    rank_tolerance,
     rounding,
     sentence,
     unsure,
@@ -38,6 +38,7 @@ from .small_dense import (
     few_leading,
     fitted_coordinates,
     graded_svd,
+    length,
     psd_basis,
     scaled_cholesky,
     spectral,
@@ -65,9 +66,9 @@ _DIGITS = 1e-8
 # Directions with this fraction of the largest eigenvalue are clear of the rounding of products in
 # float32, which is 2e-8 to 2e-7 of the largest where blocks of rows are summed in float64.
 _CLEAR = 2e-4
-# Means of columns below this fraction of their lengths are those of centred columns, and so are
-# sums of products of rows.
-_CENTRED, _CENTRED_ROWS = 1e-10, 1e-9
+# Means of columns below this fraction of their lengths are what rounding leaves of large means, and
+# so are sums of products of rows.
+_CENTRED = 1e-6
 # Dense numbers that are held at a time: 2^25 in float64 are 256 MiB; and the most of a wide X,
 # which is made dense as a whole: 1 GiB.
 _ENTRIES, _WIDE_ENTRIES = 1 << 25, 1 << 27
@@ -445,7 +446,7 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     cogram, wanted = X.cogram(), host(targets)
     sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
     size = float(np.abs(cogram).max(initial=0.0))
-    if alpha == 0 and sums <= _CENTRED_ROWS * size:
+    if alpha == 0 and sums <= _CENTRED * size:
         # Centred rows add up to nothing: one direction is null, and known.
         cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
         wanted = wanted - wanted.mean(axis=0)
@@ -609,7 +610,7 @@ def _check(problem: Problem, found: _Found) -> Check:
             mixed = mixed @ factor.regression.mix(mixed.T @ mixed)
         if factor.regression.norm:
             image = X.matmat(X.place(mixed))
-            mixed = factor.regression.rescale(sum_of_squares(image)) * mixed
+            mixed = factor.regression.rescale(length(image)) * mixed
     if factor.thin or not found.values.size:
         return check
     # The equation is more sensitive than the labels' fit, and limited by what products in this

@@ -305,7 +305,7 @@ class Krylov:
         fit = regress(X, labels, factor.regression.alpha, tol=_IN_PASSES * tol)
         slopes = X.place(fit.slopes)
         normal = X.normal(slopes)
-        level = factor.regression.rescale(float(inner(slopes, normal).trace()))
+        level = factor.regression.rescale(float(np.sqrt(inner(slopes, normal).trace())))
         shaped = ShapedRows(X, factor.share, level * slopes)
         svd = truncated_svd(shaped, problem.n_components, tol=tol, max_iter=self._blocks, rng=rng)
         weights = shaped.shape_block(svd.right / like(np.sqrt(svd.values), svd.right))

@@ -156,7 +156,7 @@ class ManyLabels:
 
     def _level(self, square: float) -> float:
         """Return what the regressed labels are multiplied by."""
-        return Regression(self.alpha, norm=self.norm).rescale(square)
+        return Regression(self.alpha, norm=self.norm).rescale(float(np.sqrt(square)))
 
     def _ritz(
         self,

@@ -28,6 +28,7 @@ __all__ = [
     "inverse_root",
     "leading",
     "leading_values",
+    "length",
     "psd_basis",
     "psd_solve",
     "ritz",
@@ -49,6 +50,8 @@ _FEW = 3
 _ORTHOGONAL = 1e-13
 # From this side on the steps of an eigensolver are called one by one; and their panels of columns.
 _TRIDIAGONAL, _PANEL = 3, 64
+# Squares below this have lost digits, or are zero, because the numbers are too small.
+_UNDERFLOW = 1e-290
 _HAS_STEVD = hasattr(lapack, "dstevd")
 
 
@@ -310,7 +313,10 @@ def spectral(  # noqa: PLR0917
         level, fitted = fitted_coordinates(values, coordinates, factor.regression, outside)
         coordinates = level * fitted
     damped = np.sqrt(values / (values + alpha))
-    inner = (damped[:, None] * coordinates) @ (damped[:, None] * coordinates).T
+    damped_labels = damped[:, None] * coordinates
+    if not np.isfinite(damped_labels).all():
+        raise FloatingPointError("the labels are too large next to what the features fit of them")
+    inner = damped_labels @ damped_labels.T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
     spectrum, vectors = few_leading(inner, count)
     keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
@@ -326,7 +332,14 @@ def fitted_coordinates(
     if regression.mix is not None:
         slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
         fitted = fitted @ regression.mix(slopes.T @ slopes)
-    return regression.rescale(float(np.square(fitted).sum()) + outside), fitted
+    return regression.rescale(float(np.hypot(length(fitted), np.sqrt(outside)))), fitted
+
+
+def length(block: Array) -> float:
+    """Return the Frobenius norm, of numbers however small."""
+    values = host(block)
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.linalg.norm(values / largest)) if largest > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -400,10 +413,10 @@ def ritz(  # noqa: PLR0917
             coordinates = (axes.T @ seen) / np.sqrt(squares)[:, None]
             values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
             fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
-            level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
+            level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
             return Ritz(gram, slopes, factor.share, values, axes @ inside, True, level)
         fitted = lower.T @ slopes
-        level = factor.regression.rescale(float(np.square(fitted).sum()) + outside)
+        level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         if vectors:
@@ -455,7 +468,7 @@ def ritz_on_device(  # noqa: PLR0917
     failures, own, condition, norm = host(torch.stack([each.double() for each in told])).tolist()
     if failures or not 1 / condition > _WELL_CONDITIONED or not own > tolerance:
         return None
-    level = factor.regression.rescale(norm + outside)
+    level = _level(factor.regression, norm + outside, seen)
     agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
     rising, vectors = torch.linalg.eigh(agreement)
     values = host(rising).copy()[::-1][:count]
@@ -464,6 +477,13 @@ def ritz_on_device(  # noqa: PLR0917
     inside = host(torch.linalg.solve_triangular(lower.T, axes, upper=True))
     cut = _lost_digits(gram, own, alpha, tolerance)
     return Ritz(gram, host(slopes), factor.share, values, inside, cut, level)
+
+
+def _level(regression: Regression, square: float, seen: Array) -> float:
+    """Return what fitted labels are multiplied by, from their squared norm."""
+    if regression.norm is not None and not square > _UNDERFLOW and seen.any():
+        raise FloatingPointError("the fitted labels are too small next to the labels")
+    return regression.rescale(float(np.sqrt(square)))
 
 
 def _lost_digits(gram: Array, own: float, alpha: float, tolerance: float) -> bool:
