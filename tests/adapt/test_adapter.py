@@ -16,13 +16,13 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import MLSI, OPLS, Adapter, SemanticIndex, as_operator
-from labelspan.adapt import label_moments
 from labelspan.adapt.adapter_stream import split_plan
 from labelspan.adapt.held_out import label_groups, ndcg_of, nearest, size_grid
 from labelspan.adapt.nested_map import LabelSpectrum
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.metrics import principal_angles, retrieval_at_k
+from labelspan.solvers import Statistics, sufficient_statistics
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
 
@@ -185,8 +185,8 @@ def test_a_sample_of_a_long_stream_holds_rows_out(monkeypatch):
     whole = stream.whole()
     assert whole.n == 600
     Xc = X - X.mean(axis=0)
-    np.testing.assert_allclose(whole.gram, Xc.T @ Xc)
-    np.testing.assert_allclose(whole.cross, Xc.T @ (Y - Y.mean(axis=0)), atol=1e-9)
+    np.testing.assert_allclose(whole.xx, Xc.T @ Xc)
+    np.testing.assert_allclose(whole.xb, Xc.T @ (Y - Y.mean(axis=0)), atol=1e-9)
     (split,) = stream.splits()
     assert split.labelled.n == 600 - split.queries.shape[0]
     assert split.items.shape[0] == 80 - split.queries.shape[0]
@@ -287,11 +287,33 @@ def test_plans():
     assert np.stack(label_groups(10, 0)).sum(axis=0).tolist() == [1] * 10
 
 
-def test_few_rows_are_not_compared():
-    X, Y = tagged(rows=15)
-    report = Adapter(4).fit(X, Y).report_
-    assert "too few rows" in report.reason
-    assert report.comparisons == ()
+@pytest.mark.parametrize("rows", [8, 19])
+def test_few_rows_give_pca(rows):
+    X, Y = tagged(rows=rows)
+    model = Adapter(4).fit(X, Y)
+    assert model.report_.comparisons == ()
+    assert f"{rows} labelled rows are too few" in model.report_.reason
+    assert model.report_.used == "pca"
+    assert angle(model.transform(X), PCA(4, svd_solver="full").fit_transform(X)) < 1e-7
+    # What was asked for is used: a balance, or no comparison.
+    assert Adapter(4, balance=0.3).fit(X, Y).balance_ == 0.3
+    assert Adapter(4, compare=False).fit(X, Y).balance_ == 0.2
+    assert Adapter(4).fit(*tagged(rows=20)).report_.comparisons != ()
+
+
+def test_where_the_vectors_as_they_came_are_better_it_is_said():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, 400)
+    X = rng.standard_normal((12, 12))[groups] * 3 + rng.standard_normal((400, 12))
+    # Two dimensions cannot keep twelve groups apart.
+    narrow, wide = (Adapter(size).fit(X, groups) for size in (2, 12))
+    found = narrow.report_.comparison()
+    assert found.original > max(found.adapted, found.pca)
+    assert narrow.report_.original_better
+    assert "The vectors as they came are better" in narrow.report_.reason
+    assert "better on held-out rows" in narrow.status_
+    assert not wide.report_.original_better
+    assert wide.status_ == "exact"
 
 
 def test_a_report_can_be_read_and_stored():
@@ -451,12 +473,12 @@ def test_moments_of_rare_labels_are_those_of_dense_labels(monkeypatch, mean, dty
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((60, 5)) + mean).astype(dtype)
     labels = (rng.random((60, 8)) < 0.05).astype(float)
-    rare = label_moments.LabelMoments.of(as_operator(X), labels)
-    monkeypatch.setattr(label_moments, "_MOSTLY_ZERO", 0.0)
-    dense = label_moments.LabelMoments.of(as_operator(X), labels)
+    rare = Statistics.of(as_operator(X), labels, products=False)
+    monkeypatch.setattr(sufficient_statistics, "_MOSTLY_ZERO", 0.0)
+    dense = Statistics.of(as_operator(X), labels, products=False)
     centred = X - X.mean(axis=0, dtype=np.float64)
-    assert_allclose(rare.cross, centred.T @ (labels - labels.mean(axis=0)), atol=1e-7)
-    for name in ("x_mean", "y_mean", "gram", "cross", "y_square"):
+    assert_allclose(rare.xb, centred.T @ (labels - labels.mean(axis=0)), atol=1e-7)
+    for name in ("x_mean", "b_mean", "xx", "xb", "bb"):
         assert_allclose(getattr(rare, name), getattr(dense, name), rtol=1e-7, atol=1e-7)
 
 
@@ -464,7 +486,7 @@ def test_moments_of_rare_labels_are_those_of_dense_labels(monkeypatch, mean, dty
 def test_leading_axes_are_those_of_the_whole_map(balance):
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((80, 20)), (rng.random((80, 4)) < 0.3).astype(float)
-    spectrum = LabelSpectrum.of(label_moments.LabelMoments.of(as_operator(X), labels), alpha=1.0)
+    spectrum = LabelSpectrum.of(Statistics.of(as_operator(X), labels, products=False), alpha=1.0)
     whole, part = spectrum.solve(balance), spectrum.solve(balance, count=3)
     assert_allclose(part.values, whole.values[:3])
     assert_allclose(np.abs(part.weights), np.abs(whole.weights[:, :3]), atol=1e-10)

@@ -29,6 +29,7 @@ from ..solvers.known_entries import complete_labels
 from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
 from .adapter_report import (
+    QUANTILE,
     AdapterReport,
     HeldOutComparison,
     compare_scores,
@@ -36,7 +37,7 @@ from .adapter_report import (
     paired_gain,
     smallest_as_good,
 )
-from .adapter_stream import AdapterStream, MapRows, in_columns
+from .adapter_stream import FEWEST, AdapterStream, MapRows, in_columns
 from .held_out import HeldOutRows, Scores, label_groups, size_grid
 from .nested_map import LabelSpectrum
 
@@ -66,7 +67,9 @@ class Adapter(BaseEmbedding):
 
     Before it is given, the map is compared on held-out rows with the vectors as they came and
     with PCA to the same number of dimensions, for labels that it was fitted with and for labels
-    that were held out. Where nothing is gained, the fit gives PCA and ``report_`` says so.
+    that were held out. Where nothing is gained, or fewer than 20 rows have labels, the fit gives
+    PCA, and ``report_`` says so. Where the vectors as they came were better than the map,
+    ``report_`` and ``status_`` say that.
 
     Special cases: ``balance=0`` is PCA; ``balance=1`` is :class:`OPLS` with
     ``scale="eigenvalue"``; between them lies :class:`MLSI`, centred.
@@ -100,6 +103,8 @@ class Adapter(BaseEmbedding):
         Importance of the axes, falling.
     report_ : AdapterReport
         What was compared and chosen; ``print(report_)`` shows a table.
+    status_ : str
+        "exact", and whether the vectors as they came were better on held-out rows.
     adapted_ : bool
         Whether labels shaped the map; False if it is PCA.
     alpha_, balance_ : float
@@ -378,7 +383,11 @@ class Adapter(BaseEmbedding):
         self.eigenvalues_ = axes.values[:size]
         self.n_components_ = size
         self.solver_ = "exact"
-        self.status_ = "exact"
+        self.status_ = (
+            "exact; the vectors as they came were better on held-out rows"
+            if choice.original_better
+            else "exact"
+        )
         self.n_iter_ = 1
         self.classes_ = stream.names
         self.label_directions_ = features.place(axes.directions[:, :size] * signs)
@@ -394,6 +403,7 @@ class Adapter(BaseEmbedding):
             stream.n_rows,
             stream.n_labelled,
             stream.names.size,
+            choice.original_better,
             choice.comparisons,
             choice.balances,
         )
@@ -494,7 +504,9 @@ class _Choice:
     ) -> None:
         self.comparisons: tuple[HeldOutComparison, ...] = ()
         self.balances: tuple[tuple[float, float, float], ...] = ()
+        self.original_better = False
         self._model, self._alpha, self._rank = model, alpha, rank
+        self._n_labelled = stream.n_labelled
         wanted: Any = model.n_components
         self._wanted = None if wanted == "auto" else int(wanted)
         if self._wanted is not None and self._wanted > rank:
@@ -530,9 +542,7 @@ class _Choice:
         if not informative:
             return 0.0, fallback, "Labels say nothing about these vectors; this is PCA."
         if not self._splits or rank == 0:
-            balance = _BALANCE if given == "auto" else float(given)
-            why = "it was switched off" if not self._model.compare else "there are too few rows"
-            return balance, fallback, f"Nothing was compared on held-out rows: {why}."
+            return self._untested(fallback)
         sizes = size_grid(rank, self._wanted)
         reference = min(self._wanted or _SIZE, sizes[-1])
         sizes = sorted({*sizes, reference})
@@ -563,7 +573,32 @@ class _Choice:
         if not self.comparisons:
             return 0.0, fallback, "No two rows share a label; this is PCA."
         size = self._wanted or smallest_as_good(sizes, *(adapted if balance else pca))
-        return self._verdict(balance, size, explicit=given != "auto")
+        balance, size, reason = self._verdict(balance, size, explicit=given != "auto")
+        # Held-out rows may leave fewer directions than all rows have.
+        last = max(one for one in sizes if one <= size)
+        behind, error = paired_gain(original[0], (adapted if balance else pca)[0][last])
+        self.original_better = behind > QUANTILE * error
+        if self.original_better:
+            reason += (
+                f" The vectors as they came are better: their nDCG@10 is higher by {behind:.3f}; "
+                "take more dimensions, or leave the adapter out."
+            )
+        return balance, size, reason
+
+    def _untested(self, size: int) -> tuple[float, int, str]:
+        """Return what is used where nothing was compared: PCA, unless it was asked for."""
+        given = self._model.balance
+        if given != "auto":
+            why = "the balance was given" if self._model.compare else "it was switched off"
+            return float(given), size, f"Nothing was compared on held-out rows: {why}."
+        if not self._model.compare:
+            return _BALANCE, size, "Nothing was compared on held-out rows: it was switched off."
+        return (
+            0.0,
+            size,
+            f"{self._n_labelled} labelled rows are too few to compare on held-out rows, which "
+            f"takes {FEWEST}; this is PCA.",
+        )
 
     def _balance(self, size: int, pca: tuple[Scores, Scores]) -> tuple[float, float]:
         """Return the best balance for one size, 0 if it is PCA, and the best for seen labels."""

@@ -12,7 +12,7 @@ from ..errors import InvalidLabels
 from ..labels import Labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
-from .label_moments import LabelMoments
+from ..solvers import Statistics
 from .row_sample import RowSample
 
 __all__ = ["AdapterStream", "MapRows", "in_columns", "split_plan"]
@@ -20,15 +20,15 @@ __all__ = ["AdapterStream", "MapRows", "in_columns", "split_plan"]
 # Held-out rows at most, and rows that their neighbours are looked for among.
 HELD_OUT, ITEMS = 400, 2000
 _FOLDS = 5
-# With fewer labelled rows nothing can be said about new ones.
-_FEWEST = 20
+# With fewer labelled rows nothing is compared.
+FEWEST = 20
 
 
 @dataclass(frozen=True)
 class MapRows:
-    """One split: moments of the fitted part, a sample of its rows, and held-out rows."""
+    """One split: statistics of the fitted part, a sample of its rows, and held-out rows."""
 
-    labelled: LabelMoments
+    labelled: Statistics
     items: Array
     item_labels: Array
     queries: Array
@@ -37,7 +37,7 @@ class MapRows:
 
 @dataclass(frozen=True)
 class AdapterStream:
-    """Moments of all rows but the candidates for queries, and a sample of rows.
+    """Statistics of all rows but the candidates for queries, and a sample of rows.
 
     A stream does not change; a batch makes a new one.
     """
@@ -46,8 +46,8 @@ class AdapterStream:
     kind: Kind
     dtype: Any
     sample: RowSample
-    labelled: LabelMoments | None = None
-    unlabelled: LabelMoments | None = None
+    labelled: Statistics | None = None
+    unlabelled: Statistics | None = None
     batches: int = 0
 
     @classmethod
@@ -81,8 +81,8 @@ class AdapterStream:
         unlabelled = self.unlabelled
         if not known.all():
             rest = X.rows(np.flatnonzero(~known))
-            more = LabelMoments.of(rest, np.zeros((rest.shape[0], 1))).of_features()
-            unlabelled = more.join(unlabelled)
+            more = Statistics.of(rest, np.zeros((rest.shape[0], 0)), products=False)
+            unlabelled = _joined(unlabelled, more)
         index = np.flatnonzero(known)
         sample, labelled = self.sample, self.labelled
         numbers = sample.draw(index.size)
@@ -94,17 +94,16 @@ class AdapterStream:
             seen=index.size,
             size=HELD_OUT + ITEMS,
         )
-        # Rows that may become queries stay out of the moments until others take their places.
+        # Rows that may become queries stay out of the sums until others take their places.
         held = grown.numbers[:HELD_OUT]
-        released = ~np.isin(sample.numbers[:HELD_OUT], held)
-        if released.any():
-            rows = as_operator(sample.rows[:HELD_OUT][released])
-            part = LabelMoments.of(rows, sample.labels[:HELD_OUT][released].astype(np.float64))
-            labelled = part.join(labelled)
+        released = np.flatnonzero(~np.isin(sample.numbers[:HELD_OUT], held))
+        if released.size:
+            labelled = _joined(labelled, self._part(released))
         summed = index[~np.isin(numbers, held)]
         if summed.size:
             rows = X if summed.size == X.shape[0] else X.rows(summed)
-            labelled = LabelMoments.of(rows, labels.values[summed]).join(labelled)
+            more = Statistics.of(rows, labels.values[summed], products=False)
+            labelled = _joined(labelled, more)
         return replace(
             self,
             sample=grown,
@@ -113,8 +112,8 @@ class AdapterStream:
             batches=self.batches + 1,
         )
 
-    def whole(self) -> LabelMoments:
-        """Return the moments of all labelled rows."""
+    def whole(self) -> Statistics:
+        """Return the statistics of all labelled rows."""
         held = min(HELD_OUT, self.sample.numbers.size)
         return _joined(self.labelled, self._part(np.arange(held)))
 
@@ -148,14 +147,15 @@ class AdapterStream:
             )
         return out
 
-    def _part(self, index: Array) -> LabelMoments:
+    def _part(self, index: Array) -> Statistics:
         rows = as_operator(self.sample.rows[index])
-        return LabelMoments.of(rows, self.sample.labels[index].astype(np.float64))
+        labels = self.sample.labels[index].astype(np.float64)
+        return Statistics.of(rows, labels, products=False)
 
 
 def split_plan(rows: int) -> tuple[int, int]:
     """Return the number of splits and of queries in each: a fifth of the rows, 400 in all."""
-    if rows < _FEWEST:
+    if rows < FEWEST:
         return 0, 0
     size = min(rows // _FOLDS, HELD_OUT)
     return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))) if size else 0, size
@@ -208,7 +208,7 @@ def _class_columns(labels: Labels, names: Array, owner: str) -> Labels:
     return Labels(values, unknown, names, "classes")
 
 
-def _joined(left: LabelMoments | None, right: LabelMoments) -> LabelMoments:
+def _joined(left: Statistics | None, right: Statistics) -> Statistics:
     return right if left is None else left.join(right)
 
 

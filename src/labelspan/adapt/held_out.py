@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._typing import Array
+from ..graph.neighbors import nearest_neighbors
 from .nested_map import AxisMap, LabelSpectrum
 
 __all__ = ["HeldOutRows", "Scores", "label_groups", "ndcg_of", "nearest", "size_grid"]
@@ -48,31 +49,9 @@ def label_groups(n_labels: int, seed: int) -> list[Array]:
 def nearest(
     queries: Array, items: Array, sizes: Sequence[int], depth: int = DEPTH
 ) -> Iterator[tuple[int, Array]]:
-    """Yield, for each number of leading columns, the items with the largest cosines.
-
-    The products are added up from one size to the next: all sizes cost as much as the largest.
-    """
-    products = np.zeros((queries.shape[0], items.shape[0]), dtype=queries.dtype)
-    lengths = np.zeros(items.shape[0], dtype=np.float64)
-    start = 0
+    """Yield, for each number of leading columns, the items with the largest cosines."""
     for size in sizes:
-        part = slice(start, size)
-        products += queries[:, part] @ items[:, part].T
-        lengths += np.square(items[:, part], dtype=np.float64).sum(axis=1)
-        start = size
-        scale = 1.0 / np.sqrt(np.where(lengths > 0, lengths, np.inf))
-        yield size, _largest_columns(products * scale.astype(products.dtype), depth)
-
-
-def _largest_columns(values: Array, depth: int) -> Array:
-    """Return the columns of the largest entries of each row, largest first; changes ``values``."""
-    depth = min(depth, values.shape[1])
-    found = np.empty((values.shape[0], depth), dtype=np.intp)
-    rows = np.arange(values.shape[0])
-    for place in range(depth):
-        found[:, place] = best = values.argmax(axis=1)
-        values[rows, best] = -np.inf
-    return found
+        yield size, nearest_neighbors(items[:, :size], depth, queries[:, :size], metric="cosine")[0]
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Array
+from ..solvers import Statistics
 from ..solvers.leave_one_out import (
     RidgeSpectrum,
     leave_one_out,
     spectral_cross_validation,
 )
-from .label_moments import LabelMoments
 
 __all__ = ["AxisMap", "LabelSpectrum", "choose_ridge"]
 
@@ -81,38 +81,38 @@ class LabelSpectrum:
     @classmethod
     def of(
         cls,
-        labelled: LabelMoments,
-        unlabelled: LabelMoments | None = None,
+        labelled: Statistics,
+        unlabelled: Statistics | None = None,
         *,
         alpha: float | None = None,
         rows: Array | None = None,
         labels: Array | None = None,
     ) -> LabelSpectrum:
-        """Decompose moments; labels are regressed on labelled rows only.
+        """Decompose statistics; labels are regressed on labelled rows only.
 
         Parameters
         ----------
-        labelled : LabelMoments
-        unlabelled : LabelMoments or None, default=None
-            Moments of rows without labels; only their vectors count.
+        labelled : Statistics
+        unlabelled : Statistics or None, default=None
+            Statistics of rows without labels; only their vectors count.
         alpha : float or None, default=None
             Ridge penalty; None chooses it.
         rows, labels : arrays or None
             Some labelled rows that are part of ``labelled``, for the choice of alpha.
         """
-        whole = labelled.of_features().join(unlabelled)
-        squares, axes = _spectrum(whole.gram)
+        whole = labelled.features() if unlabelled is None else labelled.features().join(unlabelled)
+        squares, axes = _spectrum(whole.xx)
         if unlabelled is None:
             own, basis = squares, axes
         else:
-            own, basis = _spectrum(labelled.gram)
-        cross = basis.T @ labelled.cross
+            own, basis = _spectrum(labelled.xx)
+        cross = basis.T @ labelled.xb
         if alpha is None:
             alpha = choose_ridge(labelled, own, basis, cross, rows=rows, labels=labels)
         weights = cross / (own + alpha)[:, None]
         if basis is not axes:
             weights = axes.T @ (basis @ weights)
-        return cls(whole.x_mean, axes, squares, labelled.y_mean, weights, alpha)
+        return cls(whole.x_mean, axes, squares, labelled.b_mean, weights, alpha)
 
     def coordinates(self, rows: Array) -> Array:
         """Return the coordinates of rows along the principal axes, in the dtype of the rows."""
@@ -185,7 +185,7 @@ class LabelSpectrum:
 
 
 def choose_ridge(
-    labelled: LabelMoments,
+    labelled: Statistics,
     squares: Array,
     axes: Array,
     cross: Array,
@@ -203,7 +203,7 @@ def choose_ridge(
     kept = squares > _FAINT * squares[0]
     if rows is None or labels is None or labelled.n > _ROWS_PER_AXIS * kept.sum():
         curve = spectral_cross_validation(
-            squares[kept], cross[kept], labelled.y_square, rows=labelled.n
+            squares[kept], cross[kept], float(labelled.bb.sum()), rows=labelled.n
         )
         return float(curve.alpha)
     rows, labels = rows[:_ERROR_ROWS], labels[:_ERROR_ROWS]
@@ -213,7 +213,7 @@ def choose_ridge(
     spectrum = RidgeSpectrum(squares[kept], left, free, None, True)
     coordinates = cross[kept] / roots[:, None]
     curve = leave_one_out(
-        spectrum, labels.astype(np.float64), coordinates=coordinates, means=labelled.y_mean
+        spectrum, labels.astype(np.float64), coordinates=coordinates, means=labelled.b_mean
     )
     return float(curve.alpha)
 

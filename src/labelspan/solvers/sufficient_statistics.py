@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import Array
-from ..operators import Operator
+from ..operators import Dense, Operator
 
 __all__ = ["Statistics"]
+
+# Labels with a smaller fraction of entries that are not zero are summed entry by entry.
+_MOSTLY_ZERO = 0.1
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Statistics:
     n : int
     x_mean, b_mean : arrays of shape (d,) and (s,)
     xx, xb, bb : arrays of shape (d, d), (d, s) and (s, s)
+        Where products between labels are not kept, ``bb`` is its diagonal, of shape (s,).
 
     See Also
     --------
@@ -49,12 +53,30 @@ class Statistics:
     bb: Array
 
     @classmethod
-    def of(cls, X: Operator, block: Array) -> Statistics:
-        """Compute the statistics of one batch."""
-        b_mean = block.mean(axis=0)
+    def of(cls, X: Operator, block: Array, *, products: bool = True) -> Statistics:
+        """Compute the statistics of one batch.
+
+        Without ``products`` between labels, thousands of labels take little memory, and the
+        products with rare ones little time.
+        """
+        n, b_mean = X.shape[0], block.mean(axis=0)
+        rare = np.count_nonzero(block) < _MOSTLY_ZERO * block.size
+        if rare and not products and isinstance(X, Dense):
+            x_mean, gram, _ = X.centered_moments(np.empty((n, 0)))
+            # Centred rows take the means of labels away by themselves.
+            centred = X.shifted(x_mean)
+            assert isinstance(centred, Dense)
+            squares = np.square(block).sum(axis=0) - n * np.square(b_mean)
+            return cls(n, x_mean, b_mean, gram, centred.cross_rare(block), squares)
         shifted = block - b_mean
         x_mean, gram, cross = X.centered_moments(shifted)
-        return cls(X.shape[0], x_mean, b_mean, gram, cross, shifted.T @ shifted)
+        inner = shifted.T @ shifted if products else np.square(shifted).sum(axis=0)
+        return cls(n, x_mean, b_mean, gram, cross, inner)
+
+    def features(self) -> Statistics:
+        """Return the part that does not depend on labels."""
+        none = np.zeros((self.xx.shape[0], 0))
+        return Statistics(self.n, self.x_mean, np.zeros(0), self.xx, none, np.zeros(0))
 
     def join(self, other: Statistics) -> Statistics:
         """Join the statistics of both parts, in either order."""
@@ -69,7 +91,11 @@ class Statistics:
             self.b_mean + (other.n / n) * b_gap,
             _sum(np.outer(share * x_gap, x_gap), self.xx, other.xx),
             _sum(np.outer(share * x_gap, b_gap), self.xb, other.xb),
-            _sum(np.outer(share * b_gap, b_gap), self.bb, other.bb),
+            _sum(
+                share * (np.square(b_gap) if self.bb.ndim == 1 else np.outer(b_gap, b_gap)),
+                self.bb,
+                other.bb,
+            ),
         )
 
     def about(self, *, center: bool) -> tuple[Array, Array, Array]:
