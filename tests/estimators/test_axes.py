@@ -1,6 +1,5 @@
 """Reading a space: ends of axes, paths of sparse loadings, and their pictures."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from _support.support import classes, features, indicator
@@ -9,13 +8,10 @@ from sklearn.datasets import load_wine
 from sklearn.linear_model import Lasso
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, loadings_path
-from labelspan.display import LoadingsPathDisplay
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.estimators import path as path_module
 from labelspan.labels import opls_factor, read_labels
 from labelspan.solvers.least_squares import targets
-
-mpl.use("Agg")
 
 
 @pytest.mark.parametrize("model", [LSI(2), MLSI(2), OPLS(2), CCA(2), HSL(2)], ids=str)
@@ -85,15 +81,6 @@ def test_lars_path_meets_the_lasso_at_its_knots(kind):
     found = path.targets[0].weights[:, 4]
     np.testing.assert_allclose(np.abs(found), np.abs(fitted.components_[0]), atol=1e-5)
     assert list(path.targets[0].nonzeros[:3]) == [0, 1, 2]
-
-
-def test_the_picture_of_a_path():
-    wine = load_wine(as_frame=True)
-    shown = LoadingsPathDisplay.from_estimator(LDA(), wine.data / wine.data.std(), wine.target)
-    lines = [line.get_label() for line in shown.ax_.get_lines()]
-    assert sum(label in set(wine.data.columns) for label in lines) == 8
-    assert shown.ax_.get_xscale() == "log"
-    mpl.pyplot.close(shown.figure_)
 
 
 def test_refusals(monkeypatch):

@@ -6,7 +6,6 @@ from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
 from .label_map import LabelMapDisplay
 from .loadings import LoadingsDisplay
-from .loadings_path import LoadingsPathDisplay
 from .spectrum import SpectrumDisplay
 from .tuning_scores import TuningDisplay
 
@@ -17,7 +16,6 @@ __all__ = [
     "EmbeddingDisplay",
     "LabelMapDisplay",
     "LoadingsDisplay",
-    "LoadingsPathDisplay",
     "SpectrumDisplay",
     "TuningDisplay",
     "corpus_html",

@@ -40,7 +40,6 @@ class LoadingsDisplay:
     See Also
     --------
     SpectrumDisplay : How much each axis explains.
-    LoadingsPathDisplay : Loadings as the penalty grows.
 
     Examples
     --------

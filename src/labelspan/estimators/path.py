@@ -130,7 +130,7 @@ def loadings_path(
 
     See Also
     --------
-    labelspan.display.LoadingsPathDisplay : Draw it.
+    LoadingsPath.top_features : The features that enter first.
 
     Examples
     --------
