@@ -1,0 +1,28 @@
+"""Labels predicted from features: one regression for all labels, votes, and one threshold.
+
+The contract of the package:
+
+1. **Learn.** ``labelspan.tagger.learning.learn_tagger(labels, targets, features, rows)``: names of
+   the columns, a 0/1 CSR matrix, the features of the labelled items (for texts
+   ``TextFeatures.transform`` with the kind ``TAGS`` of :mod:`labelspan.text`; otherwise any
+   float32 array), and their row numbers in the collection, which are permanent. This module is
+   not imported here, because it needs scikit-learn and the rest does not.
+2. **Ask.** ``tagger.best(features, k)`` gives columns and probabilities, ``tagger.probabilities``
+   all of them; a label is chosen where the probability reaches ``tagger.thresholds``. For items
+   that the tagger has learned from, ``own=tagger.places(rows)`` predicts as a model without the
+   item does. ``tagger.left_out`` has these predictions for all labelled items, ``tagger.record``
+   how often left-out decisions were right. ``tagger.contributions`` and ``tagger.voters.nearest``
+   explain a prediction.
+3. **Change.** ``tagger.updated(labels, rows, targets, features, removed)`` returns a tagger after
+   items were added, relabelled (one or many at once) or removed. Only the labels of these items
+   are learned again, from their present weights on; features are needed only for items that the
+   tagger does not know. A tagger is never changed in place.
+4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for ``.npy`` files;
+   ``Tagger.from_arrays(labels, arrays)`` checks that they fit together. The names of the labels
+   and the features' own arrays are stored by the caller.
+"""
+
+from .decision import NEVER, Decision, LabelRecord, LeftOutTags
+from .label_tagger import Tagger, Voters
+
+__all__ = ["NEVER", "Decision", "LabelRecord", "LeftOutTags", "Tagger", "Voters"]

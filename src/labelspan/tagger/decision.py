@@ -1,0 +1,252 @@
+"""From scores to decisions: weight of the votes, calibrated probabilities, one threshold.
+
+All of these are chosen from scores that labelled items have when they are left out, and they are
+common to all labels: a rare label has too few items to choose anything of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import isotonic_regression
+
+from .._typing import Array
+
+__all__ = ["NEVER", "Candidates", "Decision", "LabelRecord", "LeftOutTags", "collect", "emphasised"]
+
+# Threshold of a label that is never chosen: probabilities stay below it.
+NEVER = 1.0
+# Labels of each item that are looked at, next to its own and those that were voted for.
+_CANDIDATES = 30
+# Labels of each item that are kept with their probabilities.
+_KEPT = 12
+_WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
+_KNOTS = 100
+_HIGHEST = np.float32(0.9999)
+# How much the number of chosen labels may differ from that of the true ones.
+_COUNT = 0.02
+# The regression shrinks the scores of rare labels most: their targets are larger, by this power of
+# their share of the items. Chosen on the training parts of five collections, with these counts
+# added to each label.
+_RARITY = 0.1
+_ADDED = 3
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of items and labels with their scores from models without the item.
+
+    The arrays have an entry per pair, in the order of rows and columns: row, column, score by
+    regression, share of the votes, and whether the item has the label. ``total`` is the number of
+    labels of all these items.
+    """
+
+    rows: Array
+    columns: Array
+    regression: Array
+    votes: Array
+    truth: Array
+    total: int
+
+    def scores(self, weight: float) -> Array:
+        """Add the votes to the regression."""
+        return np.asarray(self.regression + weight * self.votes)
+
+
+@dataclass(frozen=True)
+class LabelRecord:
+    """For each label, over left-out items: times chosen, times right, and number of items."""
+
+    chosen: Array
+    right: Array
+    support: Array
+
+    @classmethod
+    def of(cls, found: Candidates, decision: Decision, support: Array) -> LabelRecord:
+        """Count the decisions on candidates."""
+        chosen = decision.probability(found.scores(decision.weight)) >= decision.threshold
+        return cls(
+            np.bincount(found.columns[chosen], minlength=support.size),
+            np.bincount(found.columns[chosen & found.truth], minlength=support.size),
+            support,
+        )
+
+    def thresholds(self, found: Candidates, decision: Decision) -> Array:
+        """Return the common threshold, and for labels without signal one that nothing reaches.
+
+        A label has no signal if it was chosen for left-out items and was never right, or if its
+        own items score no higher, when left out, than a label of this frequency does on average.
+        """
+        columns = found.columns[found.truth]
+        sums = np.bincount(columns, found.regression[found.truth], minlength=self.support.size)
+        own = sums / np.maximum(1, np.bincount(columns, minlength=self.support.size))
+        rows = max(1, int(found.rows.max(initial=0)) + 1)
+        usual = self.support / rows * _emphasis(self.support, rows)
+        silent = (self.right == 0) & ((self.chosen > 0) | (own <= usual))
+        return np.where(silent, NEVER, decision.threshold).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Weight of the votes, map from scores to probabilities, and threshold.
+
+    ``probability`` interpolates between ``knots`` and ``levels``, which both rise.
+    """
+
+    weight: float
+    knots: Array
+    levels: Array
+    threshold: float
+
+    @classmethod
+    def choose(cls, found: Candidates) -> Decision:
+        """Choose them from the scores of left-out items."""
+        weight = max(_WEIGHTS, key=lambda one: _precision(found.scores(one), found))
+        scores = found.scores(weight).astype(np.float64)
+        knots, levels = _calibrate(scores, found.truth)
+        cut = _threshold(scores, found.truth, found.total)
+        return cls(weight, knots, levels, float(np.interp(cut, knots, levels)))
+
+    def probability(self, scores: Array) -> Array:
+        """Map scores to probabilities."""
+        found = np.interp(scores, self.knots, self.levels).astype(np.float32)
+        return np.minimum(found, _HIGHEST)
+
+
+@dataclass(frozen=True)
+class LeftOutTags:
+    """The most probable labels of labelled items, as models without the item predict them.
+
+    What is predicted for an item from others tells better whether its labels are right than what
+    a model says that has seen them.
+
+    Attributes
+    ----------
+    columns, chances : arrays of int32 and float32, shape (n, 12) or less
+        For each item its most probable labels, best first, and their probabilities.
+    own : array of float32, shape (nnz,)
+        Probabilities of the labels that items have, in the order of the matrix of labels.
+    """
+
+    columns: Array
+    chances: Array
+    own: Array
+
+    @classmethod
+    def of(cls, found: Candidates, decision: Decision, labels: sparse.csr_matrix) -> LeftOutTags:
+        """Choose them among candidates of all rows; each true label must be a candidate."""
+        count, width = labels.shape[0], min(_KEPT, labels.shape[1])
+        scores = found.scores(decision.weight)
+        order = np.lexsort((found.columns, -scores, found.rows))
+        rows = found.rows[order]
+        rank = np.arange(rows.size) - np.searchsorted(rows, rows)
+        best = rank < width
+        columns = np.zeros((count, width), dtype=np.int32)
+        chances = np.zeros((count, width), dtype=np.float32)
+        columns[rows[best], rank[best]] = found.columns[order][best]
+        chances[rows[best], rank[best]] = decision.probability(scores[order][best])
+        # Both are in the order of rows and columns.
+        return cls(columns, chances, decision.probability(scores[found.truth]))
+
+
+def emphasised(labels: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the targets of the regression: 0, and for each label a number above 1 if it is rare.
+
+    So that labels with different numbers of items can be compared by one threshold.
+    """
+    factors = _emphasis(np.asarray(labels.sum(axis=0)).ravel(), labels.shape[0])
+    return sparse.csr_matrix((factors[labels.indices], labels.indices, labels.indptr), labels.shape)
+
+
+def _emphasis(support: Array, count: int) -> Array:
+    share = (support + _ADDED) / max(1, count + _ADDED)
+    return np.power(share, -_RARITY).astype(np.float32)
+
+
+def collect(
+    scores: Iterable[tuple[slice, Array]], votes: sparse.csr_matrix, labels: sparse.csr_matrix
+) -> Candidates:
+    """Collect the candidates from blocks of scores, a slice of labels each."""
+    n, k = labels.shape
+    best = np.full((n, 0), -np.inf, dtype=np.float32)
+    names = np.zeros((n, 0), dtype=np.int32)
+    found: list[tuple[Array, Array]] = []
+    # Pairs that are voted for, or true: 2 keeps an entry where a vote is 0.
+    pattern = sparse.csc_matrix(votes + 2 * labels)
+    for own, block in scores:
+        part = pattern[:, own].tocoo()
+        pairs = part.row.astype(np.int64) * k + (part.col + own.start)
+        found.append((pairs, block[part.row, part.col]))
+        best = np.hstack([best, block])
+        here = np.broadcast_to(np.arange(own.start, own.stop, dtype=np.int32), block.shape)
+        names = np.hstack([names, here])
+        if best.shape[1] > _CANDIDATES:
+            top = np.argpartition(-best, _CANDIDATES - 1, axis=1)[:, :_CANDIDATES]
+            best, names = np.take_along_axis(best, top, 1), np.take_along_axis(names, top, 1)
+    found.append(((np.arange(n, dtype=np.int64)[:, None] * k + names).ravel(), best.ravel()))
+    pairs, first = np.unique(np.concatenate([one for one, _ in found]), return_index=True)
+    rows, columns = np.divmod(pairs, max(1, k))
+    return Candidates(
+        rows,
+        columns,
+        np.concatenate([one for _, one in found])[first].astype(np.float32),
+        _entries(votes, rows, columns).astype(np.float32),
+        _entries(labels, rows, columns) > 0,
+        int(labels.nnz),
+    )
+
+
+def _precision(scores: Array, found: Candidates) -> float:
+    """Compute the average precision over all pairs."""
+    hits = found.truth[np.argsort(-scores, kind="stable")]
+    if not hits.any():
+        return 0.0
+    precision = np.cumsum(hits) / np.arange(1, hits.size + 1)
+    return float(precision[hits].sum() / found.total)
+
+
+def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
+    """Fit a rising map from scores to probabilities, by the means of groups of scores."""
+    order = np.argsort(scores, kind="stable")
+    # Groups with about as many true pairs each, so that there are many where it matters.
+    rank = np.cumsum(truth[order]) + np.arange(order.size) / max(1, order.size)
+    groups = max(2, min(_KNOTS, int(truth.sum()) // 5, order.size // 4))
+    edges = np.searchsorted(rank, np.linspace(0, rank[-1] if order.size else 0, groups + 1)[1:-1])
+    parts = [part for part in np.split(order, np.unique(edges)) if part.size]
+    middles = np.array([scores[part].mean() for part in parts])
+    # Half a case is added to both sides, so that nothing is certain.
+    shares = np.array([(truth[part].sum() + 0.5) / (part.size + 1) for part in parts])
+    sizes = np.array([part.size for part in parts], dtype=float)
+    rising = isotonic_regression(shares, weights=sizes).x
+    lowest, highest = float(scores.min()), float(scores.max())
+    span = max(highest - lowest, 1e-6)
+    knots = np.concatenate([[lowest - span], middles, [highest + span]])
+    levels = np.concatenate([[0.0], rising, [max(1.0 - 1e-3, float(rising[-1]))]])
+    knots, first = np.unique(knots, return_index=True)
+    levels = np.maximum.accumulate(levels[first])
+    # A little slope, so that different scores have different probabilities.
+    return knots, levels * (1 - 1e-4) + 1e-4 * np.linspace(0, 1, knots.size)
+
+
+def _threshold(scores: Array, truth: Array, total: int) -> float:
+    """Find the score with the best micro F1 that chooses about as many labels as there are."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    hits = np.cumsum(truth[order])
+    taken = np.arange(1, hits.size + 1)
+    f1 = 2 * hits / (taken + total)
+    last = np.append(ranked[:-1] > ranked[1:], True)
+    near = np.abs(taken - total) <= max(1.0, _COUNT * total)
+    allowed = last & near if (last & near).any() else last
+    best = int(np.argmax(np.where(allowed, f1, -1.0)))
+    below = ranked[best + 1] if best + 1 < ranked.size else ranked[best] - 1e-6
+    return float((ranked[best] + below) / 2)
+
+
+def _entries(matrix: sparse.csr_matrix, rows: Array, columns: Array) -> Array:
+    if not rows.size:
+        return np.zeros(0)
+    return np.asarray(matrix[rows, columns]).ravel()

@@ -1,0 +1,136 @@
+"""Learn a tagger from the features and labels of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Array
+from ..operators import as_operator
+from ..operators.row_data import row_squares
+from ..solvers.leave_one_out import choose_alpha
+from .decision import Candidates, Decision, LabelRecord, LeftOutTags, collect, emphasised
+from .label_regression import LabelRegression
+from .label_tagger import Tagger, Voters, pruner
+
+__all__ = ["Fold", "learn_tagger"]
+
+# The labels from which the penalty is chosen.
+_LABELS_FOR_PENALTY = 500
+
+# Items that are held out, and features of all others and of these, learned without them.
+Fold = tuple[Array, Any, Any]
+
+
+def learn_tagger(
+    labels: Sequence[str],
+    targets: sparse.csr_matrix,
+    features: Any,
+    rows: Array,
+    *,
+    folds: Iterable[Fold] = (),
+    seed: int = 0,
+) -> Tagger:
+    """Learn to predict labels from the features of labelled items.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Name of each column.
+    targets : CSR matrix of shape (n, k)
+        0 and 1.
+    features : array or CSR matrix of shape (n, d)
+        float32.
+    rows : array of int, shape (n,)
+        Row numbers of the items in the collection, rising.
+    folds : iterable of (held, others, unseen)
+        For features that have seen the labels, for example those of a supervised embedding:
+        numbers of held-out items, and features of all other items and of the held-out ones that
+        were learned without them. Otherwise the scores of left-out items come from the regression
+        in closed form.
+    seed : int, default=0
+        Of random numbers, where there are many items.
+    """
+    targets = sparse.csr_matrix(targets, dtype=np.float32)
+    targets.sort_indices()
+    alpha = _penalty(features, targets)
+    regression = LabelRegression(features, alpha, seed)
+    prune = pruner(features, len(labels))
+    weights: list[sparse.csr_matrix] = []
+    intercept: list[Array] = []
+
+    def scores() -> Iterator[tuple[slice, Array]]:
+        for own, found, unseen in regression.blocks(emphasised(targets)):
+            kept, constant = prune(found)
+            weights.append(kept)
+            intercept.append(constant)
+            yield own, unseen
+
+    parts = [_held_out(targets, alpha, *fold) for fold in folds]
+    if parts:
+        # Features that have seen the labels also know their neighbours too well.
+        for _ in scores():
+            pass
+        candidates = _joined(parts, int(targets.nnz))
+    else:
+        votes = Voters(features, targets).votes(features, np.arange(targets.shape[0]))
+        candidates = collect(scores(), votes, targets)
+    decision = Decision.choose(candidates)
+    support = np.asarray(targets.sum(axis=0)).ravel().astype(np.int64)
+    record = LabelRecord.of(candidates, decision, support)
+    return Tagger(
+        tuple(labels),
+        alpha,
+        sparse.csr_matrix(sparse.vstack(weights, format="csr")),
+        np.concatenate(intercept),
+        record.thresholds(candidates, decision),
+        decision,
+        record,
+        np.asarray(rows, dtype=np.int64),
+        features,
+        targets,
+        regression.diagonal,
+        LeftOutTags.of(candidates, decision, targets),
+    )
+
+
+def _penalty(features: Any, targets: sparse.csr_matrix) -> float:
+    """Choose alpha by the leave-one-out error, from the most frequent labels."""
+    counts = np.asarray(targets.sum(axis=0)).ravel()
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:_LABELS_FOR_PENALTY])
+    wanted = targets[:, frequent].toarray().astype(np.float64)
+    if sparse.issparse(features):
+        ones = sparse.csr_matrix(np.ones((features.shape[0], 1), dtype=np.float32))
+        rows = sparse.hstack([features, ones], format="csr")
+    else:
+        rows = np.hstack([features, np.ones((len(features), 1), dtype=np.float32)])
+    found = choose_alpha(as_operator(rows), wanted, intercept=False).alpha
+    # Rows of texts have length 1, and that of the constant is 1: stay where LOO can be trusted.
+    scale = float(row_squares(rows).mean()) / 2
+    return float(np.clip(found, 0.05 * scale, 20 * scale))
+
+
+def _held_out(
+    targets: sparse.csr_matrix, alpha: float, held: Array, others: Any, unseen: Any
+) -> Candidates:
+    """Score held-out items by a regression and voters of the others."""
+    inside = np.setdiff1d(np.arange(targets.shape[0]), held)
+    regression = LabelRegression(others, alpha)
+    votes = Voters(others, targets[inside]).votes(unseen)
+    scores = (
+        (own, np.asarray(unseen @ found[:-1] + found[-1]))
+        for own, found, _ in regression.blocks(emphasised(targets)[inside])
+    )
+    found = collect(scores, votes, targets[held])
+    return replace(found, rows=np.asarray(held)[found.rows])
+
+
+def _joined(parts: Sequence[Candidates], total: int) -> Candidates:
+    names = ("rows", "columns", "regression", "votes", "truth")
+    every = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    order = np.lexsort((every["columns"], every["rows"]))
+    return Candidates(**{name: values[order] for name, values in every.items()}, total=total)

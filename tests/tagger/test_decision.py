@@ -1,0 +1,137 @@
+"""Votes, and the decision from scores to labels."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from labelspan.tagger import NEVER, Decision, LabelRecord, LeftOutTags, Voters
+from labelspan.tagger.decision import Candidates, collect, emphasised
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_votes_are_those_of_the_nearest_items(dense):
+    rng = np.random.default_rng(0)
+    X = sparse.random(90, 40, 0.2, "csr", np.float32, rng)
+    Y = sparse.csr_matrix((rng.random((90, 6)) < 0.3).astype(np.float32))
+    rows = X.toarray() if dense else X
+    found = Voters(rows, Y).votes(rows, np.arange(90)).toarray()
+    units = normalize(X).toarray()
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -1)
+    for row in range(90):
+        near = np.argsort(-cosines[row], kind="stable")[:20]
+        weights = np.maximum(cosines[row, near], 0)
+        expected = weights @ Y.toarray()[near] / max(weights.sum(), 1e-12)
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+def test_frequent_features_do_not_decide_who_votes():
+    rng = np.random.default_rng(0)
+    topics = rng.integers(300, size=1200)
+    dense = np.zeros((1200, 301), dtype=np.float32)
+    dense[np.arange(1200), topics] = 0.2
+    dense[:, 300] = rng.random(1200)
+    targets = sparse.csr_matrix((np.ones(1200, np.float32), (np.arange(1200), topics)))
+    found = Voters(sparse.csr_matrix(dense), targets).votes(sparse.csr_matrix(dense[:50]))
+    assert (found.toarray()[np.arange(50), topics[:50]] > 0.999).all()
+
+
+def candidates(n=3000, k=12, seed=0):
+    """Scores that know the chance of each label, and truth drawn with that chance."""
+    rng = np.random.default_rng(seed)
+    chance = rng.beta(0.3, 2.5, (n, k))
+    truth = rng.random((n, k)) < chance
+    rows, columns = np.indices((n, k)).reshape(2, -1)
+    scores = np.sqrt(chance).ravel().astype(np.float32)
+    zeros = np.zeros(scores.size, np.float32)
+    return Candidates(rows, columns, scores, zeros, truth.ravel(), int(truth.sum())), chance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_are_the_chances(seed):
+    found, chance = candidates(seed=seed)
+    guess = Decision.choose(found).probability(found.regression)
+    assert np.abs(guess - chance.ravel()).mean() < 0.02
+    assert (np.diff(guess[np.argsort(found.regression)]) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_about_as_many_labels_are_chosen_as_are_true(seed):
+    found, _ = candidates(seed=seed)
+    decision = Decision.choose(found)
+    chosen = decision.probability(found.regression) >= decision.threshold
+    assert abs(chosen.sum() / found.total - 1) < 0.03
+    f1 = 2 * (chosen & found.truth).sum() / (chosen.sum() + found.total)
+    cuts = np.quantile(found.regression, np.linspace(0.5, 0.999, 100))
+    assert f1 > 0.95 * max(
+        2
+        * ((found.regression >= c) & found.truth).sum()
+        / ((found.regression >= c).sum() + found.total)
+        for c in cuts
+    )
+
+
+def test_votes_get_a_weight_only_if_they_help():
+    found, _ = candidates()
+    noise = np.random.default_rng(1).random(found.truth.size).astype(np.float32)
+    useless = Candidates(
+        *(found.rows, found.columns, found.regression, noise, found.truth), found.total
+    )
+    assert Decision.choose(useless).weight == 0
+    weak = found.regression + np.random.default_rng(2).normal(0, 0.3, noise.size).astype(np.float32)
+    helped = Candidates(found.rows, found.columns, weak, found.regression, found.truth, found.total)
+    assert Decision.choose(helped).weight > 0.2
+
+
+def test_a_label_that_is_always_wrong_is_never_chosen():
+    found, _ = candidates()
+    truth = found.truth & (found.columns != 3)
+    found = Candidates(
+        found.rows, found.columns, found.regression, found.votes, truth, int(truth.sum())
+    )
+    decision = Decision.choose(found)
+    support = np.bincount(found.columns[truth], minlength=12)
+    limits = LabelRecord.of(found, decision, support).thresholds(found, decision)
+    assert limits[3] == NEVER
+    assert (np.delete(limits, 3) == np.float32(decision.threshold)).all()
+
+
+def test_rare_labels_have_larger_targets():
+    rng = np.random.default_rng(0)
+    labels = sparse.csr_matrix((rng.random((400, 4)) < [0.5, 0.1, 0.02, 0.0]).astype(np.float32))
+    found = emphasised(labels)
+    assert ((found > 0) != (labels > 0)).nnz == 0
+    sizes = found.max(axis=0).toarray().ravel()
+    counts = np.asarray(labels.sum(axis=0)).ravel()
+    np.testing.assert_allclose(sizes[:3], ((counts[:3] + 3) / 403) ** -0.1, rtol=1e-5)
+    assert (np.diff(sizes[:3]) > 0).all()
+    assert (labels.data == 1).all()
+
+
+def test_candidates_are_the_best_the_voted_and_the_true(monkeypatch):
+    monkeypatch.setattr("labelspan.tagger.decision._CANDIDATES", 2)
+    scores = np.arange(24, dtype=np.float32).reshape(3, 8)
+    votes = sparse.csr_matrix(([0.5], ([0], [1])), (3, 8))
+    labels = sparse.csr_matrix((np.ones(2), ([0, 2], [0, 7])), (3, 8))
+    found = collect([(slice(0, 4), scores[:, :4]), (slice(4, 8), scores[:, 4:])], votes, labels)
+    pairs = list(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
+    assert pairs == [(0, 0), (0, 1), (0, 6), (0, 7), (1, 6), (1, 7), (2, 6), (2, 7)]
+    assert found.regression.tolist() == [scores[pair] for pair in pairs]
+    assert found.votes.tolist() == [0, 0.5, 0, 0, 0, 0, 0, 0]
+    assert np.flatnonzero(found.truth).tolist() == [0, 7]
+
+
+def test_left_out_tags_are_the_best_candidates(monkeypatch):
+    monkeypatch.setattr("labelspan.tagger.decision._KEPT", 3)
+    found, _ = candidates(50)
+    labels = sparse.csr_matrix(found.truth.reshape(50, 12).astype(np.float32))
+    decision = Decision.choose(found)
+    tags = LeftOutTags.of(found, decision, labels)
+    scores = found.regression.reshape(50, 12)
+    for row in range(50):
+        best = np.argsort(-scores[row], kind="stable")[:3]
+        assert tags.columns[row].tolist() == best.tolist()
+        np.testing.assert_array_equal(tags.chances[row], decision.probability(scores[row, best]))
+    expected = decision.probability(scores[labels.nonzero()])
+    np.testing.assert_array_equal(tags.own, expected)
