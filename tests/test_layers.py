@@ -11,9 +11,9 @@ ROOT = Path(labelspan.__file__).parent
 # the same picture, from the top down.
 LAYERS = [
     {"errors", "_typing", "_params", "_files", "_axis_ends"},
-    {"corpus", "datasets", "metrics"},
+    {"corpus", "datasets"},
     {"operators"},
-    {"labels", "graph"},
+    {"labels", "graph", "metrics"},
     {"solvers"},
     {"text", "estimators"},
     {"tagger"},

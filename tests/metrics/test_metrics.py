@@ -5,24 +5,18 @@ import pytest
 from scipy import linalg, sparse
 from sklearn import metrics as sk
 
-from labelspan import metrics
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from labelspan.metrics import (
     average_precision,
     f1_scores,
-    macro_precision,
     mean_auc,
-    one_error,
     principal_angles,
-    r_squared,
-    rankable_rows,
     threshold_by_share,
 )
 
 SEEDS = range(3)
 BY_LABEL = [mean_auc, average_precision]
-BY_ROW = [one_error]
-HARD = [f1_scores, macro_precision]
+HARD = [f1_scores]
 
 
 def problem(seed, rows=40, labels=5, ties=False):
@@ -66,18 +60,6 @@ def test_f1_by_hand():
     assert (found.macro, found.micro, found.left_out) == (0.25, 0.4, 0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_macro_precision_is_that_of_scikit_learn(seed):
-    Y, scores = problem(seed)
-    said = (scores > 0.5).astype(int)
-    said[:, 1] = 0
-    found = macro_precision(Y, said)
-    assert found.never_predicted == 1
-    assert found.per_label[1] == 0.0
-    expected = sk.precision_score(Y, said, average="macro", zero_division=0)
-    assert found.value == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_auc_and_average_precision_are_those_of_scikit_learn(seed, ties):
@@ -110,52 +92,10 @@ def test_average_precision_by_hand():
     assert average_precision([[1], [0], [0], [0]], np.ones((4, 1))).value == 0.25
 
 
-# --- row by row ---
-
-
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_rows_that_scikit_learn_would_count_as_0_or_1_are_left_out(seed, ties):
-    Y, scores = problem(seed, labels=4, ties=ties)
-    Y[:, -1] = np.random.default_rng(seed).integers(2, size=40)
-    Y[1] = 1
-    some = Y.any(axis=1)
-    for pairs, kept in ((False, some), (True, some & ~Y.all(axis=1))):
-        truth, values, left_out = rankable_rows(sparse.csr_array(Y), scores, pairs=pairs)
-        assert left_out == (~kept).sum() > 0
-        np.testing.assert_array_equal(truth, Y[kept])
-        np.testing.assert_array_equal(values, scores[kept])
-
-
-def test_label_ranking_by_hand():
-    Y = [[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]]
-    scores = [[0.9, 0.8, 0.7, 0.1], [1, 2, 3, 4], [4, 3, 2, 1], [0.5, 0.2, 0.4, 0.3]]
-    assert one_error(Y, scores) == metrics.RowMean(1 / 3, 1)
-    truth, kept, left_out = rankable_rows(Y, scores)
-    assert left_out == 1
-    assert sk.coverage_error(truth, kept) == pytest.approx((3 + 4 + 4) / 3)
-    found = sk.label_ranking_average_precision_score(truth, kept)
-    assert found == pytest.approx(((1 + 2 / 3) / 2 + 1 + 1 / 4) / 3)
-    truth, kept, left_out = rankable_rows(Y, scores, pairs=True)
-    assert left_out == 2
-    assert sk.label_ranking_loss(truth, kept) == pytest.approx((1 / 4 + 1) / 2)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_one_error_by_brute_force(seed):
-    Y, scores = problem(seed, ties=True)
-    wrong = []
-    for truth, row in zip(Y, scores, strict=True):
-        top = [j for j in range(len(row)) if row[j] == max(row)]
-        if truth.any():
-            wrong.append(any(truth[j] == 0 for j in top))
-    assert one_error(Y, scores).value == pytest.approx(np.mean(wrong))
-
-
 # --- what must not matter ---
 
 
-@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW, *HARD], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("measure", [*BY_LABEL, *HARD], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_order_of_rows_and_labels_does_not_matter(measure, ties):
     rng = np.random.default_rng(0)
@@ -167,20 +107,17 @@ def test_the_order_of_rows_and_labels_does_not_matter(measure, ties):
     assert first(measure(Y[:, columns], given[:, columns])) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("measure", BY_LABEL, ids=lambda f: f.__name__)
 def test_monotone_transforms_do_not_matter(measure):
     Y, scores = problem(2, ties=True)
     assert measure(Y, np.exp(scores) * 3 - 7).value == pytest.approx(measure(Y, scores).value)
-    if measure in BY_LABEL:
-        shifted = scores * [1.0, 2.0, 3.0, 4.0, 5.0] + [5.0, 4.0, 3.0, 2.0, 1.0]
-    else:
-        shifted = scores + np.arange(40)[:, None]
+    shifted = scores * [1.0, 2.0, 3.0, 4.0, 5.0] + [5.0, 4.0, 3.0, 2.0, 1.0]
     assert measure(Y, shifted).value == pytest.approx(measure(Y, scores).value)
     assert measure(Y, -scores).value != pytest.approx(measure(Y, scores).value)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
-@pytest.mark.parametrize("measure", [*BY_LABEL, *BY_ROW, *HARD], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("measure", [*BY_LABEL, *HARD], ids=lambda f: f.__name__)
 def test_sparse_labels_are_dense_labels_and_stay_as_they_are(measure, kind):
     Y, scores = problem(3)
     given = (scores > 0.5).astype(int) if measure in HARD else scores
@@ -192,7 +129,7 @@ def test_sparse_labels_are_dense_labels_and_stay_as_they_are(measure, kind):
     np.testing.assert_array_equal(given, before[1])
 
 
-# --- thresholds and targets ---
+# --- thresholds ---
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -210,18 +147,6 @@ def test_a_threshold_leaves_the_share_above(seed):
     narrow = scores.astype(np.float32)
     assert threshold_by_share(narrow, 1.0).dtype == np.float32
     assert (narrow > threshold_by_share(narrow, 1.0)).all()
-
-
-def test_r_squared():
-    rng = np.random.default_rng(0)
-    Y = rng.standard_normal((30, 3)) * [1, 2, 3]
-    scores = Y + rng.standard_normal((30, 3))
-    assert r_squared(Y, scores) == pytest.approx(
-        sk.r2_score(Y, scores, multioutput="variance_weighted")
-    )
-    assert r_squared(Y, Y) == 1.0
-    assert r_squared(Y, np.broadcast_to(Y.mean(axis=0), Y.shape)) == pytest.approx(0.0)
-    assert r_squared(np.ones((4, 2)), np.zeros((4, 2))) == 0.0
 
 
 # --- subspaces ---
@@ -269,7 +194,7 @@ BAD = [
     (f1_scores, (GOOD, GOOD[:2]), Mismatch, r"predictions must have .*\(3, 2\), but .*\(2, 2\)"),
     (f1_scores, (GOOD * 0, GOOD), InvalidLabels, "f1_scores: no row of Y has a label; give"),
     (f1_scores, (GOOD[:0], GOOD[:0]), InvalidInput, r"Y must be .* but has shape \(0, 2\)"),
-    (macro_precision, (GOOD - 1, GOOD), InvalidLabels, "Y must .* has -1; leave out rows whose"),
+    (f1_scores, (GOOD - 1, GOOD), InvalidLabels, "Y must .* has -1; leave out rows whose"),
     (mean_auc, (np.where(GOOD, np.nan, 0), GOOD), InvalidLabels, "Y must .* has nan; leave out"),
     (mean_auc, (GOOD, GOOD[:, :1]), Mismatch, r"mean_auc: scores must have the shape of Y"),
     (mean_auc, (GOOD, GOOD * np.nan), InvalidInput, "mean_auc: scores must be finite, but has"),
@@ -277,12 +202,9 @@ BAD = [
     (mean_auc, (GOOD, [["x", "y"]] * 3), InvalidInput, "scores must be .* of numbers, but list"),
     (average_precision, (GOOD * 0, GOOD), InvalidLabels, "no row of Y has a label"),
     (average_precision, ([[1], [1, 0]], GOOD), InvalidInput, "Y must be .*, but list was given"),
-    (one_error, (GOOD[:, :1], GOOD[:, :1]), InvalidLabels, "Y must have at least two labels to"),
-    (rankable_rows, (GOOD * 0, GOOD), InvalidLabels, "no row of Y has a label; give at"),
     (threshold_by_share, (GOOD, 1.5), InvalidParameter, "share must be a number from 0 to 1, or"),
     (threshold_by_share, (GOOD, [0.1] * 3), InvalidParameter, "one for each of the 2 labels, but"),
     (threshold_by_share, (GOOD, np.nan), InvalidParameter, "share must be .* but nan was given"),
-    (r_squared, (GOOD, GOOD[:1]), Mismatch, "r_squared: scores must have the shape of Y"),
     (
         principal_angles,
         (GOOD, GOOD[:2]),
@@ -305,11 +227,6 @@ def test_bad_input_raises_an_error(measure, given, error, sentence):
         measure(*given)
     assert str(caught.value).startswith(f"{measure.__name__}: ")
     assert "\n" not in str(caught.value)
-
-
-def test_a_row_with_all_labels_has_no_pairs():
-    with pytest.raises(InvalidLabels, match="no row of Y has a label, and lacks one; give"):
-        rankable_rows(GOOD[2:], GOOD[2:], pairs=True)
 
 
 def test_data_frames_are_read_and_their_missing_entries_named():

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._typing import Array
 from ..graph.neighbors import nearest_neighbors
+from ..metrics.retrieval import LabelGains
 from .nested_map import AxisMap, LabelSpectrum
 
 __all__ = ["HeldOutRows", "Scores", "label_groups", "ndcg_of", "nearest", "size_grid"]
@@ -54,33 +55,10 @@ def nearest(
         yield size, nearest_neighbors(items[:, :size], depth, queries[:, :size], metric="cosine")[0]
 
 
-@dataclass(frozen=True)
-class _Gains:
-    """Overlap of the labels of queries and items (Jaccard index), and the best DCG."""
-
-    table: Array
-    ideal: Array
-
-    @classmethod
-    def of(cls, queries: Array, items: Array) -> _Gains:
-        # A fitted label counts from one half.
-        left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
-        shared = left @ right.T
-        union = left.sum(axis=1)[:, None] + right.sum(axis=1) - shared
-        table = shared / np.maximum(union, 1.0)
-        depth = min(DEPTH, table.shape[1])
-        best = np.sort(np.partition(table, -depth, axis=1)[:, -depth:], axis=1)[:, ::-1]
-        return cls(table, best @ _discount(depth))
-
-    def score(self, found: Array) -> Array:
-        """Return the nDCG of each query; NaN where no item shares a label with it."""
-        gained = np.take_along_axis(self.table, found, axis=1) @ _discount(found.shape[1])
-        known = self.ideal > 0
-        return np.where(known, gained / np.where(known, self.ideal, 1.0), np.nan)
-
-
-def _discount(depth: int) -> Array:
-    return 1.0 / np.log2(np.arange(2, depth + 2, dtype=np.float64))
+def _gains(queries: Array, items: Array) -> LabelGains:
+    # A fitted label counts from one half.
+    left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
+    return LabelGains.of(left, right, DEPTH)
 
 
 def ndcg_of(
@@ -95,8 +73,8 @@ def ndcg_of(
     sizes : sequence of int
         Numbers of leading columns, rising.
     """
-    gains = _Gains.of(query_labels, item_labels)
-    return {size: gains.score(found) for size, found in nearest(queries, items, sizes)}
+    gains = _gains(query_labels, item_labels)
+    return {size: gains.ndcg(found) for size, found in nearest(queries, items, sizes)}
 
 
 @dataclass
@@ -125,10 +103,9 @@ class HeldOutRows:
         self.spectrum = self.spectrum.leading(_AXES)
         self._queries = self.spectrum.coordinates(self.queries.astype(np.float32, copy=False))
         self._items = self.spectrum.coordinates(self.items.astype(np.float32, copy=False))
-        self._gains = _Gains.of(self.query_labels, self.item_labels)
+        self._gains = _gains(self.query_labels, self.item_labels)
         self._group_gains = [
-            _Gains.of(self.query_labels[:, group], self.item_labels[:, group])
-            for group in self.groups
+            _gains(self.query_labels[:, group], self.item_labels[:, group]) for group in self.groups
         ]
         self._centred = self.item_labels - self.spectrum.label_mean.astype(np.float32)
 
@@ -142,13 +119,13 @@ class HeldOutRows:
         width = self.queries.shape[1]
         queries, items = (side.astype(np.float32) for side in (self.queries, self.items))
         ((_, found),) = nearest(queries, items, [width])
-        return self._gains.score(found), self._mean_of_groups(found)
+        return self._gains.ndcg(found), self._mean_of_groups(found)
 
     def pca(self, sizes: Sequence[int]) -> tuple[Scores, Scores]:
         """Return scores of the leading principal axes, for all labels and for held-out ones."""
         seen, new = {}, {}
         for size, found in nearest(self._queries, self._items, sizes):
-            seen[size], new[size] = self._gains.score(found), self._mean_of_groups(found)
+            seen[size], new[size] = self._gains.ndcg(found), self._mean_of_groups(found)
         return seen, new
 
     def adapted(
@@ -161,13 +138,13 @@ class HeldOutRows:
         """
         axes = self.rank if not narrow else min(self.rank, max(_NARROW, 2 * sizes[-1]))
         seen = {
-            size: self._gains.score(found)
+            size: self._gains.ndcg(found)
             for size, found in self._found(balance, -1, sizes, axes, known=known)
         }
         parts: dict[int, list[Array]] = {size: [] for size in sizes}
         for number, gains in enumerate(self._group_gains):
             for size, found in self._found(balance, number, sizes, axes, known=known):
-                parts[size].append(gains.score(found))
+                parts[size].append(gains.ndcg(found))
         return seen, {size: self._mean(part) for size, part in parts.items()}
 
     def _found(
@@ -192,7 +169,7 @@ class HeldOutRows:
         return self._maps[key]
 
     def _mean_of_groups(self, found: Array) -> Array:
-        return self._mean([gains.score(found) for gains in self._group_gains])
+        return self._mean([gains.ndcg(found) for gains in self._group_gains])
 
     def _mean(self, parts: list[Array]) -> Array:
         """Return means over the groups that say something about a query; NaN if none does."""

@@ -10,13 +10,14 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
 from ..labels.factor import Balance, Form, stack_weights
-from ..metrics import average_precision, r_squared, retrieval_at_k
+from ..metrics import average_precision, retrieval_at_k
 from ..operators import Operator
 from ..solvers.shared_basis import SharedBasis, shared_basis
 from ._labelled import LabelledEmbedding, has_label_factor
@@ -415,11 +416,11 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring | None:
             )
         return None
     if scoring is None:
-        return r_squared if labels.kind == "targets" else _precision
+        return _r_squared if labels.kind == "targets" else _precision
     if scoring in ("average_precision", "label scores"):
         return _precision
     if scoring == "r2":
-        return r_squared
+        return _r_squared
     if callable(scoring):
         return cast(Scoring, scoring)
     raise InvalidParameter(
@@ -432,3 +433,7 @@ def _precision(truth: Array, scores: Array) -> float:
     """Return the mean average precision; 0 where no row has a label."""
     carried = truth > 0
     return average_precision(carried, scores).value if carried.any() else 0.0
+
+
+def _r_squared(Y: Array, scores: Array) -> float:
+    return float(r2_score(Y, scores, multioutput="variance_weighted"))

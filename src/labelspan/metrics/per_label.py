@@ -14,10 +14,8 @@ from .metric_inputs import Array, read_indicator, read_numbers, read_predictions
 __all__ = [
     "F1Scores",
     "LabelMean",
-    "MacroPrecision",
     "average_precision",
     "f1_scores",
-    "macro_precision",
     "mean_auc",
     "threshold_by_share",
 ]
@@ -83,36 +81,6 @@ class F1Scores:
     left_out: int
 
 
-@dataclass(frozen=True)
-class MacroPrecision:
-    """Hold the mean precision of labels.
-
-    Attributes
-    ----------
-    value : float
-        The mean over all labels.
-    per_label : array of shape (k,)
-        The precision of each label.
-    never_predicted : int
-        The number of labels that were never predicted; their precision counts as 0.
-
-    See Also
-    --------
-    macro_precision : Compute it.
-
-    Examples
-    --------
-    >>> from labelspan.metrics import macro_precision
-    >>> found = macro_precision([[1, 0], [1, 1]], [[1, 0], [1, 0]])
-    >>> found.value, found.never_predicted
-    (0.5, 1)
-    """
-
-    value: float
-    per_label: Array
-    never_predicted: int
-
-
 def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     """Compute macro and micro F1 of predicted labels.
 
@@ -157,42 +125,6 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     macro = _mean_over(2 * hits, sizes, carried, "f1_scores: no row of Y has a label")
     micro = 2 * float(hits.sum()) / float(sizes.sum())
     return F1Scores(macro.value, micro, macro.per_label, macro.left_out)
-
-
-def macro_precision(Y: Any, predictions: Any) -> MacroPrecision:
-    """Compute the mean over labels of the precision of predicted labels.
-
-    A label that is never predicted counts as 0, as in scikit-learn's
-    ``precision_score(average="macro", zero_division=0)``. wang2010 calls this "Average Precision"
-    and describes it as the precision of each class, averaged over all classes; the metric of that
-    name used by TRECVID is :func:`average_precision`.
-
-    Parameters
-    ----------
-    Y, predictions : arrays or sparse matrices of shape (n, k)
-        The true and the predicted labels, 0 and 1.
-
-    Returns
-    -------
-    MacroPrecision
-        The mean, and the precision of each label.
-
-    See Also
-    --------
-    average_precision : Compute the average precision of rankings.
-
-    Examples
-    --------
-    >>> from labelspan.metrics import macro_precision
-    >>> found = macro_precision([[1, 0], [0, 1]], [[1, 0], [1, 0]])
-    >>> found.value, found.never_predicted
-    (0.25, 1)
-    """
-    truth = read_indicator(Y, "Y", "macro_precision")
-    said = read_predictions(predictions, truth, "macro_precision")
-    times = said.sum(axis=0)
-    precision = (truth & said).sum(axis=0) / np.maximum(times, 1)
-    return MacroPrecision(float(precision.mean()), precision, int((times == 0).sum()))
 
 
 def mean_auc(Y: Any, scores: Any) -> LabelMean:

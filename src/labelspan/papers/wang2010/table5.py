@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics import precision_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
@@ -17,7 +18,7 @@ from ...estimators import LSI, MLSI, DLEClassifier
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
-from ...metrics import average_precision, f1_scores, macro_precision, threshold_by_share
+from ...metrics import average_precision, f1_scores, threshold_by_share
 from ..paper import Key, PaperPart, Scale
 from .comparators import MCGF, MLGF, MLLS, SMSE
 from .penalty import PENALTY_NOTE, penalty
@@ -101,7 +102,7 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
 def _measured(Y: Array, given: Array, scores: Array) -> dict[str, float]:
     f1 = f1_scores(Y, given)
     return {
-        "precision": macro_precision(Y, given).value,
+        "precision": float(precision_score(Y, given, average="macro", zero_division=0)),
         "ranking AP": average_precision(Y, scores).value,
         "macro F1": f1.macro,
         "micro F1": f1.micro,
