@@ -248,11 +248,11 @@ def test_products_less_a_row_or_an_outer_product(backend, dtype, monkeypatch):
     right, left = (rng.standard_normal((side, 5)).astype(dtype) for side in (12, 60))
     row, column = rng.standard_normal(5).astype(dtype), rng.standard_normal((12, 1)).astype(dtype)
     # The same to the bit as what an operator does that knows no shorter way.
-    less_row = operator.matmat_less_row(right, row)
+    less_row = operator._matmat_less_row(right, row)
     np.testing.assert_array_equal(less_row, operator.matmat(right) - row)
-    less_outer = operator.rmatmat_less_outer(left, column, row)
+    less_outer = operator._rmatmat_less_outer(left, column, row)
     np.testing.assert_array_equal(less_outer, operator.rmatmat(left) - column * row)
     with pytest.raises(InvalidInput, match="takes a block with 12 rows"):
-        operator.matmat_less_row(left, row)
+        operator._matmat_less_row(left, row)
     with pytest.raises(InvalidInput, match="takes a block with 60 rows"):
-        operator.rmatmat_less_outer(right, column, row)
+        operator._rmatmat_less_outer(right, column, row)

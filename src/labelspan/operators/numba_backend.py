@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from .csr_products import SparseProducts
 from .threads import map_threads
 
 __all__ = ["NumbaProducts"]
@@ -23,8 +24,8 @@ def _compiled(function: Any) -> Any:
         return numba.njit(nogil=True)(function)
 
 
-class NumbaProducts:
-    """An implementation of :class:`labelspan.operators.sparse.SparseProducts`."""
+class NumbaProducts(SparseProducts):
+    """Products by loops over rows, and a stored transpose."""
 
     stores_transpose = True
 
@@ -33,9 +34,7 @@ class NumbaProducts:
         rows, columns = csr.shape
 
         def count(part: tuple[slice, Any]) -> Array:
-            counts = np.zeros(columns, dtype=np.int64)
-            _count_columns(part[1].indices, counts)
-            return counts
+            return self.sums(part[1])[1]
 
         counts = map_threads(count, parts)
         total = np.sum(counts, axis=0)
@@ -65,21 +64,10 @@ class NumbaProducts:
                 column = np.ascontiguousarray(less.column, dtype=out.dtype).reshape(-1)
         _gather_rows(csr.indptr, csr.indices, csr.data, block, out, column, row)
 
-    def scatter(self, csr: Any, block: Array) -> Array:
-        out = np.zeros((csr.shape[1], block.shape[1]), dtype=block.dtype)
-        _scatter_rows(csr.indptr, csr.indices, csr.data, block, out)
-        return out
-
     def sums(self, csr: Any) -> tuple[Array, Array]:
         sums, counts = np.zeros(csr.shape[1]), np.zeros(csr.shape[1], dtype=np.int64)
         _sum_columns(csr.indices, csr.data, sums, counts)
         return sums, counts
-
-
-@_compiled
-def _count_columns(columns: Any, counts: Any) -> None:
-    for column in columns:
-        counts[column] += 1
 
 
 @_compiled
@@ -131,13 +119,3 @@ def _gather_rows(  # noqa: PLR0917
         else:
             for c in range(outer_row.size):
                 out[row, c] -= outer_row[c]
-
-
-@_compiled
-def _scatter_rows(starts: Any, columns: Any, values: Any, block: Any, out: Any) -> None:
-    width = block.shape[1]
-    for row in range(block.shape[0]):
-        for at in range(starts[row], starts[row + 1]):
-            value, column = values[at], columns[at]
-            for c in range(width):
-                out[column, c] += value * block[row, c]

@@ -141,11 +141,11 @@ class Operator(ABC):
             )
         return self.place(block)
 
-    def matmat_less_row(self, block: Array, row: Array) -> Array:
+    def _matmat_less_row(self, block: Array, row: Array) -> Array:
         """Return ``X @ block`` with a row of numbers subtracted from each row."""
         return subtract_row(self.matmat(block), row)
 
-    def rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
+    def _rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
         """Return ``X.T @ block - column * row`` for a d x 1 column and a row of numbers."""
         return subtract_outer(self.rmatmat(block), column, row)
 
@@ -374,10 +374,10 @@ class Centered(Composite):
         return None if wide is None else Centered(wide, self.offset)
 
     def _matmat(self, block: Array) -> Array:
-        return self.base.matmat_less_row(block, self._row @ block)
+        return self.base._matmat_less_row(block, self._row @ block)
 
     def _rmatmat(self, block: Array) -> Array:
-        return self.base.rmatmat_less_outer(block, self._row.T, column_sums(block))
+        return self.base._rmatmat_less_outer(block, self._row.T, column_sums(block))
 
     def normal(self, block: Array) -> Array:
         if not self.one_pass:

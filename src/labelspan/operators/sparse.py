@@ -12,7 +12,7 @@ from copy import copy
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +20,11 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from .array_backend import add_all, contiguous, put_rows, sum_of_squares
+from .csr_products import Outer, SparseProducts, rows_of
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .threads import map_threads, n_threads, row_parts
 
-__all__ = ["SPARSE_BACKENDS", "Sparse", "SparseProducts", "load_sparse_products", "rows_of"]
+__all__ = ["SPARSE_BACKENDS", "Sparse", "load_sparse_products"]
 
 SPARSE_BACKENDS = ("auto", "scipy", "numba")
 
@@ -42,23 +43,6 @@ _MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
 # Entries that are looked at a time where columns are compared with their means.
 _CHUNK = 1 << 22
-
-
-class _Outer:
-    """``column * row``, which is subtracted from a product while its rows are in the cache.
-
-    The column is n x 1; None stands for ones.
-    """
-
-    def __init__(self, column: Array | None, row: Array) -> None:
-        self.column, self.row = column, row
-
-    def __getitem__(self, rows: slice) -> _Outer:
-        return self if self.column is None else _Outer(self.column[rows], self.row)
-
-    def subtract(self, out: Array) -> None:
-        """Subtract it from an array."""
-        np.subtract(out, self.row if self.column is None else self.column * self.row, out=out)
 
 
 class Sparse(Operator):
@@ -156,11 +140,11 @@ class Sparse(Operator):
     def _matmat(self, block: Array) -> Array:
         return self._gathered(self._csr, block)
 
-    def matmat_less_row(self, block: Array, row: Array) -> Array:
+    def _matmat_less_row(self, block: Array, row: Array) -> Array:
         block = self._block(block, self.shape[1], "matmat")
-        return self._gathered(self._csr, block, _Outer(None, row))
+        return self._gathered(self._csr, block, Outer(None, row))
 
-    def _gathered(self, csr: Any, block: Array, less: _Outer | None = None) -> Array:
+    def _gathered(self, csr: Any, block: Array, less: Outer | None = None) -> Array:
         out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
@@ -179,11 +163,11 @@ class Sparse(Operator):
     def _rmatmat(self, block: Array) -> Array:
         return self._summed(block)
 
-    def rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
+    def _rmatmat_less_outer(self, block: Array, column: Array, row: Array) -> Array:
         block = self._block(block, self.shape[0], "rmatmat")
-        return self._summed(block, _Outer(column, row))
+        return self._summed(block, Outer(column, row))
 
-    def _summed(self, block: Array, less: _Outer | None = None) -> Array:
+    def _summed(self, block: Array, less: Outer | None = None) -> Array:
         if self._has_transpose:
             return self._gathered(self._transpose(), block, less)
         # The number of sums does not depend on the number of threads, so the result is the
@@ -282,13 +266,12 @@ class Sparse(Operator):
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
-        candidates = self._nearly_full()
-        if not candidates.any():
+        far = self.columns_far_from_zero(means)
+        if not far.any():
             return Centered(self, means), means
         # Sums about zero round to the size of the mean, sums about the mean to that of the
         # deviations: a second pass makes the mean of a constant column exact.
-        sums, _ = self._about(means, candidates)
-        means[candidates] += sums[candidates] / self.shape[0]
+        means[far] += self.in_float64().moved(means, far).column_means()[far]
         return self.shifted(means), means
 
     @property
@@ -297,37 +280,18 @@ class Sparse(Operator):
         return self._csr
 
     def columns_far_from_zero(self, offset: Array) -> Array:
-        """Return which columns lose digits where products are corrected by an offset."""
-        candidates = self._nearly_full()
-        if candidates.any():
-            _, squares = self._about(offset, candidates)
-            bound = digits_to_lose(self.dtype) * squares
-            candidates &= self.shape[0] * np.square(offset) > bound
-        return candidates
-
-    def _nearly_full(self) -> Array:
-        """Return which columns have so few zeros that a large mean can cancel digits.
+        """Return which columns lose digits where products are corrected by an offset.
 
         The zeros of a column are a distance of the mean away from it, so that
-        ``n mean^2 <= |column - mean|^2 n / zeros``.
+        ``n mean^2 <= |column - mean|^2 n / zeros``: most columns have too many zeros.
         """
-        counts = self._column_counts()
-        return np.asarray((self.shape[0] - counts) * digits_to_lose(self.dtype) < self.shape[0])
-
-    def _about(self, offset: Array, columns: Array) -> tuple[Array, Array]:
-        """Return sums and sums of squares about an offset, for some of the columns."""
-        csr, width = self._csr, self.shape[1]
-        sums, squares, counts = np.zeros(width), np.zeros(width), np.zeros(width)
-        for start in range(0, csr.nnz, _CHUNK):
-            index = csr.indices[start : start + _CHUNK]
-            here = np.flatnonzero(columns[index])
-            index = index[here]
-            deviations = csr.data[start : start + _CHUNK][here] - offset[index]
-            sums += np.bincount(index, deviations, width)
-            squares += np.bincount(index, np.square(deviations), width)
-            counts += np.bincount(index, minlength=width)
-        zeros = np.where(columns, self.shape[0] - counts, 0.0)
-        return sums - zeros * offset, squares + zeros * np.square(offset)
+        rows, least = self.shape[0], digits_to_lose(self.dtype)
+        far = np.asarray((rows - self._column_counts()) * least < rows)
+        if far.any():
+            sums, square = self._column_sums()[0], np.square(offset)
+            about = self.column_squares() - 2 * offset * sums + rows * square
+            far &= rows * square > least * about
+        return far
 
     def moved(self, offset: Array, far: Array) -> Sparse:
         """Subtract the offset from some columns, entry by entry."""
@@ -399,77 +363,6 @@ def _row_blocks(csr: Any, count: int) -> list[tuple[slice, Any]]:
     ]
 
 
-def rows_of(csr: Any, start: int, stop: int) -> Any:
-    """Return some rows of a CSR matrix, sharing its entries.
-
-    The constructor of scipy copies the entries where they are a view of a larger array, which
-    here would copy the whole matrix for each product.
-    """
-    low, high = csr.indptr[start], csr.indptr[stop]
-    return _compressed(
-        sparse.csr_array,
-        (stop - start, csr.shape[1]),
-        (csr.data[low:high], csr.indices[low:high], csr.indptr[start : stop + 1] - low),
-    )
-
-
-def _compressed(kind: Any, shape: tuple[int, int], arrays: tuple[Array, Array, Array]) -> Any:
-    matrix = kind(shape, dtype=arrays[0].dtype)
-    matrix.data, matrix.indices, matrix.indptr = arrays
-    return matrix
-
-
-class SparseProducts(Protocol):
-    """The two products of a CSR matrix with a block whose rows are contiguous.
-
-    Both release the interpreter lock, and no sum depends on the number of threads. Where
-    ``stores_transpose``, ``transpose`` is called once and products with ``csr.T`` are gathered
-    from its result.
-    """
-
-    stores_transpose: bool
-
-    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
-        """Return ``csr.T`` as a CSR matrix; ``parts`` are blocks of its rows."""
-        ...
-
-    def gather(self, csr: Any, block: Array, out: Array, less: _Outer | None) -> None:
-        """Write ``csr @ block``, less an outer product, into ``out``."""
-        ...
-
-    def scatter(self, csr: Any, block: Array) -> Array:
-        """Return ``csr.T @ block``."""
-        ...
-
-    def sums(self, csr: Any) -> tuple[Array, Array]:
-        """Return the sum of each column in float64, and the number of its entries."""
-        ...
-
-
-class _Scipy:
-    stores_transpose = False
-
-    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
-        return csr.T.tocsr()
-
-    def gather(self, csr: Any, block: Array, out: Array, less: _Outer | None) -> None:
-        out[:] = csr @ block
-        if less is not None:
-            less.subtract(out)
-
-    def scatter(self, csr: Any, block: Array) -> Array:
-        arrays = (csr.data, csr.indices, csr.indptr)
-        product: Array = _compressed(sparse.csc_array, csr.shape[::-1], arrays) @ block
-        return product
-
-    def sums(self, csr: Any) -> tuple[Array, Array]:
-        weights = csr.data.astype(np.float64)
-        return (
-            np.bincount(csr.indices, weights=weights, minlength=csr.shape[1]),
-            np.bincount(csr.indices, minlength=csr.shape[1]),
-        )
-
-
 def _chosen(backend: str, nonzeros: int) -> str:
     if backend != "auto":
         return backend
@@ -481,7 +374,7 @@ def _chosen(backend: str, nonzeros: int) -> str:
 def load_sparse_products(name: str) -> SparseProducts:
     """Return an implementation by name; numba's loops are compiled at their first use."""
     if name == "scipy":
-        return _Scipy()
+        return SparseProducts()
     if name != "numba":
         raise InvalidParameter(
             f"backend={name!r} is unknown; choose one of {', '.join(map(repr, SPARSE_BACKENDS))}."
