@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelspan import CCA, MLSI
+from labelspan import CCA, MLSI, KernelFeatures
 from labelspan.metrics import mean_auc, threshold_by_share
 
 from .classify import classify, score
@@ -81,17 +82,23 @@ def methods(columns: int, count: int, *, quick: bool) -> dict[str, Method]:
     for kernel, shapes in KERNELS.items():
         settings = []
         for shape, alpha in product(shapes, ALPHAS[kernel]):
-            setting = {"kernel": kernel, "alpha": alpha, **shape}
-            if "gamma" in setting:
-                setting["gamma"] /= columns
+            setting = {"kernel__kernel": kernel, "space__alpha": alpha}
+            setting |= {f"kernel__{name}": value for name, value in shape.items()}
+            if "gamma" in shape:
+                setting["kernel__gamma"] /= columns
             settings.append(setting)
         if quick:
             settings = settings[1:3]
         betas = BETAS[:1] if quick else BETAS
-        informed = [{**setting, "beta": beta} for setting, beta in product(settings, betas)]
-        out[f"MLSI, {kernel}"] = Method(MLSI(count, center=True), informed)
-        out[f"CCA, {kernel}"] = Method(CCA(), settings)
+        informed = [{**setting, "space__beta": beta} for setting, beta in product(settings, betas)]
+        out[f"MLSI, {kernel}"] = Method(behind_kernel(MLSI(count)), informed)
+        out[f"CCA, {kernel}"] = Method(behind_kernel(CCA()), settings)
     return out
+
+
+def behind_kernel(model: Any) -> Pipeline:
+    """A linear method behind a kernel."""
+    return Pipeline([("kernel", KernelFeatures()), ("space", model)])
 
 
 def embed(model: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +142,9 @@ def judge(
     decisions = classify(train, fold.train.Y, test, penalty=penalty)
     cuts = threshold_by_share(decisions, fold.train.Y.mean(axis=0))
     found: dict[str, float | None] = dict(score(fold.test.Y, decisions - cuts))
-    own = model and mean_auc(fold.test.Y, model.label_scores(fold.test.X)).value
+    own = None
+    if model is not None:
+        own = mean_auc(fold.test.Y, model[-1].label_scores(model[0].transform(fold.test.X))).value
     return found | {"AUC of label_scores": own}
 
 
@@ -150,7 +159,11 @@ def summary(found: list[dict[str, float | None]]) -> dict[str, str | None]:
 
 def described(setting: dict[str, Any], penalty: float, columns: int) -> str:
     """A choice in short."""
-    shown = {name: value for name, value in setting.items() if name != "kernel"}
+    shown = {
+        name.partition("__")[2]: value
+        for name, value in setting.items()
+        if name != "kernel__kernel"
+    }
     if "gamma" in shown:
         shown["gamma*d"] = shown.pop("gamma") * columns
     return " ".join(f"{name}={value:g}" for name, value in {**shown, "C": penalty}.items())

@@ -149,8 +149,8 @@ def stream(args: argparse.Namespace, report: Report) -> None:
         model = MLSI(100, center=True, alpha=1.0)
         labels = Y.astype(np.int8)
         for part in parts:
-            model.partial_fit(X[part], labels[part])
-        return model
+            model.partial_fit(X[part], labels[part], solve=False)
+        return model.solve()
 
     narrow = wide.astype(np.float32)
     cases = {

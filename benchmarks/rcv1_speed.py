@@ -27,7 +27,7 @@ RANDOMIZED = "TruncatedSVD, randomized"
 BETA = 0.5
 ALPHA = 1.0
 # The form whose objective is compared.
-FORM: dict[str, Any] = {"balance": "labels", "center": False}
+FORM: dict[str, Any] = {"label_weight": None, "center": False}
 
 
 def cases(data: DataSet, count: int, seed: int, *, fit_only: bool) -> dict[str, Callable[[], Any]]:

@@ -36,7 +36,6 @@ NAMES = {
     "raw": "all features",
     "ridge": "ridge scores",
     "MLSI, placed": "`MLSI`, items placed by their labels",
-    "MLSI, concatenated": '`MLSI(form="concatenated")`',
     "MLSI, labelled": "`MLSI`, labelled rows only",
     "PLSRegression": "scikit-learn's PLSRegression",
     "PCovR": "scikit-matter's PCovR",
@@ -134,13 +133,13 @@ def tables(record: Values) -> dict[str, str]:
         ),
         "few labels": _columns(
             record,
-            [*SPACES, "MLSI, concatenated"],
+            [*SPACES],
             [("test", s, m) for m in ("nDCG", "AP") for s in SHARES],
             [f"{m}, {s}" for m in ("nDCG@10", "AP") for s in SHARES],
         ),
         "held out": _columns(
             record,
-            [*SPACES, "MLSI, placed", "MLSI, concatenated"],
+            [*SPACES, "MLSI, placed"],
             [
                 ("test", "held out", "nDCG"),
                 ("test", "held out", "AP"),

@@ -17,9 +17,8 @@ space is learned from half of the labels and evaluated on the other half, whose 
 learned on the projection. Neighbours are looked for among all training rows. MLSI, DLE and LPP
 take unlabelled rows and get all training rows; with ", labelled" behind their names they are
 fitted on the labelled rows only (DLE and LPP with 10% only). "MLSI, placed" is MLSI whose training
-rows are placed by their known labels too, ``transform(X, labels=Y)``; "MLSI, concatenated" has
-LSI's axes and label directions side by side. PLSRegression is scikit-learn's, PCovR
-scikit-matter's and UMAP umap-learn's, supervised by the labels.
+rows are placed by their known labels too, ``transform(X, labels=Y)``. PLSRegression is
+scikit-learn's, PCovR scikit-matter's and UMAP umap-learn's, supervised by the labels.
 
 Development sets may be used to choose defaults; test sets are only reported. Results are kept in a
 folder, one file per set with one result per line: a run that was stopped goes on where it was, and
@@ -155,11 +154,6 @@ def _mlsi_placed(task: Task) -> Space:
     )
 
 
-def _mlsi_concatenated(task: Task) -> Space:
-    model = MLSI(_most(task.X), form="concatenated").fit(task.X, task.partly)
-    return Space(model.transform, model.label_scores)
-
-
 def _mlsi_labelled(task: Task) -> Space:
     X, Y = task.known
     model = MLSI(_most(X)).fit(X, Y)
@@ -249,7 +243,6 @@ METHODS: dict[str, Callable[[Task], Space]] = {
     "MLSI": _mlsi,
     "MLSI, labelled": _mlsi_labelled,
     "MLSI, placed": _mlsi_placed,
-    "MLSI, concatenated": _mlsi_concatenated,
     "OPLS": _thin(OPLS),
     "CCA": _thin(CCA),
     "HSL": _thin(HSL),

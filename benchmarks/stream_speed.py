@@ -64,19 +64,15 @@ def cases(data: DataSet, size: int, count: int) -> dict[str, Callable[[], Any]]:
     def features(every: bool) -> Any:
         model = LSI(count, center=True)
         for X, _ in batches(data, size):
-            model.partial_fit(X)
-            if every:
-                model.components_  # noqa: B018 - asking is what solves
-        model.transform(data.X[:size])
+            model.partial_fit(X, solve=every)
+        model.solve().transform(data.X[:size])
         return model
 
     def informed(every: bool) -> Any:
         model = MLSI(count, center=True, alpha=1.0)
         for X, Y in batches(data, size):
-            model.partial_fit(X, Y)
-            if every:
-                model.components_  # noqa: B018
-        model.transform(data.X[:size])
+            model.partial_fit(X, Y, solve=every)
+        model.solve().transform(data.X[:size])
         return model
 
     return {

@@ -10,8 +10,9 @@ Two moons, three labels. A row may carry several, and none of them can be told b
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
+from sklearn.pipeline import make_pipeline
 
-from labelspan import MLSI
+from labelspan import MLSI, KernelFeatures
 from labelspan.metrics import average_precision
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
@@ -28,11 +29,12 @@ def draw(count, seed):
 X, Y = draw(400, 0)
 X_new, Y_new = draw(400, 1)
 models = {
-    "linear": MLSI(2, center=True, beta=0.8).fit(X, Y),
-    "rbf": MLSI(6, center=True, beta=0.8, kernel="rbf", gamma=2.0, alpha=1.0).fit(X, Y),
+    "linear": make_pipeline(KernelFeatures("linear"), MLSI(2, beta=0.8)).fit(X, Y),
+    "rbf": make_pipeline(KernelFeatures("rbf", gamma=2.0), MLSI(6, beta=0.8, alpha=1.0)).fit(X, Y),
 }
 for name, model in models.items():
-    precision = average_precision(Y_new, model.label_scores(X_new)).value
+    scores = model[-1].label_scores(model[0].transform(X_new))
+    precision = average_precision(Y_new, scores).value
     print(f"{name:7} average precision on unseen rows {precision:.3f}")
 
 # %%
@@ -41,7 +43,8 @@ for name, model in models.items():
 grid = np.stack(np.meshgrid(np.linspace(-1.6, 2.6, 90), np.linspace(-1.1, 1.6, 70)), axis=-1)
 fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharex=True, sharey=True, layout="constrained")
 for row, (name, model) in zip(axes, models.items(), strict=True):
-    scores = model.label_scores(grid.reshape(-1, 2)).reshape(*grid.shape[:2], 3)
+    scores = model[-1].label_scores(model[0].transform(grid.reshape(-1, 2)))
+    scores = scores.reshape(*grid.shape[:2], 3)
     for label, ax in enumerate(row):
         shades = ax.contourf(
             *np.moveaxis(grid, -1, 0),

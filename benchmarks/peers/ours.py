@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
+from sklearn.pipeline import make_pipeline
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
+from labelspan.papers.yu2005 import PaperMLSI
 
 from .tasks import Contender, Fitted, Task
 
@@ -33,15 +36,12 @@ def _pca(task: Task) -> Fitted:
 
 def _mlsi(task: Task) -> Fitted:
     # As the reference weighs them, about the origin.
-    plain = {"balance": "labels", "center": False}
-    model = MLSI(task.count, alpha=task.alpha, beta=task.beta, random_state=task.seed, **plain)
+    model = PaperMLSI(task.count, form="ridge", alpha=task.alpha, beta=task.beta)
     return _fitted(model, task, task.Y)
 
 
 def _inverse(task: Task) -> Fitted:
-    model = MLSI(
-        task.count, form="inverse", alpha=task.alpha, beta=task.beta, balance="labels", center=False
-    )
+    model = PaperMLSI(task.count, alpha=task.alpha, beta=task.beta)
     return _fitted(model, task, task.Y)
 
 
@@ -62,34 +62,28 @@ def _lda(task: Task) -> Fitted:
 
 
 def _kernel_lsi(task: Task) -> Fitted:
-    return _fitted(LSI(task.count, kernel="rbf", gamma=task.gamma, center=True), task)
+    kernel = KernelFeatures("rbf", gamma=task.gamma)
+    return _fitted(make_pipeline(kernel, LSI(task.count, center=True)), task)
 
 
 def _kernel_mlsi(task: Task) -> Fitted:
-    model = MLSI(
-        task.count,
-        kernel="rbf",
-        gamma=task.gamma,
-        alpha=task.alpha,
-        beta=task.beta,
-        scale=None,
-        balance="labels",
-        center=False,
-    )
-    return _fitted(model, task, task.Y)
+    model = PaperMLSI(task.count, form="ridge", alpha=task.alpha, beta=task.beta, scale=None)
+    return _fitted(make_pipeline(KernelFeatures("rbf", gamma=task.gamma), model), task, task.Y)
 
 
 def _stream(task: Task) -> Fitted:
     model = LSI(task.count, center=True)
     for part in batches(task):
-        model.partial_fit(task.X[part])
+        model.partial_fit(task.X[part], solve=False)
+    model.solve()
     return Fitted(model.transform(task.X), model.components_.T)
 
 
 def _stream_labels(task: Task) -> Fitted:
     model = MLSI(task.count, alpha=task.alpha, beta=task.beta, center=True)
     for part in batches(task):
-        model.partial_fit(task.X[part], task.Y[part])
+        model.partial_fit(task.X[part], task.Y[part], solve=False)
+    model.solve()
     return Fitted(model.transform(task.X), model.components_.T)
 
 

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
         PLSSVD,
         DLEClassifier,
         KernelFeatures,
-        LoadingsPath,
         Tuning,
         choose_solver,
-        loadings_path,
         tune,
     )
     from .index import SemanticIndex
@@ -45,12 +43,10 @@ __all__ = [
     "Adapter",
     "DLEClassifier",
     "KernelFeatures",
-    "LoadingsPath",
     "SemanticIndex",
     "Tuning",
     "as_operator",
     "choose_solver",
-    "loadings_path",
     "tune",
 ]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import assume
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels
@@ -152,33 +151,17 @@ def mlsi(model, X, y, tolerance=1e-6):
     labels = read_labels(y, X.shape[0], "test")
     Xc, Y = centered(X, model), block(labels.values, labels.unknown, model.center)
     clear_rank(np.linalg.svd(Xc, compute_uv=False) ** 2)
-    if model.form == "ridge" and model.beta > 0 and labels.unknown is not None:
+    if model.beta_ > 0 and labels.unknown is not None:
         Y = completed(X, labels, model)
-    x, y_ = np.linalg.norm(Xc), np.linalg.norm(Y)
-    x, y_ = (x or 1.0, y_ or 1.0) if model.balance else (1.0, 1.0)
-    a, b = 1 - model.beta, model.beta
-    if model.form == "direct":
-        S = a / x**2 * Xc @ Xc.T + b / y_**2 * Y @ Y.T
-        left, metric = Xc.T @ S @ Xc, Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
-        agree(model, pencil(left, metric), tolerance)
-        W = model.components_.T / np.sqrt(model.eigenvalues_)
-        solves(W, left, metric, model.eigenvalues_, tolerance)
-        return
-    if model.form == "ridge":
-        gram = Xc.T @ Xc
-        B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
-        fitted = Xc @ (B * roots_of_deviations(labels, model))
-        size = y_ if model.balance in {"labels", True, False} else np.linalg.norm(fitted) or 1.0
-        Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
-        if model.balance == "equalized" and model.beta > 0:
-            Y = Xc @ B
-    else:
-        t = 1 / a + model.alpha
-        B = pinv(Xc.T @ Xc / x**2) @ (Xc.T / x) @ (Y / y_)
-        square = B.T @ B
-        Q = np.linalg.inv(a**2 * (np.eye(len(square)) / b + square / a) - square / t) / t**2
-        values, axes = np.linalg.eigh((Q + Q.T) / 2)
-        Z = np.hstack([Xc / x / np.sqrt(t), Xc / x @ B @ (axes * np.sqrt(values)) @ axes.T])
+    x, y_ = np.linalg.norm(Xc) or 1.0, np.linalg.norm(Y) or 1.0
+    a, b = 1 - model.beta_, model.beta_
+    gram = Xc.T @ Xc
+    B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
+    fitted = Xc @ (B * roots_of_deviations(labels, model))
+    size = np.linalg.norm(fitted) or 1.0
+    Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
+    if b > 0:
+        Y = Xc @ B
     agree(model, np.linalg.svd(Z, compute_uv=False) ** 2, tolerance)
     V = model.transform(X) / np.sqrt(model.eigenvalues_)
     solves(V, Z @ Z.T, np.eye(len(X)), model.eigenvalues_, tolerance)
@@ -189,7 +172,9 @@ def mlsi(model, X, y, tolerance=1e-6):
 def roots_of_deviations(labels, model):
     """Return what each label is multiplied by, from the entries that are known."""
     Y = labels.values
-    if model.balance != "equalized":
+    if getattr(model, "balance", "equalized") != "equalized" or not getattr(
+        model, "label_weight", "balanced"
+    ):
         return np.ones(Y.shape[1])
     known = np.ones(Y.shape, dtype=bool) if labels.unknown is None else ~labels.unknown
     columns = [column[own] for column, own in zip(Y.T, known.T, strict=True)]
@@ -253,38 +238,6 @@ def dle(model, X, y, tolerance=1e-5):
         solves(U, M, np.eye(X.shape[1]), model.eigenvalues_, tolerance)
 
 
-def kernel(model, X, y, tolerance=1e-5):
-    """In the space of functions: ``f = K a``, with ``|f|^2 = a'K a``."""
-    gamma = model.gamma if model.gamma is not None else 1.0 / X.shape[1]
-    names = {"rbf": {"gamma": gamma}, "poly": {"gamma": gamma, "degree": 2, "coef0": 1}}
-    K = pairwise_kernels(X, metric=model.kernel, **names[model.kernel])
-    squares = np.linalg.eigvalsh(K)
-    clear_rank(squares, 1e-15, 1e-8)
-    a, labels = model.dual_coef_, None
-    keep = np.ones(len(X), dtype=bool)
-    if not isinstance(model, LSI):
-        labels = read_labels(y, len(X), "test")
-        keep = labels.labelled
-    # The rows that count, about their mean where the method centres.
-    rows = K[keep] - K[keep].mean(axis=0) * model.center
-    Z = model.transform(X[keep])
-    np.testing.assert_allclose(Z, rows @ a, atol=tolerance * np.abs(K @ a).max())
-    if labels is None:
-        agree(model, np.linalg.eigvalsh(rows - rows.mean(axis=1)[:, None] * model.center)[::-1])
-        spread = np.diag(model.eigenvalues_)
-        np.testing.assert_allclose(Z.T @ Z, spread, atol=tolerance * spread.max())
-        return
-    unknown = None if labels.unknown is None else labels.unknown[keep]
-    H = factor(model, labels.values[keep], unknown)
-    roots = np.sqrt(model.eigenvalues_) if model.scale else np.ones(model.n_components_)
-    a, Z = a / roots, Z / roots
-    metric = Z.T @ Z + model.alpha * a.T @ K @ a
-    np.testing.assert_allclose(metric, np.eye(len(metric)), atol=tolerance)
-    left = rows.T @ H @ H.T @ Z
-    right = (rows.T @ Z + model.alpha * K @ a) * model.eigenvalues_
-    assert np.abs(left - right).max() <= tolerance * np.abs(K).max() * np.abs(H @ H.T @ Z).sum()
-
-
 def plssvd(model, X, y, tolerance=1e-8):
     """X'Y Y'X w = lambda w for unit directions w."""
     labels = read_labels(y, len(X), "test")
@@ -309,7 +262,7 @@ def nothing_to_find(model, X, y):
             return True
         if isinstance(model, MLSI):
             H = block(labels.values, labels.unknown, model.center)
-            if model.beta < 1:
+            if model.beta != 1:
                 H = np.eye(len(X))
         else:
             rows = X[labels.labelled]
@@ -320,8 +273,6 @@ def nothing_to_find(model, X, y):
     else:
         H = np.eye(len(X))
     rows = centered(rows, model)
-    if model.kernel != "linear":
-        return np.abs(rows).max() <= 1e-12 * np.abs(X).max() or np.abs(H).max(initial=0) == 0
     return np.abs(rows.T @ H).max(initial=0.0) <= 1e-12 * np.abs(X).max() * np.abs(H).max(initial=1)
 
 
@@ -334,8 +285,7 @@ def _thin(kind, kinds, **parameters):
 
 
 def _mlsi(certify=mlsi, alpha=1.0, **parameters):
-    inverse = parameters.get("form") == "inverse"
-    return Member(lambda s: MLSI(alpha=alpha if inverse else alpha * s**2, **parameters), certify)
+    return Member(lambda s: MLSI(alpha=alpha * s**2, **parameters), certify)
 
 
 def _lsi(certify=lsi, **parameters):
@@ -354,13 +304,10 @@ LINEAR = {
     "MLSI": _mlsi(),
     "MLSI-alpha0": _mlsi(alpha=0.0),
     "MLSI-raw": _mlsi(center=False, beta=0.8),
-    "MLSI-fitted": _mlsi(balance="fitted"),
-    "MLSI-paper": _mlsi(balance="labels", center=False),
+    "MLSI-plain": _mlsi(label_weight=None, beta=0.5),
     "MLSI-beta0": _mlsi(beta=0.0),
     "MLSI-beta1": _mlsi(beta=1.0),
-    "MLSI-exact": _mlsi(solver="exact"),
-    "MLSI-inverse": _mlsi(form="inverse", alpha=0.1),
-    "MLSI-direct": _mlsi(form="direct", alpha=0.5),
+    "MLSI-eigen": _mlsi(solver="exact"),
     "OPLS": _thin(OPLS, ANY),
     "OPLS-alpha": _thin(OPLS, ANY, alpha=0.5),
     "OPLS-raw": _thin(OPLS, ANY, center=False),
@@ -390,18 +337,9 @@ ITERATED = {
     # Not CCA, whose targets are of one length: which basis of them the lasso gets is open.
     "OPLS-lasso": Member(lambda s: OPLS(alpha=0.2 * s, penalty="l1"), None),
 }
-KERNELS = {
-    "LSI-rbf": _lsi(kernel, kernel="rbf", center=True),
-    "LSI-poly": _lsi(kernel, kernel="poly", degree=2),
-    "OPLS-rbf": Member(lambda s: OPLS(kernel="rbf", alpha=0.5), kernel),
-    "CCA-poly": Member(lambda s: CCA(kernel="poly", degree=2, alpha=0.5), kernel),
-    "LDA-rbf": Member(lambda s: LDA(kernel="rbf", alpha=0.5), kernel, ONE),
-    "MLSI-rbf": Member(lambda s: MLSI(kernel="rbf"), None),
-    "MLSI-label-kernel": Member(lambda s: MLSI(alpha=s**2, label_kernel="rbf"), None),
-}
 PLS = {
     "PLSSVD": Member(lambda s: PLSSVD(), plssvd),
     "PLSSVD-raw": Member(lambda s: PLSSVD(center=False), plssvd),
     "PLSDA": Member(lambda s: PLSDA(1), None),
 }
-FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **KERNELS, **PLS}
+FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **PLS}

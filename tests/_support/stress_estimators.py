@@ -173,8 +173,13 @@ def root(values, vectors, alpha):
 # --- the grid -----------------------------------------------------------------------------
 
 
-def _mlsi(alpha, options, solver, balance="labels"):
-    return MLSI(COUNT, beta=BETA, alpha=alpha, balance=balance, **options(solver))
+def _mlsi(alpha, options, solver):
+    return MLSI(COUNT, beta=BETA, alpha=alpha, label_weight=None, **options(solver))
+
+
+def _centred(options):
+    """HSL always centres."""
+    return {name: value for name, value in options.items() if name != "center"}
 
 
 def estimators(alpha, dtype):
@@ -188,12 +193,11 @@ def estimators(alpha, dtype):
 
     if alpha == 0:
         yield "LSI", "lsi", lambda s: LSI(COUNT, **options(s)), "targets"
-    yield "MLSI", "default", partial(_mlsi, alpha, options, balance="fitted"), "targets"
-    yield "MLSI, labels", "mlsi", partial(_mlsi, alpha, options), "targets"
+    yield "MLSI", "default", partial(_mlsi, alpha, options), "targets"
     yield "OPLS", "opls", lambda s: OPLS(COUNT, alpha=alpha, **options(s)), "targets"
     yield "CCA", "cca", lambda s: CCA(COUNT, alpha=alpha, **options(s)), "targets"
     yield "LDA", "lda", lambda s: LDA(COUNT, alpha=alpha, **options(s)), "classes"
-    yield "HSL", "hsl", lambda s: HSL(COUNT, alpha=alpha, **options(s)), "indicator"
+    yield "HSL", "hsl", lambda s: HSL(COUNT, alpha=alpha, **_centred(options(s))), "indicator"
     yield "LPP", "lpp", lambda _: LPP(COUNT, alpha=alpha), "graph"
     yield "DLE", "dle", lambda _: DLE(COUNT, alpha=alpha, label_weight=0.0), "classes, graph"
 

@@ -15,13 +15,14 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import MLSI, OPLS, Adapter, SemanticIndex, as_operator
+from labelspan import OPLS, Adapter, SemanticIndex, as_operator
 from labelspan.adapt.adapter_stream import split_plan
 from labelspan.adapt.held_out import label_groups, ndcg_of, nearest, size_grid
 from labelspan.adapt.nested_map import LabelSpectrum
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.metrics import principal_angles, retrieval_at_k
+from labelspan.papers.yu2005 import PaperMLSI
 from labelspan.solvers import Statistics, sufficient_statistics
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
@@ -86,7 +87,8 @@ def test_between_the_ends_it_is_mlsi(balance):
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
     odds = np.square(Xc).sum() / np.square(Xc @ regression(Xc, Yc, 3.0)).sum()
     odds *= balance / (1 - balance)
-    other = MLSI(8, beta=odds / (1 + odds), alpha=3.0, balance=False, center=True).fit(X, Y)
+    beta = odds / (1 + odds)
+    other = PaperMLSI(8, beta=beta, alpha=3.0, form="ridge", balance=False, center=True).fit(X, Y)
     ours, theirs = model.transform(X), other.transform(X)
     factor = np.linalg.norm(ours[:, 0]) / np.linalg.norm(theirs[:, 0])
     np.testing.assert_allclose(np.abs(ours), factor * np.abs(theirs), atol=1e-7)
@@ -163,7 +165,8 @@ def test_a_stream_is_the_fit_of_all_rows(cut, form):
     whole = Adapter(6).fit(X, y)
     stream = Adapter(6)
     for start in range(0, X.shape[0], cut):
-        stream.partial_fit(X[start : start + cut], y[start : start + cut], **options)
+        stream.partial_fit(X[start : start + cut], y[start : start + cut], solve=False, **options)
+    stream.solve()
     np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-8)
     np.testing.assert_allclose(stream.label_directions_, whole.label_directions_, atol=1e-8)
     assert stream.balance_ == whole.balance_

@@ -97,7 +97,7 @@ def test_lsi_and_mlsi_find_the_topics(seed):
     truth = means(corpus).T
     lsi = LSI(6, random_state=0).fit(corpus.X)
     assert angle(truth, lsi.components_.T.astype(float)) < 0.08
-    mlsi = MLSI(6, balance="labels", center=False, random_state=0).fit(corpus.X, corpus.Y)
+    mlsi = MLSI(6, center=False, random_state=0).fit(corpus.X, corpus.Y)
     assert angle(truth, feature_space(mlsi, corpus.X)) < 0.08
     # The rows of the space say which labels a text has.
     for model in (lsi, mlsi):
@@ -119,7 +119,7 @@ def test_labels_help_where_texts_are_short():
     truth = column_space(means(corpus))
     assert truth.shape[1] == 4
     blind = angle(truth, LSI(4, random_state=0).fit(corpus.X).components_.T.astype(float))
-    model = MLSI(4, balance="labels", center=False, random_state=0).fit(corpus.X, corpus.Y)
+    model = MLSI(4, center=False, random_state=0).fit(corpus.X, corpus.Y)
     informed = angle(truth, feature_space(model, corpus.X))
     assert informed < 0.3
     assert blind > 0.7

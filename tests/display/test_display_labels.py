@@ -49,7 +49,7 @@ def test_labels_are_where_their_loadings_are():
     assert LabelMapDisplay.from_estimator(model).ax_.get_legend() is None
 
 
-@pytest.mark.parametrize("model", [CCA(3), OPLS(3, alpha=2.0), MLSI(3, balance="fitted")], ids=str)
+@pytest.mark.parametrize("model", [CCA(3), OPLS(3, alpha=2.0), MLSI(3, label_weight=None)], ids=str)
 def test_means_are_where_the_rows_are(model):
     X, Y = features("tall", 1), indicator(60, 1)
     model.fit(X, Y)
@@ -168,7 +168,7 @@ def test_panels_are_what_the_estimator_has():
     X, Y = features("tall", 0), indicator(60, 0)
     titles = {
         "features": LoadingsDisplay.from_estimator(LSI(2).fit(X)),
-        "labels": LoadingsDisplay.from_estimator(OPLS(2, kernel="rbf", alpha=1.0).fit(X, Y)),
+        "labels": LoadingsDisplay.from_estimator(OPLS(2, alpha=1.0).fit(X, Y)),
     }
     for title, shown in titles.items():
         assert [ax.get_title() for ax in shown.axes_] == [title]

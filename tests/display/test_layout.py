@@ -274,7 +274,7 @@ def index():
         name = sorted(words)[number % 3]
         texts.append(f"<b>{number}</b> $$x$$\n" + " ".join(rng.choice(words[name].split(), 4)))
         labels.append([name] if number % 10 else None)
-    return SemanticIndex(estimator=MLSI(3, balance="labels", center=False)).fit(texts, labels)
+    return SemanticIndex(estimator=MLSI(3, center=False)).fit(texts, labels)
 
 
 def test_the_layout_is_kept_in_the_folder_and_added_to(index, tmp_path, monkeypatch, caplog):

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import DLE, LDA, LPP, LSI, DLEClassifier
+from labelspan import DLE, LDA, LPP, LSI, DLEClassifier, KernelFeatures
 from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import _graph_methods
@@ -204,7 +204,7 @@ def test_after_a_kernel_space_it_is_kernel_dle():
     kernel = gaussian(X, 0.2) + np.eye(40)
     values, vectors = np.linalg.eigh(kernel)
     direct = DLE(2).fit(vectors * np.sqrt(values), y, graph=W)
-    space = make_pipeline(LSI(40, kernel="rbf", gamma=0.2), DLE(2))
+    space = make_pipeline(KernelFeatures("rbf", gamma=0.2), LSI(40), DLE(2))
     space.fit(X, y, dle__graph=W)
     np.testing.assert_allclose(space[-1].eigenvalues_, direct.eigenvalues_, rtol=1e-4)
 
@@ -283,7 +283,7 @@ def test_refusals(monkeypatch):
         DLE(projection="u").fit(X, y)
     with pytest.raises(InvalidParameter, match=r"label_weight must be 'auto', or a number"):
         DLE(label_weight=-1).fit(X, y)
-    with pytest.raises(InvalidParameter, match=r"n_components=4 is too large; the maximum is 3"):
+    with pytest.warns(LabelspanWarning, match="n_components=4 is more than the 3"):
         DLE(4).fit(X, y)
     with pytest.raises(InvalidLabels, match="y has one class, 5"):
         DLE().fit(X, np.where(y == 0, 5, -1))

@@ -42,9 +42,8 @@ def sparse_labels(monkeypatch):
 
 MODELS = [
     MLSI(8, alpha=0.5, tol=1e-7, max_iter=40),
-    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, beta=0.8, center=True, scale=None),
-    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, balance=False),
-    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, balance="labels", center=False),
+    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, beta=0.8),
+    MLSI(8, alpha=0.5, tol=1e-7, max_iter=40, label_weight=None, center=False),
     OPLS(6, alpha=0.5, tol=1e-7, max_iter=40),
     OPLS(6, alpha=0.5, tol=1e-7, max_iter=40, center=False),
     HSL(6, alpha=0.5, tol=1e-7, max_iter=40),

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import OPLS, PLSDA, PLSSVD
 from labelspan.checks import parametrize_with_multilabel_checks
-from labelspan.errors import InvalidLabels, InvalidParameter
+from labelspan.errors import InvalidLabels, LabelspanWarning
 from labelspan.operators import as_operator
 from labelspan.solvers import partial_least_squares
 
@@ -199,9 +199,34 @@ def test_operators():
 
 def test_refusals():
     X, Y = problem(11)
-    with pytest.raises(InvalidParameter, match="n_components=5 is too large; the maximum is 4"):
+    with pytest.warns(LabelspanWarning, match="n_components=5 is more than the 4"):
         PLSSVD(5).fit(X, Y)
     with pytest.raises(InvalidLabels, match="PLSDA: y has one class"):
         PLSDA().fit(X, np.zeros(len(X), dtype=int))
-    with pytest.raises(InvalidParameter, match="only 1 directions"):
+    with pytest.warns(LabelspanWarning, match="only 1 directions"):
         PLSDA(3).fit(X[:, :1] * [1.0, 2.0, 3.0, 4.0], classes(len(X), 0))
+
+
+@pytest.mark.parametrize("size", [1.0, 3e7, 1e12])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_components_next_to_a_feature_in_large_units(size, streamed):
+    """After the first component, what was left of X'Y was the rounding of the large feature."""
+    rng = np.random.default_rng(4)
+    n = 40
+    X = np.c_[(rng.random((n, 8)) < 0.3) * 1.0, size * rng.random(n)]
+    Y = ((X[:, :3] + 0.3 * rng.standard_normal((n, 3))) > 0.5) * 1
+    model = PLSDA()
+    if streamed:
+        model.partial_fit(X[:15], Y[:15]).partial_fit(X[15:], Y[15:])
+    else:
+        model.fit(X, Y)
+    # In extended precision, with the features deflated as NIPALS does.
+    left, labels = (A.astype(np.longdouble) - A.mean(axis=0, dtype=np.longdouble) for A in (X, Y))
+    expected = []
+    for _ in range(3):
+        w = np.linalg.svd((left.T @ labels).astype(float))[0][:, 0].astype(np.longdouble)
+        w = left.T @ (labels @ (labels.T @ (left @ w)))
+        t = left @ (w / np.linalg.norm(w.astype(float)))
+        expected.append(float(np.square(labels.T @ t).sum() / (t @ t)))
+        left = left - np.outer(t, left.T @ t) / (t @ t)
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-4)

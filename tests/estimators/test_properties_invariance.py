@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _support.certificates import ANY, FAMILY, GRAPHS, KERNELS, LINEAR, NAMED, ONE
+from _support.certificates import ANY, FAMILY, GRAPHS, LINEAR, NAMED, ONE
 from _support.fitting import fit, unit
 from _support.strategies import cases, examples, narrow_scales, ordinary, scales, seeds
 from _support.support import angle
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelspan import CCA, HSL, LDA, MLSI, OPLS
+from labelspan.errors import LabelspanWarning
 
 FEW = examples(1 / 3)
-SMOOTH = {**LINEAR, **GRAPHS, **KERNELS}
+SMOOTH = {**LINEAR, **GRAPHS}
 # An exact method's answer may differ by rounding, here many times that of its condition.
 CLOSE = 1e-7
 
@@ -67,7 +68,7 @@ def test_units_of_features_do_not_matter(name):
     check()
 
 
-@pytest.mark.parametrize("name", ["OPLS", "CCA", "CCA-alpha", "MLSI", "MLSI-inverse"])
+@pytest.mark.parametrize("name", ["OPLS", "CCA", "CCA-alpha", "MLSI"])
 def test_units_of_targets_do_not_matter(name):
     member = FAMILY[name]
 
@@ -286,7 +287,7 @@ def test_minus_one_and_nan_say_the_same(name):
 # --- how many -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", {**LINEAR, **GRAPHS, **KERNELS})
+@pytest.mark.parametrize("name", {**LINEAR, **GRAPHS})
 def test_fewer_components_are_the_first_of_more(name):
     member = FAMILY[name]
 
@@ -306,7 +307,9 @@ def test_fewer_components_are_the_first_of_more(name):
             atol=CLOSE * np.abs(every.transform(case.X)).max(),
         )
         above = member().set_params(n_components=40)
-        assert fit(above, case.X, case.y) is None
+        with pytest.warns(LabelspanWarning, match="n_components=40"):
+            above.fit(case.X, case.y)
+        assert above.n_components_ == every.n_components_
 
     check()
 

@@ -92,8 +92,9 @@ def test_noise_keeps_one_direction():
 
 
 def test_the_rule_for_larger_spaces():
-    assert dimensions_for(40, 10_000) == 100
-    assert dimensions_for(600, 10_000) == 200
+    assert dimensions_for(40, 10_000) == 50
+    assert dimensions_for(600, 10_000) == 330
+    assert dimensions_for(6, 100) == 30
     assert dimensions_for(100_000, 10**6) == 500
     assert dimensions_for(3000, 1000) == 250
     X, Y = problem(2, rows=60)

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
 from labelspan.errors import InvalidInput, Locked, Mismatch
 from labelspan.index import items as items_module
+from labelspan.solvers import Exact
 
 # --- there and back -----------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ def test_what_only_code_could_bring_back_is_refused(folder, tmp_path):
     wrong = [
         ({"vectorizer": CountVectorizer(tokenizer=str.split, token_pattern=None)}, "give vectors"),
         ({"vectorizer": type("Mine", (CountVectorizer,), {})()}, "give vectors"),
-        ({"estimator": MLSI(3, kernel="rbf", gamma=0.1)}, "kernel='rbf' cannot be written"),
+        ({"estimator": MLSI(3, solver=Exact())}, "solver cannot be written"),
     ]
     for params, message in wrong:
         with pytest.raises(Mismatch, match=message):

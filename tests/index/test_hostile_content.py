@@ -145,8 +145,7 @@ def test_a_vectoriser_that_would_do_something_else(params, message, small):
 @pytest.mark.parametrize(
     "values",
     [
-        {"_kernel_map": 3},
-        {"_kernel_map": "os.system"},
+        {"_stream": 3},
         {"feature_names_in_": "abc"},
         {"n_components_": True},
         {"n_components_": 2.0},

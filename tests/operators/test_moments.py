@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
 
-from labelspan import LSI, MLSI, OPLS
+from labelspan import LSI, MLSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense
-from labelspan.operators.kernel_map import Kernel, KernelMap
 from labelspan.solvers import Statistics
 
 
@@ -86,6 +87,47 @@ def test_products_from_both_sides(far, dtype, after, shape, few, request):  # no
     assert (np.abs(cross - wide.T @ other) <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
 
 
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e7])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("shape", [(3000, 30), (90_000, 70)])
+def test_random_products_of_the_pass_for_the_means(far, dtype, center, shape):
+    """They check a Gram matrix where it is centred afterwards, as they are."""
+    X = rows(far, dtype, shape)
+    plain = Dense(X)
+    assert plain.plan_gram_check()
+    means = plain.column_means()
+    np.testing.assert_allclose(means, X.mean(axis=0, dtype=np.float64), rtol=1e-6, atol=1e-7)
+    operator = plain.centered()[0] if center else plain
+    assert (operator.gram_check() is None) == center
+    operator.rough_gram()
+    found = operator.gram_check()
+    assert (found is None) == (center and far > 1e6)
+    if found is not None:
+        wide = X.astype(np.float64) - means * center
+        expected = wide.T @ (wide @ found[0])
+        close = 1e-12 if dtype == "float64" else 1e-4
+        size = np.abs(wide.T) @ np.abs(wide @ found[0])
+        assert (np.abs(found[1] - expected) <= close * size).all()
+
+
+@pytest.mark.usefixtures("many_rows")
+def test_random_products_that_overflow_are_left_out():
+    operator = Dense(rows(0.0, "float32", (3000, 30)) * np.float32(1e30))
+    operator.plan_gram_check()
+    centered = operator.centered()[0]
+    centered.gram()
+    assert centered.gram_check() is None
+
+
+@pytest.mark.parametrize("shape", [(400, 12), (300, 400), (2000, 1100)])
+def test_small_and_wide_data_has_no_random_products(shape):
+    operator = Dense(rows(0.0, shape=shape))
+    assert not operator.plan_gram_check()
+    operator.column_means()
+    assert operator.gram_check() is None
+
+
 @pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize("columns", [1, 30])
 def test_sums_of_float32_columns_that_are_far_from_zero(columns):
@@ -147,8 +189,9 @@ def test_statistics_of_a_batch_far_from_zero(far):
     block = np.random.default_rng(1).random((400, 2))
     found = Statistics.of(Dense(X), block)
     wide = X - X.mean(axis=0)
-    np.testing.assert_allclose(found.xx, wide.T @ wide, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(found.xb, wide.T @ (block - block.mean(axis=0)), atol=1e-6)
+    few, labels, _ = found.rows(center=True)
+    np.testing.assert_allclose(few.T @ few, wide.T @ wide, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(few.T @ labels, wide.T @ (block - block.mean(axis=0)), atol=1e-6)
 
 
 def test_a_rough_gram_is_good_to_the_width_of_the_data():
@@ -173,38 +216,20 @@ def test_narrow_rows_with_small_directions_are_solved_in_float64():
 def test_a_kernel_becomes_features_by_either_factor(gamma):
     X = rows(0.0, shape=(60, 5))
     X[-1] = X[0] if gamma < 1 else X[-1]
-    map_, coordinates = KernelMap.of(Kernel("rbf", gamma), X)
+    model = KernelFeatures("rbf", gamma=gamma)
+    coordinates = model.fit_transform(X)
     triangular = np.allclose(coordinates, np.tril(coordinates))
     assert triangular == (gamma == 1.0)
-    values = map_.kernel(X, X)
+    values = rbf_kernel(X, gamma=gamma)
     np.testing.assert_allclose(coordinates @ coordinates.T, values, atol=1e-9)
-    np.testing.assert_allclose(map_.features(X), coordinates, atol=1e-4)
-
-
-@pytest.mark.parametrize("center", [False, True])
-def test_leading_directions_of_a_kernel_are_those_of_all(center):
-    X = rows(0.0, shape=(120, 5))
-    options = {"kernel": "rbf", "gamma": 0.1, "center": center}
-    few = LSI(4, **options).fit(X)
-    whole = LSI(4, solver="exact", **options).fit(X)
-    new = rows(0.0, shape=(30, 5), seed=3)
-    np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-9)
-    np.testing.assert_allclose(np.abs(few.transform(new)), np.abs(whole.transform(new)), atol=1e-5)
-
-
-def test_an_indefinite_kernel_keeps_its_positive_part():
-    X = rows(0.0, shape=(120, 5))
-    options = {"kernel": "sigmoid", "gamma": 0.7, "coef0": -1.0}
-    few, whole = LSI(4, **options).fit(X), LSI(4, solver="exact", **options).fit(X)
-    np.testing.assert_allclose(few.eigenvalues_, whole.eigenvalues_, rtol=1e-7)
+    np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-4)
 
 
 def test_mlsi_under_a_kernel_is_the_same_by_either_factor(monkeypatch):
     X = rows(0.0, shape=(150, 5))
     Y = (np.random.default_rng(4).random((150, 3)) < 0.4).astype(int)
-    options = {"kernel": "rbf", "gamma": 1.0, "solver": "exact"}
-    one = MLSI(4, **options).fit(X, Y)
-    monkeypatch.setattr("labelspan.operators.kernel_map._SAFE", 2.0)
-    two = MLSI(4, **options).fit(X, Y)
-    np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-8)
+    one = make_pipeline(KernelFeatures(gamma=1.0), MLSI(4)).fit(X, Y)
+    monkeypatch.setattr("labelspan.estimators.kernel_features._SAFE", 2.0)
+    two = make_pipeline(KernelFeatures(gamma=1.0), MLSI(4)).fit(X, Y)
+    np.testing.assert_allclose(one[-1].eigenvalues_, two[-1].eigenvalues_, rtol=1e-8)
     assert principal_angles(one.transform(X), two.transform(X)).max() < 1e-6

@@ -239,3 +239,13 @@ def test_supervised_lsi_refuses():
         supervised_lsi(np.ones((60, 5)), np.repeat(Y[:, :1], 2, axis=1), 4)
     with pytest.raises(InvalidInput, match="supervised_lsi"):
         supervised_lsi(np.full((4, 3), np.nan), [0, 1, 0, 1], 1)
+
+
+@pytest.mark.parametrize("beta", [5e-324, 1e-17, 1 - 2**-53])
+def test_the_inverse_form_takes_any_weight_of_the_labels(beta):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 5))
+    Y = (X[:, :2] > 0) * 1
+    found = PaperMLSI(2, center=True, beta=beta, alpha=0.3).fit(X, Y).eigenvalues_
+    limit = PaperMLSI(2, center=True, beta=0 if beta < 0.5 else 1 - 1e-9, alpha=0.3).fit(X, Y)
+    np.testing.assert_allclose(found, limit.eigenvalues_, rtol=1e-6)

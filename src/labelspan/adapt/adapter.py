@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -18,9 +17,9 @@ from ..estimators._base import (
     all_or_nothing,
     fixed_signs,
     invert,
-    learned,
     refuse_overflow,
 )
+from ..estimators._partial_fit import one_at_a_time
 from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
@@ -164,13 +163,13 @@ class Adapter(BaseEmbedding):
     # Vectors are always centred.
     center = True
 
-    report_: AdapterReport = learned()
-    adapted_: bool = learned()
-    alpha_: float = learned()
-    balance_: float = learned()
-    classes_: Array = learned()
-    label_directions_: Array = learned()
-    label_means_: Array = learned()
+    report_: AdapterReport
+    adapted_: bool
+    alpha_: float
+    balance_: float
+    classes_: Array
+    label_directions_: Array
+    label_means_: Array
 
     def __init__(
         self,
@@ -232,10 +231,8 @@ class Adapter(BaseEmbedding):
         self._solve(features, stream)
         return self
 
-    @all_or_nothing
-    @refuse_overflow
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add a batch of vectors and labels; the map is found when it is asked for.
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, solve: bool = True) -> Self:
+        """Learn from one more batch of vectors and labels.
 
         The result is that of :meth:`fit` on all rows, up to rounding, whatever the batches.
         Only sums and a sample of 2,400 rows are kept.
@@ -249,25 +246,55 @@ class Adapter(BaseEmbedding):
         classes : sequence or None, default=None
             With a vector of classes, all classes; with an indicator, names of its columns. Needed
             in the first call only.
+        solve : bool, default=True
+            Whether to find the map from all batches so far. False only adds the batch, and
+            :meth:`solve` finds the map in the end.
 
         Returns
         -------
         self : Adapter
             Estimator that has learned from all batches so far.
         """
+        with one_at_a_time(self):
+            self._add(X, y, classes)
+            # With fewer labelled rows there is no map yet.
+            enough = vars(self)["_stream"].seen.n_labelled >= 2
+            return self.solve() if solve and enough else self
+
+    @all_or_nothing
+    @refuse_overflow
+    def solve(self) -> Self:
+        """Find the map from all batches so far.
+
+        Returns
+        -------
+        self : Adapter
+            Fitted estimator.
+        """
+        batches: _Batches | None = vars(self).get("_stream")
+        if batches is None:
+            raise InvalidInput("Adapter: there is no batch to solve; call partial_fit first.")
         self._check_params()
-        stream = vars(self).get("_stream")
+        self._forget()
+        self._solve(Features(None, batches.seen.dtype), batches.seen)
+        self._stream = _Batches(batches.seen, solved=True)
+        return self
+
+    @all_or_nothing
+    @refuse_overflow
+    def _add(self, X: Any, y: Any, classes: Any) -> Self:
+        self._check_params()
+        stream: _Batches | None = vars(self).get("_stream")
         inner = None if stream is None else stream.seen
         operator = as_operator(self._validate(X, reset=inner is None))
         self._refuse_wide(operator.shape[1])
-        if inner is None:
-            self._forget()
         for rows, labels in self._batches(operator, y, classes=classes, stream=inner):
             if inner is None:
                 inner = self._opened(labels, operator.dtype, operator.shape[1])
             inner = inner.extended(rows, labels)
         assert inner is not None
-        self._stream = _Unsolved(inner)
+        self._forget()
+        self._stream = _Batches(inner, solved=False)
         return self
 
     def _refuse_wide(self, columns: int) -> None:
@@ -478,22 +505,20 @@ class Adapter(BaseEmbedding):
         return invert(self, Z)
 
 
-class _Unsolved:
-    """A stream, and the map of it for the parameters that were last asked for."""
+@dataclass(frozen=True)
+class _Batches:
+    """A stream, and whether its map was found."""
 
-    def __init__(self, seen: AdapterStream) -> None:
-        self.seen = seen
-        self._solution: tuple[dict[str, Any], Adapter] | None = None
+    seen: AdapterStream
+    solved: bool
 
-    def solved(self, model: Adapter) -> Adapter:
-        params = model.get_params(deep=False)
-        if self._solution is None or self._solution[0] != params:
-            fitted = copy(model)
-            del fitted.__dict__["_stream"]
-            fitted._check_params()
-            fitted._solve(Features(None, self.seen.dtype), self.seen)
-            self._solution = params, fitted
-        return self._solution[1]
+    def refuse_unless_solved(self, owner: str) -> None:
+        """Raise where there is no map."""
+        if not self.solved:
+            raise InvalidInput(
+                f"{owner}: the batches were not solved; call solve(), with at least two labelled "
+                "rows."
+            )
 
 
 class _Choice:

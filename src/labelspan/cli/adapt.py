@@ -151,9 +151,9 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         )
         with progress_bar("reading") as report:
             for place, batch, block in _batches(opened, rows):
-                adapter.partial_fit(batch, block, classes=_names(rows))
+                adapter.partial_fit(batch, block, classes=_names(rows), solve=False)
                 report(place, opened.shape[0])
-        export_map(adapter, out)
+        export_map(adapter.solve(), out)
         if save_vectors is not None:
             _save(adapter, opened, rows if by_labels else None, save_vectors)
         found = adapter.report_

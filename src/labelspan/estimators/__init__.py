@@ -9,7 +9,6 @@ from .lpp import LPP
 from .lsi import LSI
 from .mlsi import MLSI
 from .opls import OPLS
-from .path import LoadingsPath, loadings_path
 from .pls import PLSDA, PLSSVD
 from .solver_choice import choose_solver
 from .tuning import Tuning, tune
@@ -27,9 +26,7 @@ __all__ = [
     "PLSSVD",
     "DLEClassifier",
     "KernelFeatures",
-    "LoadingsPath",
     "Tuning",
     "choose_solver",
-    "loadings_path",
     "tune",
 ]

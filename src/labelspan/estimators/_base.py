@@ -1,4 +1,4 @@
-"""The base class of all estimators: a linear or kernel map to a small space."""
+"""The base class of all estimators: a linear map to a small space."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._axis_ends import Ends, ends
 from .._params import Constraint, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     as_block,
@@ -27,7 +26,6 @@ from ..operators.array_backend import (
     scaled_transpose,
 )
 from ..operators.convert import operator_or_none
-from ..operators.kernel_map import Kernel, KernelMap, landmark_rows
 from ..operators.row_data import canonical
 from ..solvers import Solution
 
@@ -37,16 +35,12 @@ __all__ = [
     "all_or_nothing",
     "fixed_signs",
     "invert",
-    "learned",
     "refuse_large_squares",
     "refuse_overflow",
     "refuse_zero",
     "snapshot",
     "squared_norm",
 ]
-
-# Kernel coordinates that vary by less than this fraction of their size are constant.
-_CONSTANT = 1e-12
 
 # Types of numbers that are not converted.
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -114,37 +108,12 @@ def refuse_large_squares(X: Operator) -> None:
 # --- fitted attributes --------------------------------------------------------------------
 
 
-class _Learned:
-    """A fitted attribute. ``fit`` sets it on the instance, where Python finds it first.
-
-    After ``partial_fit`` the instance holds only the stream; the attribute is then read
-    from the solution of the stream for the present parameters.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        stream = None if model is None else vars(model).get("_stream")
-        found = {} if stream is None else vars(stream.solved(model))
-        if self._name in found:
-            return found[self._name]
-        kind = (owner or type(model)).__name__
-        raise AttributeError(f"{kind!r} object has no attribute {self._name!r}")
-
-
-def learned() -> Any:
-    """Declare a fitted attribute that also exists after ``partial_fit``."""
-    return _Learned()
-
-
 @dataclass(frozen=True)
 class Features:
-    """X as an operator, as given or through a kernel; the operator is None in a stream."""
+    """X as an operator, None in a stream, and the type of its numbers."""
 
     operator: Any
     dtype: Any
-    kernel_map: KernelMap | None = None
 
     def place(self, values: Array) -> Array:
         """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
@@ -157,7 +126,7 @@ class Features:
 
 
 class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A linear or kernel map to a small space, learned from features."""
+    """A linear map to a small space, learned from features."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
     # Sparse formats that are used as they are; others are converted to the first.
@@ -165,37 +134,22 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # Whether fit and transform take tensors and operators.
     _takes_operators: ClassVar[bool] = True
     _needs_labels: ClassVar[bool] = False
+    # Whether a fit may check X'X by products that the pass over X for its means takes as well.
+    _checks_gram: ClassVar[bool] = False
 
     n_components: Any
     center: bool
-    # Estimators without these parameters are linear.
-    kernel: Any = "linear"
-    gamma: float | None
-    degree: float
-    coef0: float
-    kernel_params: Mapping[str, Any] | None
-    landmarks: int | None = None
     random_state: int | np.random.RandomState | None
 
-    components_: Array = learned()
-    mean_: Array = learned()
-    eigenvalues_: Array = learned()
-    n_components_: int = learned()
-    n_iter_: int | Array = learned()
-    solver_: str = learned()
-    status_: str = learned()
-    dual_coef_: Array
-    X_fit_: Any
+    components_: Array
+    mean_: Array
+    eigenvalues_: Array
+    n_components_: int
+    n_iter_: int | Array
+    solver_: str
+    status_: str
 
     # --- input ------------------------------------------------------------------------
-
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear"
-
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _check_params(self) -> None:
         given = {name: getattr(self, name) for name in self._constraints}
@@ -217,7 +171,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 self,
                 X,
                 reset=reset,
-                accept_sparse=False if self._precomputed else self._sparse_formats,
+                accept_sparse=self._sparse_formats,
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=least,
                 ensure_all_finite=check_finite,
@@ -232,8 +186,8 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"{type(self).__name__}: {error}; X was {type(X).__name__}, and must be a "
                 "two-dimensional array, a sparse matrix or a data frame of numbers."
             ) from None
-        # Linear methods take products only, and as_operator sums duplicates itself.
-        return data if self._linear and self._takes_operators else canonical(data)
+        # Others take products only, and as_operator sums duplicates itself.
+        return data if self._takes_operators else canonical(data)
 
     def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> None:
         owner = type(self).__name__
@@ -251,47 +205,22 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
 
     def _read_features(self, X: Any) -> Features:
-        """Validate X of ``fit``; with a kernel, map it to coordinates."""
+        """Validate X of ``fit``."""
         # Centring needs the column sums, which are finite only where every entry is: one pass.
-        by_sums = self._linear and bool(self.center) and isinstance(X, np.ndarray)
+        by_sums = bool(self.center) and isinstance(X, np.ndarray)
         data = self._validate(X, reset=True, least=2, check_finite=not by_sums)
-        if self._linear:
-            if self.landmarks is not None:
-                raise InvalidParameter(
-                    f"{type(self).__name__}: landmarks={self.landmarks} has no meaning for "
-                    "kernel='linear'; leave it at None, or choose another kernel."
-                )
-            operator = as_operator(data)
-            if by_sums and not np.isfinite(operator.column_means()).all():
-                # Where only the sums overflow, this passes.
-                with np.errstate(invalid="ignore"):
-                    self._validate(X, reset=True, least=2)
-            return Features(operator, data.dtype)
-        if isinstance(data, Operator):
-            raise Mismatch(
-                f"{type(self).__name__}: kernel={self.kernel!r} takes arrays and sparse matrices, "
-                "but X is a tensor or an operator; use kernel='linear'."
-            )
-        refuse_large_squares(as_operator(data))
-        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        rng = check_random_state(self.random_state)
-        reference = landmark_rows(type(self).__name__, kernel, data, self.landmarks, rng)
-        kernel_map, coordinates = self._map_kernel(kernel, reference)
-        if reference is not data:
-            coordinates = kernel_map.features(data)
-        # In float64: the shortest coordinates are near the rounding of float32 data.
-        coordinates = coordinates.astype(np.float64, copy=False)
-        return Features(as_operator(coordinates), data.dtype, kernel_map)
+        operator = as_operator(data)
+        if self._checks_gram:
+            operator.plan_gram_check()
+        if by_sums and not np.isfinite(operator.column_means()).all():
+            # Where only the sums overflow, this passes.
+            with np.errstate(invalid="ignore"):
+                self._validate(X, reset=True, least=2)
+        return Features(operator, data.dtype)
 
-    def _map_kernel(self, kernel: Kernel, reference: Any) -> tuple[KernelMap, Array]:
-        """Return the map from a kernel to features, and the features of the reference rows."""
-        return KernelMap.of(kernel, reference, center=self.center)
-
-    def _center(self, X: Operator, kernel_map: KernelMap | None = None) -> tuple[Operator, Array]:
+    def _center(self, X: Operator) -> tuple[Operator, Array]:
         """Return X, centred where the estimator centres, and the means that were subtracted."""
-        if not self.center:
-            return X, np.zeros(X.shape[1])
-        return (X if kernel_map is None else _flatten_rounding(X)).centered()
+        return X.centered() if self.center else (X, np.zeros(X.shape[1]))
 
     def _count(self, most: int, reason: str, default: int) -> int:
         """Return the number of components to look for; ``reason`` says what limits it."""
@@ -300,12 +229,14 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InvalidInput(f"{owner}: there is no direction to find, because {reason}.")
         if self.n_components is None or isinstance(self.n_components, str):
             return min(default, most)
-        if self.n_components > most:
-            raise InvalidParameter(
-                f"{owner}: n_components={self.n_components} is too large; the maximum is {most}, "
-                f"because {reason}."
+        # A stream may have more in the end.
+        if self.n_components > most and "_stream" not in vars(self):
+            warn_caller(
+                f"{owner}: n_components={self.n_components} is more than the {most} that there "
+                f"are, because {reason}; {most} are used.",
+                LabelspanWarning,
             )
-        return int(self.n_components)
+        return min(int(self.n_components), most)
 
     # --- output -----------------------------------------------------------------------
 
@@ -319,18 +250,9 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Array:
         """Set the fitted attributes, with signs fixed; return the signs."""
         self._forget()
-        kernel_map = features.kernel_map
-        self._kernel_map = kernel_map
-        if kernel_map is None:
-            signs = fixed_signs(weights)
-            self.components_ = features.place(scaled_transpose(weights, signs))
-            self.mean_ = features.place(means)
-        else:
-            visible = kernel_map.projection @ weights
-            signs = fixed_signs(visible)
-            self.dual_coef_ = (visible * signs).astype(features.dtype)
-            self.X_fit_ = kernel_map.reference
-            self._offset = (means @ (weights * signs)).astype(features.dtype)
+        signs = fixed_signs(weights)
+        self.components_ = features.place(scaled_transpose(weights, signs))
+        self.mean_ = features.place(means)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         if solution is not None:
@@ -343,14 +265,17 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Remove what an earlier fit or stream has left."""
         kept = {"n_features_in_", "feature_names_in_"}
         for name in vars(self).keys() - kept:
-            if name.endswith("_") or name in {"_stream", "_kernel_map", "_offset"}:
+            if name.endswith("_") or name == "_stream":
                 del self.__dict__[name]
 
     def _fitted(self) -> Self:
-        """Return what holds the fitted attributes: itself, or the solution of its stream."""
-        check_is_fitted(self)
-        stream = vars(self).get("_stream")
-        return self if stream is None else stream.solved(self)
+        """Return the fit of this moment, which a later one does not change."""
+        fitted = snapshot(self)
+        check_is_fitted(fitted)
+        stream = vars(fitted).get("_stream")
+        if stream is not None:
+            stream.refuse_unless_solved(type(self).__name__)
+        return fitted
 
     @refuse_overflow
     def transform(self, X: Any) -> Array:
@@ -359,25 +284,18 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            With ``kernel="precomputed"``, the kernel between the rows and those of ``fit``.
+            The features.
 
         Returns
         -------
         Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` minus
-            the mean.
+            ``(X - mean_) @ components_.T``.
         """
         fitted = self._fitted()
-        data = self._validate(X, reset=False)
-        kernel_map = vars(fitted).get("_kernel_map")
-        if kernel_map is not None:
-            values = kernel_map.kernel(data, fitted.X_fit_)
-            return np.asarray(
-                values.astype(fitted.dual_coef_.dtype) @ fitted.dual_coef_ - fitted._offset
-            )
-        rows = as_operator(data)
-        if self.center:
-            rows = rows.shifted(host(fitted.mean_))
+        rows = as_operator(fitted._validate(X, reset=False))
+        means = host(fitted.mean_)
+        if means.any():
+            rows = rows.shifted(means)
         return rows.matmat(fitted.components_.T)
 
     def top_features(
@@ -400,22 +318,13 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Ends
             With fields ``high`` and ``low``, lists of ``(name, weight)``.
         """
-        components = self._feature_weights("top_features")
+        fitted = self._fitted()
+        components = on_host(fitted.components_)
         if names is None:
-            names = getattr(self, "feature_names_in_", None)
+            names = getattr(fitted, "feature_names_in_", None)
         if names is None:
             names = np.arange(components.shape[1])
         return ends(type(self).__name__, components, names, component, n)
-
-    def _feature_weights(self, wanted_by: str) -> Array:
-        """Return ``components_`` on the host; a kernel has none."""
-        fitted = self._fitted()
-        if vars(fitted).get("_kernel_map") is not None:
-            raise InvalidInput(
-                f"{type(self).__name__}: {wanted_by} needs weights on features, which "
-                f"kernel={self.kernel!r} does not have; use kernel='linear'."
-            )
-        return on_host(fitted.components_)
 
     @property
     def _n_features_out(self) -> int:
@@ -423,8 +332,7 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._precomputed
-        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.target_tags.required = self._needs_labels
         tags.target_tags.multi_output = self._needs_labels
@@ -467,7 +375,8 @@ def refuse_zero(model: BaseEmbedding, X: Operator) -> None:
 
 def invert(model: BaseEmbedding, Z: Any) -> Array:
     """Return the features of minimum norm, relative to the mean, that map to Z."""
-    components = model._feature_weights("inverse_transform")
+    fitted = model._fitted()
+    components = on_host(fitted.components_)
     latent = as_block(Z)
     m = components.shape[0]
     if latent.ndim != 2 or latent.shape[1] != m:
@@ -477,19 +386,5 @@ def invert(model: BaseEmbedding, Z: Any) -> Array:
         )
     wide = components.astype(np.float64)
     back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
-    found: Array = latent @ like(back, latent) + like(on_host(model._fitted().mean_), latent)
+    found: Array = latent @ like(back, latent) + like(on_host(fitted.mean_), latent)
     return found
-
-
-def _flatten_rounding(X: Operator) -> Operator:
-    """Make kernel coordinates constant where they vary only by rounding.
-
-    Equal rows, or an even design, have coordinates that hold only rounding, which a
-    solver could not distinguish from a feature in small units.
-    """
-    values = X.toarray()
-    constant = np.ptp(values, axis=0) <= _CONSTANT * np.abs(values).max(axis=0)
-    if not constant.any():
-        return X
-    values[:, constant] = values[0, constant]
-    return as_operator(values)

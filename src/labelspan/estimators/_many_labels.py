@@ -20,9 +20,9 @@ from ..solvers import AlphaCurve, Solution
 from ..solvers.leave_one_out import held_out, held_out_in_passes
 from ..solvers.many_labels import ManyLabels, krylov_bytes
 from ._base import squared_norm
-from ._options import accept, dimensions_for, seed_of
+from ._options import accept, dimensions_for, lengths_of, seed_of
 
-__all__ = ["fit_factor", "fit_stack", "label_operator", "refuse_large_space"]
+__all__ = ["fit_many_labels", "fit_stack", "label_operator", "refuse_large_space"]
 
 
 def label_operator(labels: Labels, dtype: Any, *, center: bool) -> tuple[Operator, Array]:
@@ -84,12 +84,11 @@ def _penalty(
     return curve.alpha, curve
 
 
-def fit_factor(model: Any, ready: Any) -> None:
+def fit_many_labels(model: Any, ready: Any, most: int) -> None:
     """Fit a method with a label factor; ``ready`` has the factor as an operator."""
     rows, factor = ready.rows, ready.factor  # X, H
     values, label_means = label_operator(ready.labels, rows.dtype, center=model.center)  # Y
     k = values.shape[1]
-    most = model._factor_count(rows.shape, k)
     asked = isinstance(model.n_components, numbers.Integral)
     count = most if asked else min(most, dimensions_for(k, rows.shape[0]))
     alpha, curve = _penalty(model, rows, ready.labels, ready.features.operator)
@@ -109,12 +108,12 @@ def fit_factor(model: Any, ready: Any) -> None:
         images = solution.images
         if both.mix is not None and square is not None:
             images = images @ (both.mix.T @ square)  # from W'X'Y T
-    roots = model._roots(solution)
+    roots = lengths_of(model, solution)
     weights = solution.weights * like(roots, solution.weights)
     signs = model._publish(ready.features, weights, ready.means, solution.eigenvalues, solution)
     model._publish_labels(
         ready.features,
-        ready.labels.names,
+        ready.labels,
         (signs / roots)[:, None] * images,
         label_means,
         square,
@@ -122,25 +121,27 @@ def fit_factor(model: Any, ready: Any) -> None:
     model.alpha_, model.alpha_curve_ = alpha, curve
 
 
-def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], labels: Labels) -> None:
-    """Fit MLSI with ridge regression of the labels; ``centered`` is X and its means."""
+def fit_stack(
+    model: Any, features: Any, centered: tuple[Operator, Array], labels: Labels, beta: float
+) -> None:
+    """Fit MLSI; ``centered`` is X and its means."""
     X, means = centered
     values, label_means = label_operator(labels, X.dtype, center=model.center)  # Y
-    count = model._components(X.shape, values.shape[1])
+    count = model._components(X.shape, values.shape[1], beta)
     alpha, curve = _penalty(model, X, labels, features.operator)
     weights_of_labels = np.ones(values.shape[1])
     square = label_square(values)
-    if model._equalizes:
+    if model.label_weight == "balanced":
         squares = values.column_squares()
         weights_of_labels = equalizing_weights(squares / values.shape[0])
         square = float(squares @ np.square(weights_of_labels))
     stack = stack_weights(
         x_square=squared_norm(model, X),
         y_square=square,
-        beta=model.beta,
+        beta=beta,
         alpha=alpha,
         form="ridge",
-        balance=model.balance,
+        balance="fitted",
     )
     scale = stack.scale * weights_of_labels
     scaled: Operator | PairedRows | None = paired(X, values, scale)
@@ -149,14 +150,7 @@ def fit_stack(model: Any, features: Any, centered: tuple[Operator, Array], label
     assert stack.regression is not None
     solver = _solver(model, alpha, stack.share, stack.regression.norm)
     solution = _solved(model, X, scaled, count, solver)
-    roots = model._roots(solution)  # sqrt(lambda)
-    weights = solution.weights * like(roots, solution.weights)  # W
-    signs = model._publish(features, weights, means, solution.eigenvalues, solution)
+    signs = model._publish_space(features, solution, means, scale)
     images = model._fitted_images(solution, scale)
-    if images is None:
-        assert solution.images is not None
-        images = solution.images / scale
-    loadings = (signs / roots)[:, None] * images
-    model._publish_labels(features, labels.names, loadings, label_means)
-    model._publish_directions(features, solution, signs, scale)
-    model.alpha_, model.alpha_curve_ = alpha, curve
+    model._publish_labels(features, labels, model._loadings(signs, images), label_means)
+    model.alpha_, model.alpha_curve_, model.beta_ = alpha, curve, beta

@@ -13,7 +13,14 @@ from sklearn.utils import check_random_state
 
 from .._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch, NotConverged, warn_caller
+from ..errors import (
+    InvalidInput,
+    InvalidParameter,
+    LabelspanWarning,
+    Mismatch,
+    NotConverged,
+    warn_caller,
+)
 from ..operators import Operator
 from ..operators.blas_buffers import take_buffers
 from ..operators.threads import own_threads, single_thread
@@ -25,7 +32,6 @@ from ..solvers.problem import DIRECT_LIMIT
 __all__ = [
     "ALPHA",
     "FUNCTION",
-    "LABEL_KERNELS",
     "OPTIONS",
     "RANK",
     "SCALE",
@@ -33,12 +39,10 @@ __all__ = [
     "accept",
     "choose_penalty",
     "dimensions_for",
+    "lengths_of",
     "seed_of",
     "solve",
 ]
-
-LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
-KERNELS = (*LABEL_KERNELS, "precomputed")
 
 # Up to this many entries of X, a second BLAS thread costs more than it saves; and up to this many
 # multiplications for X'X, BLAS takes one thread by itself.
@@ -109,12 +113,6 @@ RANK = Either((Integer(1), Null(), OneOf(("auto",))))
 SHARED: Mapping[str, Constraint] = {
     "n_components": Either((Integer(1), Null())),
     "center": Boolean(),
-    "kernel": Either((OneOf(KERNELS), FUNCTION)),
-    "gamma": Either((Real(0.0), Null())),
-    "degree": Real(0.0),
-    "coef0": Real(float("-inf")),
-    "kernel_params": OPTIONS,
-    "landmarks": Either((Integer(1), Null())),
     "solver": _SolverLike(),
     "tol": Either((Real(0.0), Null())),
     "max_iter": Either((Integer(1), Null())),
@@ -169,13 +167,11 @@ def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:
         return
     fitting = [name for name, kind in SOLVERS.items() if kind().why_not(problem) is None]
     ways = " or ".join(f"solver={name!r}" for name in ("auto", *fitting))
-    if getattr(model, "form", "ridge") != "ridge":
-        ways += f", or form='ridge' instead of form={model.form!r}"
     raise Mismatch(f"{type(model).__name__}: {reason} Use {ways}.")
 
 
 def accept(model: Any, solution: Solution, count: int) -> Solution:
-    """Warn where the solver stopped early; refuse a solution with too few directions."""
+    """Warn where the solver stopped early or found too few directions; refuse none at all."""
     owner = type(model).__name__
     if not solution.converged:
         warn_caller(f"{owner}: {solution.status}", NotConverged)
@@ -185,10 +181,12 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
             f"{owner}: X says nothing about y, because every eigenvalue is zero; "
             "check that X varies between rows."
         )
-    if isinstance(model.n_components, numbers.Integral) and found < count:
-        raise InvalidParameter(
-            f"{owner}: n_components={count} was given, but only {found} directions have an "
-            f"eigenvalue above zero; use n_components={found} or None."
+    asked = isinstance(model.n_components, numbers.Integral) and "_stream" not in vars(model)
+    if asked and found < count:
+        warn_caller(
+            f"{owner}: n_components={model.n_components} was given, but only {found} directions "
+            f"have an eigenvalue above zero; {found} are used.",
+            LabelspanWarning,
         )
     return solution
 
@@ -225,11 +223,18 @@ def _pick_solver(model: Any, problem: Problem) -> Solver:
 
 
 def dimensions_for(labels: int, rows: int) -> int:
-    """Return the number of dimensions of a space for many uses: a third of the labels.
+    """Return the number of dimensions that suits a number of labels: half of them and 30 more.
 
-    At least 100 and at most 500; beyond 100 at most a quarter of the rows.
+    At most 500, and beyond 30 at most a quarter of the rows. On five development sets of 6 to 204
+    labels this loses at most .002 nDCG against the best number, where 100 loses .003.
     """
-    return int(np.clip(labels // 3, 100, max(100, min(500, rows // 4))))
+    return int(np.clip(30 + labels // 2, 30, max(30, min(500, rows // 4))))
+
+
+def lengths_of(model: Any, solution: Solution) -> Array:
+    """Return the lengths of the directions: sqrt(lambda) where they are scaled."""
+    values = solution.eigenvalues
+    return np.sqrt(np.where(values > 0, values, 1.0)) if model.scale else np.ones(values.size)
 
 
 def seed_of(model: Any) -> int:

@@ -1,117 +1,111 @@
-"""``partial_fit`` and ``merge``: learning in batches, from sufficient statistics.
-
-After ``partial_fit`` an estimator holds a :class:`Stream` and no results. They are solved
-for when something asks for them, with the parameters that the estimator has at that moment.
-"""
+"""``partial_fit``, ``merge`` and ``solve``: learning in batches, from sufficient statistics."""
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, field, replace
-from threading import RLock
+from dataclasses import dataclass, replace
+from threading import Lock, RLock
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, Mismatch, NotStreaming
+from ..errors import InvalidInput, InvalidLabels, Mismatch, NotConverged, NotStreaming, warn_caller
 from ..labels import Labels
 from ..labels.reading import Kind
-from ..operators import as_operator
+from ..operators import Operator, as_operator
 from ..solvers import Statistics
 from ..solvers.problem import DIRECT_LIMIT
 from ._base import all_or_nothing, refuse_overflow
 
-__all__ = ["Stream", "add_batch", "align_labels", "merge", "when_streaming", "why_no_stream"]
+__all__ = [
+    "Batch",
+    "Stream",
+    "add_batch",
+    "align_labels",
+    "join_streams",
+    "one_at_a_time",
+    "rows_of",
+    "solve_stream",
+    "when_streaming",
+    "why_no_stream",
+]
 
 M = TypeVar("M")
 
+# How many times a direction that sums of products have lost must be shorter than the penalty.
+_MARGIN = 1e4
 
-@dataclass(eq=False)
+_guard = Lock()
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def one_at_a_time(model: Any) -> Any:
+    """Return the lock of an estimator: batches are added one after another."""
+    with _guard:
+        return _locks.setdefault(model, RLock())
+
+
+class Batch(NamedTuple):
+    """Rows with labels and the block whose products with them count, and rows without labels."""
+
+    rows: Operator
+    block: Array
+    unlabelled: Operator | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Stream:
     """What an estimator has seen so far: statistics, and how labels and features were read.
 
-    A stream does not change; a batch makes a new one. It keeps the solution for the
-    parameters that it was last solved with.
+    A stream does not change; a batch makes a new one.
     """
 
     names: Array
     kind: Kind | None
     dtype: Any
-    # The parameters that the sums depend on, as they were in the first batch.
-    summed_with: dict[str, Any]
-    statistics: Statistics | None = None
-    # Of the labelled rows only, where there are others.
+    # Whether an R factor is kept instead of products.
+    exact: bool
     labelled: Statistics | None = None
+    unlabelled: Statistics | None = None
     batches: int = 0
-    unlabelled: bool = False
-    _solution: tuple[dict[str, Any], Any] | None = field(default=None, init=False, repr=False)
-    _lock: Any = field(default_factory=RLock, init=False, repr=False)
+    # Why there is no solution yet; None where there is one.
+    unsolved: str | None = "it was not solved; call solve()"
 
-    @classmethod
-    def opened(
-        cls, model: Any, names: Array, kind: Kind | None, dtype: Any, summed_with: tuple[str, ...]
-    ) -> Stream:
-        """Start a stream that has seen nothing."""
-        params = comparable_params(model)
-        return cls(names, kind, dtype, {name: params[name] for name in summed_with})
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return sum(part.n for part in (self.labelled, self.unlabelled) if part is not None)
 
-    def extended(
-        self,
-        more: Statistics | None,
-        batches: int,
-        unlabelled: bool,
-        labelled: Statistics | None = None,
-    ) -> Stream:
-        """Return the stream with one more part; None where no row of it counts.
-
-        ``labelled`` holds the statistics of its labelled rows, where ``unlabelled`` says that
-        there are others.
-        """
-        either = self.unlabelled or unlabelled
-        mine = self.labelled if self.unlabelled else self.statistics
-        theirs = labelled if unlabelled else more
+    def extended(self, more: Stream) -> Stream:
+        """Return the stream with the rows of another."""
         return replace(
             self,
-            statistics=_joined(self.statistics, more),
-            labelled=_joined(mine, theirs) if either else None,
-            batches=self.batches + batches,
-            unlabelled=either,
+            labelled=_joined(self.labelled, more.labelled),
+            unlabelled=_joined(self.unlabelled, more.unlabelled),
+            batches=self.batches + more.batches,
         )
 
-    def solved(self, model: M) -> M:
-        """Return an estimator with the fitted attributes, for the parameters of ``model`` now.
+    def with_batch(self, batch: Batch) -> Stream:
+        """Return the stream with one more batch."""
+        labelled = unlabelled = None
+        if batch.rows.shape[0]:
+            labelled = Statistics.of(batch.rows, batch.block, exact=self.exact)
+        if batch.unlabelled is not None and batch.unlabelled.shape[0]:
+            nothing = np.zeros((batch.unlabelled.shape[0], 0))
+            unlabelled = Statistics.of(batch.unlabelled, nothing, exact=self.exact)
+        return self.extended(
+            replace(self, labelled=labelled, unlabelled=unlabelled, batches=1),
+        )
 
-        Threads that ask at the same time wait for one solution.
-        """
-        with self._lock:
-            params = comparable_params(model)
-            if self._solution is None or self._solution[0] != params:
-                self._solution = params, self._solve(model)
-            found: M = self._solution[1]
-            return found
-
-    def _solve(self, model: Any) -> Any:
-        _refuse_unless_streaming(model)
-        model._check_params()
-        check_sums(model, self)
-        if self.statistics is None or self.statistics.n < 2:
+    def refuse_unless_solved(self, owner: str) -> None:
+        """Raise where the stream has no solution."""
+        if self.unsolved is not None:
             raise InvalidInput(
-                f"{type(model).__name__}: partial_fit has seen fewer than two rows to learn from; "
-                "give it more."
+                f"{owner}: there is no space yet after {self.batches} batch(es), because "
+                f"{self.unsolved}."
             )
-        fitted = copy(model)
-        fitted._forget()
-        fitted._fit_statistics(self, self.statistics)
-        return fitted
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A lock cannot be pickled, and the solution can be found again.
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _solution=None, _lock=RLock())
 
 
 class when_streaming:  # noqa: N801 - it is used as a decorator
@@ -127,63 +121,63 @@ class when_streaming:  # noqa: N801 - it is used as a decorator
     def __get__(self, model: Any, kind: Any = None) -> Any:
         if model is None:
             return self._function
-        _refuse_unless_streaming(model)
+        reason = model._why_no_stream()
+        if reason is not None:
+            raise NotStreaming(reason)
         return MethodType(self._function, model)
 
 
-def _refuse_unless_streaming(model: Any) -> None:
-    reason = model._why_no_stream()
-    if reason is not None:
-        raise NotStreaming(reason)
-
-
 def why_no_stream(model: Any) -> str | None:
-    """Say why the kernel or the solver needs all rows at once; None where they do not."""
-    owner = type(model).__name__
-    if not model._linear:
-        return (
-            f"{owner}: partial_fit needs kernel='linear', because kernel={model.kernel!r} needs "
-            "all rows at once; use fit with landmarks."
-        )
+    """Say why the solver needs all rows at once; None where it does not."""
     if model.solver not in ("auto", "exact"):
         return (
-            f"{owner}: partial_fit solves from sums of products, not by "
+            f"{type(model).__name__}: partial_fit solves from few rows that stand for all, not by "
             f"solver={model.solver!r}; use solver='auto' or 'exact'."
         )
     return None
 
 
-def comparable_params(model: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator as values that do not change and can be compared."""
-    return {
-        name: np.asarray(value).tolist() if hasattr(value, "__array__") else _copied(value)
-        for name, value in model.get_params(deep=False).items()
-    }
-
-
-def _copied(value: Any) -> Any:
-    return type(value)(value) if type(value) in (list, dict) else value
-
-
-def check_sums(model: Any, stream: Stream) -> None:
-    """Refuse parameters for which the sums of earlier batches are wrong."""
-    now = comparable_params(model)
-    for name, before in stream.summed_with.items():
-        if now[name] != before:
-            raise Mismatch(
-                f"{type(model).__name__}: {name} has changed since the first partial_fit, and "
-                "earlier batches were summed with the old value; set it back, or start again "
-                "with a new estimator."
+def _open_stream(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
+    """Start a stream that has seen nothing; ``y`` are the labels of the first batch."""
+    exact = getattr(model, "alpha", None) == 0 or type(model)._exact_stream
+    if not model._needs_labels:
+        return Stream(np.zeros(0), None, operator.dtype, exact)
+    labels: Labels = model._read_labels(y, operator.shape[0], part=True)
+    names = labels.names
+    if classes is not None:
+        names = np.asarray(classes)
+        if labels.kind != "classes" and names.size != labels.names.size:
+            raise InvalidLabels(
+                f"{type(model).__name__}: classes names {names.size} labels, "
+                f"but y has {labels.names.size} columns."
             )
+        if labels.kind == "classes":
+            names = np.unique(names)
+    return Stream(names, labels.kind, operator.dtype, exact)
+
+
+def add_batch(model: Any, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True) -> Any:
+    """Add a batch to the stream of an estimator; a batch that fails leaves it unchanged."""
+    with one_at_a_time(model):
+        return _add_batch(model, X, y, classes, solve)
 
 
 @all_or_nothing
 @refuse_overflow
-def add_batch(model: Any, X: Any, y: Any = None, classes: Any = None) -> Any:
-    """Add a batch to the stream of an estimator; a batch that fails leaves it unchanged."""
-    stream = vars(model).get("_stream")
+def _add_batch(model: Any, X: Any, y: Any, classes: Any, solve: bool) -> Any:
+    stream: Stream | None = vars(model).get("_stream")
     try:
-        model._stream = _with_batch(model, stream, X, y, classes)
+        model._check_params()
+        operator = as_operator(model._validate(X, reset=stream is None))
+        columns = operator.shape[1]
+        if columns > DIRECT_LIMIT:
+            raise InvalidInput(
+                f"{type(model).__name__}: partial_fit keeps a {columns} x {columns} array, above "
+                f"the limit of {DIRECT_LIMIT} columns; use fit, which takes sparse data of any "
+                "width, or reduce the columns first."
+            )
+        before = _open_stream(model, operator, y, classes) if stream is None else stream
+        after = before.with_batch(model._batch(operator, y, before))
     except ValueError as error:
         if stream is None:
             raise
@@ -193,30 +187,53 @@ def add_batch(model: Any, X: Any, y: Any = None, classes: Any = None) -> Any:
             f"{type(model).__name__}: batch {stream.batches + 1} is not taken, and earlier "
             f"batches are unchanged: {message}"
         ) from error
+    model._forget()
+    model._stream = after
+    return solve_stream(model, needed=False) if solve else model
+
+
+@all_or_nothing
+@refuse_overflow
+def solve_stream(model: Any, *, needed: bool = True) -> Any:
+    """Solve the stream of an estimator with the parameters that it has now.
+
+    Where the rows are still too few to learn from, the stream says so, unless ``needed``.
+    """
+    stream: Stream | None = vars(model).get("_stream")
+    owner = type(model).__name__
+    if stream is None:
+        raise InvalidInput(f"{owner}: there is no batch to solve; call partial_fit first.")
+    model._check_params()
+    try:
+        if stream.n < 2:
+            raise InvalidInput(f"{owner}: partial_fit has seen fewer than two rows to learn from.")
+        model._fit_stream(stream)
+        model._stream = replace(stream, unsolved=None)
+    except InvalidInput as error:
+        if needed:
+            raise
+        reason = str(error).rstrip(".")
+        model._forget()
+        model._stream = replace(stream, unsolved=f"partial_fit says: {reason}")
     return model
 
 
-def _with_batch(model: Any, stream: Stream | None, X: Any, y: Any, classes: Any) -> Stream:
-    model._check_params()
-    operator = as_operator(model._validate(X, reset=stream is None))
-    columns = operator.shape[1]
-    if columns > DIRECT_LIMIT:
-        raise InvalidInput(
-            f"{type(model).__name__}: partial_fit keeps a {columns} x {columns} array, above "
-            f"the limit of {DIRECT_LIMIT} columns; use fit, which takes sparse data of any "
-            "width, or reduce the columns first."
-        )
-    if stream is None:
-        model._forget()
-        stream = model._open_stream(operator, y, classes)
-    else:
-        check_sums(model, stream)
-    rows, block, labelled = model._batch(operator, y, stream)
-    statistics = Statistics.of(rows, block) if rows.shape[0] > 0 else None
-    if labelled is None:
-        return stream.extended(statistics, 1, unlabelled=False)
-    part = Statistics.of(rows.rows(labelled), block[labelled]) if labelled.size else None
-    return stream.extended(statistics, 1, unlabelled=True, labelled=part)
+def rows_of(
+    model: Any, statistics: Statistics, alpha: float | str | None = None
+) -> tuple[Operator, Array]:
+    """Return few rows of X and of the label block with the products of all."""
+    X, block, lost = statistics.rows(center=model.center)
+    if alpha is not None and alpha != "auto" and lost > 0:
+        square = float(np.square(X).sum(axis=0).max(initial=0.0))
+        if float(alpha) < _MARGIN * lost * square:
+            warn_caller(
+                f"{type(model).__name__}: columns of X depend on each other, up to the rounding of "
+                f"sums of products, and alpha={alpha} is too small to make up for it; the answer "
+                "may be wrong. Start again with alpha=0, which keeps more digits, raise alpha, or "
+                "use fit.",
+                NotConverged,
+            )
+    return as_operator(X), block
 
 
 def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
@@ -225,9 +242,8 @@ def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | No
     return one.join(other)
 
 
-@all_or_nothing
-def merge(self: M, other: M) -> M:
-    """Add what another model has seen to this one; the other stays unchanged.
+def join_streams(self: M, other: M) -> M:
+    """Add what another model has seen to this one, and solve; the other stays unchanged.
 
     Parameters
     ----------
@@ -239,16 +255,22 @@ def merge(self: M, other: M) -> M:
     self
         The fitted estimator.
     """
-    owner = type(self).__name__
-    for model in (self, other):
-        if type(model) is not type(self) or "_stream" not in vars(model):
+    with one_at_a_time(self):
+        return _join_streams(self, other)  # type: ignore[no-any-return]
+
+
+@all_or_nothing
+def _join_streams(model: Any, other: Any) -> Any:
+    owner = type(model).__name__
+    for one in (model, other):
+        if type(one) is not type(model) or "_stream" not in vars(one):
             raise InvalidInput(
                 f"{owner}: merge joins two models that partial_fit was called on, "
-                f"but {model!r} is not one."
+                f"but {one!r} is not one."
             )
-    if comparable_params(self) != comparable_params(other):
+    if repr(model.get_params(deep=False)) != repr(other.get_params(deep=False)):
         raise Mismatch(f"{owner}: merge needs two models with the same parameters.")
-    mine: Stream = vars(self)["_stream"]
+    mine: Stream = vars(model)["_stream"]
     theirs: Stream = vars(other)["_stream"]
     if not np.array_equal(mine.names, theirs.names):
         raise InvalidLabels(
@@ -260,24 +282,30 @@ def merge(self: M, other: M) -> M:
             f"{owner}: merge needs labels of the same kind; one model has read {mine.kind}, the "
             f"other {theirs.kind}."
         )
-    columns = [vars(model)["n_features_in_"] for model in (self, other)]
+    if mine.exact != theirs.exact:
+        raise Mismatch(
+            f"{owner}: merge needs two models that began with alpha=0, or two that did not."
+        )
+    _refuse_other_features(owner, model, other)
+    model._forget()
+    model._stream = mine.extended(theirs)
+    return solve_stream(model, needed=False)
+
+
+def _refuse_other_features(owner: str, model: Any, other: Any) -> None:
+    columns = [vars(one)["n_features_in_"] for one in (model, other)]
     if columns[0] != columns[1]:
         raise InvalidInput(
             f"{owner}: merge needs the same features; one model has seen "
             f"{columns[0]} columns, the other {columns[1]}."
         )
-    own, foreign = (vars(model).get("feature_names_in_") for model in (self, other))
+    own, foreign = (vars(one).get("feature_names_in_") for one in (model, other))
     if own is not None and foreign is not None and not np.array_equal(own, foreign):
         different = int(np.flatnonzero(own != foreign)[0])
         raise InvalidInput(
             f"{owner}: merge needs the same features in the same order; column {different} is "
             f"{own[different]!r} in one model and {foreign[different]!r} in the other."
         )
-    check_sums(self, mine)
-    check_sums(other, theirs)
-    joined = mine.extended(theirs.statistics, theirs.batches, theirs.unlabelled, theirs.labelled)
-    vars(self)["_stream"] = joined
-    return self
 
 
 def align_labels(labels: Labels, stream: Stream, owner: str) -> Labels:

@@ -16,7 +16,9 @@ from ..operators.label_columns import sparse_table
 __all__ = ["labels_as_fitted", "placed_by_labels", "refuse_least_squares"]
 
 
-def labels_as_fitted(y: Any, n_rows: int, names: Array, owner: str) -> Labels:
+def labels_as_fitted(
+    y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
+) -> Labels:
     """Read labels of some rows, in the columns that the fit had.
 
     Parameters
@@ -27,6 +29,8 @@ def labels_as_fitted(y: Any, n_rows: int, names: Array, owner: str) -> Labels:
         ``classes_``.
     owner : str
         Named in messages.
+    new_classes : bool, default=False
+        Whether rows may be of classes that the fit did not have: they have none of its labels.
 
     Returns
     -------
@@ -46,11 +50,11 @@ def labels_as_fitted(y: Any, n_rows: int, names: Array, owner: str) -> Labels:
     values = np.zeros((n_rows, names.size))
     if known.any():
         found = np.isin(labels.names, names)
-        if not found.all():
+        if not found.all() and not new_classes:
             raise InvalidLabels(
                 f"{owner}: y has classes that fit did not have: {labels.names[~found]}."
             )
-        values[:, np.searchsorted(names, labels.names)] = labels.values
+        values[:, np.searchsorted(names, labels.names[found])] = labels.values[:, found]
     unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
     return Labels(values, unknown, names, "classes")
 

@@ -14,15 +14,22 @@ from ..operators.array_backend import column_norms, sum_of_squares
 from ..solvers import Solution
 from ..solvers.rank_choice import choose_rank, degrees_of_freedom
 
-__all__ = ["freedom_of_gram", "keep_chosen_rank", "rank_of_fit"]
+__all__ = ["rank_of_fit"]
 
 
 def rank_of_fit(
-    model: Any, solution: Solution, X: Operator, factor: Array, *, rank: int, alpha: float
+    model: Any,
+    solution: Solution,
+    X: Operator,
+    factor: Array,
+    *,
+    shape: tuple[int, int],
+    alpha: float,
 ) -> Solution:
-    """Keep the directions that a fit is worth where ``n_components="auto"``.
+    """Keep the leading directions with the smallest estimated error where n_components="auto".
 
-    ``rank`` is the number of independent columns of the factor; ``alpha`` is the penalty used.
+    ``shape`` is the number of rows, for which X may stand, and that of independent columns of the
+    factor; ``alpha`` is the penalty used.
     """
     if model.n_components != "auto":
         return solution
@@ -32,35 +39,13 @@ def rank_of_fit(
             f"solver={solution.solver!r} does not have; use solver='auto' and penalty='l2', or "
             "give a number."
         )
-    return keep_chosen_rank(
-        model,
-        solution,
-        alpha=alpha,
-        total=sum_of_squares(factor),
-        shape=(X.shape[0] - model.center, rank),
-        freedom=degrees_of_freedom(X, alpha),
-    )
-
-
-def keep_chosen_rank(
-    model: Any,
-    solution: Solution,
-    *,
-    alpha: float,
-    total: float,
-    shape: tuple[int, int],
-    freedom: float,
-) -> Solution:
-    """Keep the leading directions with the smallest estimated error; ``shape`` is n and k."""
-    if model.n_components != "auto":
-        return solution
     kept = 1.0 - alpha * np.square(column_norms(solution.weights))
     found = choose_rank(
         solution.eigenvalues,
-        total=total,
-        rows=shape[0],
+        total=sum_of_squares(factor),
+        rows=shape[0] - model.center,
         labels=shape[1],
-        freedom=freedom,
+        freedom=degrees_of_freedom(X, alpha),
         kept=kept,
     )
     return replace(
@@ -69,10 +54,3 @@ def keep_chosen_rank(
         eigenvalues=solution.eigenvalues[: found.rank],
         images=None,
     )
-
-
-def freedom_of_gram(gram: Array, alpha: float, rows: int) -> float:
-    """Return the trace of ``X (X'X + alpha I)^+ X'`` from ``X'X``."""
-    values = np.maximum(np.linalg.eigvalsh((gram + gram.T) / 2), 0.0)
-    alive = values > 1e-12 * values[-1]
-    return float(min((values[alive] / (values[alive] + alpha)).sum(), rows))

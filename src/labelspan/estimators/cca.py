@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from .._params import Constraint
 from .._typing import Array
 from ..labels import Labels, cca_factor, opls_factor
 from ..labels.label_factor import whitening
@@ -14,8 +15,10 @@ from ..operators import Operator
 from ..operators.array_backend import inner, on_host
 from ..operators.memory import refuse_too_large
 from ..solvers import Solver
-from ._base import Features, learned, refuse_overflow
-from ._labelled import LabelledEmbedding
+from ._base import Features, refuse_overflow
+from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
+from ._labelled import LabelledEmbedding, centred_labels
+from ._partial_fit import Stream
 from ._placing import labels_as_fitted, placed_by_labels, refuse_least_squares
 
 __all__ = ["CCA"]
@@ -53,16 +56,6 @@ class CCA(LabelledEmbedding):
         suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
-    kernel : str or callable, default="linear"
-        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
-    gamma, degree, coef0 : float
-        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
-    kernel_params : dict or None, default=None
-        Parameters of a kernel that is a function.
-    landmarks : int or None, default=None
-        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
-        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
         "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -90,8 +83,6 @@ class CCA(LabelledEmbedding):
         Regularization strength that was used.
     alpha_curve_ : AlphaCurve or None
         Prediction error for each strength that was tried, where ``alpha="auto"``.
-    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
-        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int
         Number of components.
     n_iter_ : array of shape (m,)
@@ -131,8 +122,10 @@ class CCA(LabelledEmbedding):
     array([0.796, 0.201, 0.073])
     """
 
-    correlations_: Array = learned()
-    label_weights_: Array = learned()
+    correlations_: Array
+    label_weights_: Array
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
 
     def __init__(
         self,
@@ -142,37 +135,26 @@ class CCA(LabelledEmbedding):
         penalty: str = "l2",
         scale: str | None = None,
         center: bool = True,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        super().__init__(
-            n_components,
-            alpha=alpha,
-            penalty=penalty,
-            scale=scale,
-            center=center,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            landmarks=landmarks,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
-    _label_files: ClassVar[bool] = True
     _keeps_label_square: ClassVar[bool] = True
+
+    fit = fit_factor
+    _fit_stream = fit_factor_stream
+    _why_no_stream = why_no_factor_stream
 
     def _make_factor(self, labels: Labels) -> Any:
         if labels.many:
@@ -189,7 +171,7 @@ class CCA(LabelledEmbedding):
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
-        return np.asarray(images @ inner(factor, self._label_values(labels)[0]))  # Y = H H'Y
+        return np.asarray(images @ inner(factor, centred_labels(self, labels)[0]))  # Y = H H'Y
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         return whitening(square)
@@ -197,12 +179,12 @@ class CCA(LabelledEmbedding):
     def _publish_labels(
         self,
         features: Features,
-        names: Array,
+        labels: Labels | Stream,
         loadings: Array,
         means: Array,
         square: Array | None = None,
     ) -> None:
-        super()._publish_labels(features, names, loadings, means)
+        super()._publish_labels(features, labels, loadings, means)
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
@@ -237,15 +219,15 @@ class CCA(LabelledEmbedding):
             ``+ transform_labels(labels) / correlations_``, without the division where
             ``scale="eigenvalue"``.
         """
-        places = super().transform(X)
-        if labels is None:
-            return places
         fitted = self._fitted()
+        rows = super(CCA, fitted).transform(X)
+        if labels is None:
+            return rows
         refuse_least_squares(fitted)
         directions = on_host(fitted.label_weights_)
-        if not self.scale:
+        if not fitted.scale:
             directions = directions / np.where(fitted.correlations_ > 0, fitted.correlations_, 1.0)
-        return placed_by_labels(fitted, places, labels, directions)
+        return placed_by_labels(fitted, rows, labels, directions)
 
     def transform_labels(self, y: Any) -> Array:
         """Map labels to the label side of the pairs.

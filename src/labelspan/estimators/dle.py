@@ -30,7 +30,7 @@ from ._graph_methods import (
     graph_over_rows,
     warn_unclear,
 )
-from ._labelled import LabelledEmbedding
+from ._labelled import LabelledEmbedding, centred_labels
 from ._options import ALPHA
 
 __all__ = ["DLE", "DLEClassifier"]
@@ -57,8 +57,8 @@ class DLE(LabelledEmbedding):
 
     Special cases: with a graph that makes A a multiple of the identity, the ``whitened`` space
     is that of :class:`LDA`; with one that makes A a multiple of S_w, such as a graph within
-    classes of one size, the ``printed`` space is. After ``LSI(kernel=...)`` in a pipeline,
-    with all its components, it is DLE with that kernel.
+    classes of one size, the ``printed`` space is. After :class:`KernelFeatures` in a
+    pipeline it is DLE with that kernel.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class DLE(LabelledEmbedding):
         self.projection = projection
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn the space from features, labels and a graph.
 
         Parameters
@@ -298,7 +298,7 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         self.projection = projection
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space.
 
         Parameters
@@ -435,7 +435,7 @@ def _embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
     model.alpha_, model.graph_alpha_ = parts.alpha, parts.graph_alpha
     latent = place.rows.matmat(directions) * signs
     loadings, label_means = _regress_labels(model, latent, labels)
-    model._publish_labels(features, labels.names, loadings, label_means)
+    model._publish_labels(features, labels, loadings, label_means)
     return labels, latent
 
 
@@ -511,7 +511,7 @@ def _refuse_few(owner: str, labels: Labels) -> None:
 def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, Array]:
     """Regress the labels on the space, over the labelled rows."""
     labelled = np.flatnonzero(labels.labelled)
-    values, means = model._label_values(labels.rows(labelled))
+    values, means = centred_labels(model, labels.rows(labelled))
     here = latent[labelled].astype(np.float64)
     center = here.mean(axis=0)
     loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values

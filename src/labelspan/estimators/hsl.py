@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from .._params import Constraint, OneOf
 from .._typing import Array
 from ..labels import Labels, hsl_factor, inverse_power
-from ..labels.label_factor import HypergraphLaplacian, edge_weights
+from ..labels.label_factor import HypergraphLaplacian
 from ..labels.reading import Kind
 from ..solvers import Solver
+from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
 from ._labelled import LabelledEmbedding
 
 __all__ = ["HSL"]
@@ -24,7 +25,7 @@ class HSL(LabelledEmbedding):
     Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
     Laplacian of the hypergraph whose vertices are the rows and whose hyperedges are the
     labels. Rows that share labels move closer together, more so where a row has few labels
-    and a label few rows.
+    and a label few rows. X and H are centred.
 
     With D_e the labels' sizes and D_v the rows' degrees, ``S = H H'`` and
 
@@ -42,8 +43,6 @@ class HSL(LabelledEmbedding):
         would [1]_, by generalized cross-validation.
     laplacian : {"clique", "star", "zhou"}, default="clique"
         Which Laplacian of the hypergraph.
-    edge_weight : sequence of k numbers or None, default=None
-        A positive weight for each label; None weighs all alike.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -54,18 +53,6 @@ class HSL(LabelledEmbedding):
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
         suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
-    center : bool, default=True
-        Whether to centre the columns; a sparse X stays sparse.
-    kernel : str or callable, default="linear"
-        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
-    gamma, degree, coef0 : float
-        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
-    kernel_params : dict or None, default=None
-        Parameters of a kernel that is a function.
-    landmarks : int or None, default=None
-        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
-        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
         "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -89,8 +76,6 @@ class HSL(LabelledEmbedding):
         Regularization strength that was used.
     alpha_curve_ : AlphaCurve or None
         Prediction error for each strength that was tried, where ``alpha="auto"``.
-    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
-        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -131,61 +116,42 @@ class HSL(LabelledEmbedding):
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **LabelledEmbedding._constraints,
+        **{name: one for name, one in FACTOR_OPTIONS.items() if name != "center"},
         "laplacian": OneOf(("clique", "star", "zhou")),
     }
 
-    # The rows of a stream are weighted before they are summed.
-    _summed_with: ClassVar[tuple[str, ...]] = ("edge_weight",)
+    center = True
 
     def __init__(
         self,
         n_components: int | str | None = None,
         *,
         laplacian: str = "clique",
-        edge_weight: Sequence[float] | Array | None = None,
         alpha: float | str = "auto",
         penalty: str = "l2",
         scale: str | None = "eigenvalue",
-        center: bool = True,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        super().__init__(
-            n_components,
-            alpha=alpha,
-            penalty=penalty,
-            scale=scale,
-            center=center,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            landmarks=landmarks,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
         self.laplacian = laplacian
-        self.edge_weight = edge_weight
 
-    _label_files: ClassVar[bool] = True
+    fit = fit_factor
+    _fit_stream = fit_factor_stream
 
     def _make_factor(self, labels: Labels) -> Any:
         return hsl_factor(
             labels,
             laplacian=cast(HypergraphLaplacian, self.laplacian),
-            edge_weight=self.edge_weight,
             center=self.center,
         )
 
@@ -195,15 +161,13 @@ class HSL(LabelledEmbedding):
                 f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, which weights rows by "
                 "label sizes that are known only at the end; use laplacian='zhou', or fit."
             )
-        return super()._why_no_stream()
+        return why_no_factor_stream(self)
 
     def _stream_block(self, labels: Labels) -> Array:
-        weight = edge_weights(self.edge_weight, labels.values.shape[1])
-        degree = inverse_power(labels.values @ weight, 0.5)
+        degree = inverse_power(labels.values.sum(axis=1), 0.5)
         return np.concatenate([degree[:, None] * labels.values, labels.values], axis=1)
 
     def _stream_map(self, sums: Array, square: Array) -> Array:
         count = sums.size // 2
-        weight = edge_weights(self.edge_weight, count)
-        scale = np.sqrt(weight * inverse_power(sums[count:], 1.0))
+        scale = inverse_power(sums[count:], 0.5)
         return np.concatenate([np.diag(scale), np.zeros((count, count))])

@@ -327,6 +327,6 @@ def _decomposed(gram: Array, null: float) -> tuple[Array, Array]:
     centred = coordinates - coordinates.mean(axis=0)
     lengths, axes = np.linalg.eigh(centred.T @ centred)
     projection, coordinates = projection @ axes, coordinates @ axes
-    constant = lengths <= null * lengths[-1]
+    constant = lengths <= null * values[-1]
     coordinates[:, constant] = coordinates[:, constant].mean(axis=0)
     return projection, coordinates

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._params import Constraint
 from .._typing import Array
 from ..labels import Labels, inverse_power, lda_factor
 from ..labels.label_factor import refuse_several
@@ -14,6 +15,7 @@ from ..labels.reading import Kind
 from ..operators import Operator
 from ..operators.array_backend import column_sums
 from ..solvers import Solver
+from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
 from ._labelled import LabelledEmbedding
 
 __all__ = ["LDA"]
@@ -50,16 +52,6 @@ class LDA(LabelledEmbedding):
         suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
-    kernel : str or callable, default="linear"
-        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
-    gamma, degree, coef0 : float
-        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
-    kernel_params : dict or None, default=None
-        Parameters of a kernel that is a function.
-    landmarks : int or None, default=None
-        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
-        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
         "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -83,8 +75,6 @@ class LDA(LabelledEmbedding):
         Regularization strength that was used.
     alpha_curve_ : AlphaCurve or None
         Prediction error for each strength that was tried, where ``alpha="auto"``.
-    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
-        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -124,8 +114,8 @@ class LDA(LabelledEmbedding):
     (150, 2)
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
-    _label_files: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -135,34 +125,24 @@ class LDA(LabelledEmbedding):
         penalty: str = "l2",
         scale: str | None = None,
         center: bool = True,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        landmarks: int | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        super().__init__(
-            n_components,
-            alpha=alpha,
-            penalty=penalty,
-            scale=scale,
-            center=center,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            landmarks=landmarks,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    fit = fit_factor
+    _fit_stream = fit_factor_stream
+    _why_no_stream = why_no_factor_stream
 
     def _make_factor(self, labels: Labels) -> Any:
         # Of labels in files, the rows are checked when they are first read.

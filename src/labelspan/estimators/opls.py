@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._params import Constraint
 from .._typing import Array
 from ..labels import Labels, opls_factor
 from ..operators.array_backend import on_host
+from ..solvers import Solver
 from ._base import refuse_overflow
+from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
 from ._labelled import LabelledEmbedding
 from ._placing import placed_by_labels, refuse_least_squares
 
@@ -46,16 +50,6 @@ class OPLS(LabelledEmbedding):
         suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
-    kernel : str or callable, default="linear"
-        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows. Anything but "linear" is solved in the dual, exactly, up to 5,000 rows.
-    gamma, degree, coef0 : float
-        Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
-    kernel_params : dict or None, default=None
-        Parameters of a kernel that is a function.
-    landmarks : int or None, default=None
-        Number of rows that represent all rows in the kernel (Nystroem approximation), for data
-        with more rows than the exact dual takes.
     solver : str or solver, default="auto"
         "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
@@ -79,8 +73,6 @@ class OPLS(LabelledEmbedding):
         Regularization strength that was used.
     alpha_curve_ : AlphaCurve or None
         Prediction error for each strength that was tried, where ``alpha="auto"``.
-    dual_coef_, X_fit_ : arrays of shape (n, m) and (n, d)
-        With a kernel, instead of ``components_`` and ``mean_``.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -118,8 +110,36 @@ class OPLS(LabelledEmbedding):
     (20, 2)
     """
 
-    _label_files: ClassVar[bool] = True
+    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
+
     _labels_on_device: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = "eigenvalue",
+        center: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    fit = fit_factor
+    _fit_stream = fit_factor_stream
+    _why_no_stream = why_no_factor_stream
 
     def _make_factor(self, labels: Labels) -> Any:
         return opls_factor(labels, center=self.center)  # Y
@@ -137,7 +157,7 @@ class OPLS(LabelledEmbedding):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            With ``kernel="precomputed"``, the kernel between the rows and those of ``fit``.
+            The features.
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
             entries, which add nothing. The place is then that of the fitted labels and the known
@@ -146,17 +166,16 @@ class OPLS(LabelledEmbedding):
         Returns
         -------
         Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``; with a kernel, ``k(X, X_fit_) @ dual_coef_`` minus
-            the mean. With labels and ``scale="eigenvalue"``,
+            ``(X - mean_) @ components_.T``. With labels and ``scale="eigenvalue"``,
             ``+ (Y - label_means_) @ label_loadings_.T``.
         """
-        places = super().transform(X)
-        if labels is None:
-            return places
         fitted = self._fitted()
+        rows = super(OPLS, fitted).transform(X)
+        if labels is None:
+            return rows
         refuse_least_squares(fitted)
         # The eigenvectors U of H'X G: rows of H lie at H U where fitted rows lie at X G U.
         directions = on_host(fitted.label_loadings_).T
-        if not self.scale:
+        if not fitted.scale:
             directions = directions / fitted.eigenvalues_
-        return placed_by_labels(fitted, places, labels, directions)
+        return placed_by_labels(fitted, rows, labels, directions)

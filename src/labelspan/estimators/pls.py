@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,36 +13,35 @@ from .._typing import Array
 from ..errors import InvalidLabels
 from ..labels import Labels
 from ..labels.factor import square_rank
-from ..operators import Operator, Scaled, as_operator
+from ..operators import Operator, Scaled
 from ..operators.array_backend import host
-from ..operators.label_columns import label_cross, seen_by
+from ..operators.label_columns import seen_by
 from ..operators.memory import refuse_too_large
-from ..solvers import Solution, Statistics
+from ..solvers import Solution
 from ..solvers.partial_least_squares import (
-    CrossDirections,
     PLSComponents,
     cross_directions,
     pls_components,
-    svd_directions,
 )
-from ._base import Features, all_or_nothing, learned, refuse_overflow
-from ._labelled import LabelledEmbedding, labelled_rows
+from ._base import Features, all_or_nothing, refuse_overflow
+from ._labelled import LabelledEmbedding, centred_labels, labelled_rows
 from ._many_labels import label_operator
 from ._options import SHARED, accept, dimensions_for, seed_of
-from ._partial_fit import Stream
+from ._partial_fit import Stream, rows_of
 
 __all__ = ["PLSDA", "PLSSVD"]
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """Centred features and labels of the labelled rows, and what each column is divided by."""
+    """Centred features and labels of n labelled rows, and what each column is divided by."""
 
     features: Features
+    n: int
     rows: Operator
     means: Array
     x_scale: Array
-    names: Array
+    labels: Labels | Stream
     values: Any
     label_means: Array
     y_scale: Array
@@ -136,7 +135,7 @@ class PLSSVD(LabelledEmbedding):
         "random_state": SHARED["random_state"],
     }
 
-    label_weights_: Array = learned()
+    label_weights_: Array
 
     def __init__(
         self,
@@ -155,7 +154,7 @@ class PLSSVD(LabelledEmbedding):
 
     @all_or_nothing
     @refuse_overflow
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the space from features and labels.
 
         Parameters
@@ -171,21 +170,19 @@ class PLSSVD(LabelledEmbedding):
             The fitted estimator.
         """
         self._check_params()
-        sides = _read(self, X, y)
+        self._learn(_read(self, X, y))
+        return self
+
+    def _learn(self, sides: _Sides) -> None:
         rows, labels = sides.rows, sides.values  # X, Y
         k = labels.shape[1]
-        wanted = dimensions_for(k, rows.shape[0]) if isinstance(labels, Operator) else k
-        count = _count_directions(self, rows.shape, k, wanted)
+        wanted = dimensions_for(k, sides.n) if isinstance(labels, Operator) else k
+        count = _count_directions(self, (sides.n, rows.shape[1]), k, wanted)
         most = 100 if self.max_iter is None else self.max_iter
         found = cross_directions(rows, labels, count, max_iter=most, seed=seed_of(self))  # U, V
         image = rows.matmat(rows.place(found.left))  # X U
         square = host(image.T @ image)
         seen = seen_by(image, labels)  # U'X'Y
-        return self._finish(sides, found, square, seen, count)
-
-    def _finish(
-        self, sides: _Sides, found: CrossDirections, square: Array, seen: Array, count: int
-    ) -> Self:
         status = "Solved directly."
         if found.n_iter > 1:
             status = f"The SVD of X'Y took {found.n_iter} blocks."
@@ -210,7 +207,7 @@ class PLSSVD(LabelledEmbedding):
         )
         self._publish_labels(
             sides.features,
-            sides.names,
+            sides.labels,
             signs[:, None] * loadings * sides.y_scale,
             sides.label_means,
         )
@@ -219,7 +216,6 @@ class PLSSVD(LabelledEmbedding):
         self.label_weights_ = (found.right * signs / sides.y_scale[:, None]).astype(
             sides.features.dtype
         )
-        return self
 
     def transform(self, X: Any, y: Any = None) -> Array:
         """Map rows to the features' side of the directions.
@@ -244,14 +240,8 @@ class PLSSVD(LabelledEmbedding):
     def _why_no_stream(self) -> str | None:
         return None
 
-    @refuse_overflow
-    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
-        sides, gram, cross = _of_statistics(self, stream, statistics)
-        k = cross.shape[1]
-        count = _count_directions(self, (statistics.n, gram.shape[0]), k, k)
-        found = svd_directions(cross, count)
-        square = found.left.T @ gram @ found.left
-        self._finish(sides, found, square, found.left.T @ cross, count)
+    def _fit_stream(self, stream: Stream) -> None:
+        self._learn(_of_stream(self, stream))
 
 
 class PLSDA(LabelledEmbedding):
@@ -347,8 +337,8 @@ class PLSDA(LabelledEmbedding):
         "standardize": Boolean(),
     }
 
-    vip_: Array = learned()
-    weights_: Array = learned()
+    vip_: Array
+    weights_: Array
 
     def __init__(
         self,
@@ -363,7 +353,7 @@ class PLSDA(LabelledEmbedding):
 
     @all_or_nothing
     @refuse_overflow
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the space from features and labels.
 
         Parameters
@@ -379,37 +369,22 @@ class PLSDA(LabelledEmbedding):
             The fitted estimator.
         """
         self._check_params()
-        sides = _read(self, X, y)
-        rows = sides.rows
-        d, k = rows.shape[1], sides.values.shape[1]
+        self._learn(_read(self, X, y))
+        return self
+
+    def _learn(self, sides: _Sides) -> None:
+        rows, labels = sides.rows, sides.values  # X, Y
+        d, k = rows.shape[1], labels.shape[1]
         refuse_too_large(
             "PLSDA",
             16.0 * d * k,
             f"X'Y with {d} features and {k} labels",
             "use PLSSVD, which does not form it, or keep fewer labels",
         )
-        cross = label_cross(rows, sides.values)  # X'Y
-        if isinstance(sides.values, Operator):
-            rank = dimensions_for(sides.values.shape[1], rows.shape[0])
-        else:
-            rank = square_rank(sides.values.T @ sides.values)
-        count = _count_components(self, rows.shape, rank)
-
-        def square(block: Array) -> Array:
-            return host(rows.rmatmat(rows.matmat(rows.place(block))))
-
-        self._finish(sides, cross, square, count, float(np.finfo(rows.dtype).eps))
-        return self
-
-    def _finish(
-        self,
-        sides: _Sides,
-        cross: Array,
-        square: Callable[[Array], Array],
-        count: int,
-        rounding: float,
-    ) -> None:
-        found = pls_components(cross, square, count, rounding=rounding)
+        many = isinstance(labels, Operator)
+        rank = dimensions_for(k, sides.n) if many else square_rank(labels.T @ labels)
+        count = _count_components(self, (sides.n, d), rank)
+        found = pls_components(rows, labels, count)
         solution = Solution(found.rotations, found.explained, "nipals")
         accept(self, solution, count)
         signs = self._publish(
@@ -420,23 +395,21 @@ class PLSDA(LabelledEmbedding):
             solution,
         )
         loadings = (found.label_loadings * signs).T * sides.y_scale
-        self._publish_labels(sides.features, sides.names, loadings, sides.label_means)
+        self._publish_labels(sides.features, sides.labels, loadings, sides.label_means)
         dtype = sides.features.dtype
         self.weights_ = (found.weights * signs).astype(dtype)
         self.vip_ = _importance(found).astype(dtype)
 
     # --- partial_fit ------------------------------------------------------------------
 
+    # Components next to a feature in large units need all digits of the rows.
+    _exact_stream: ClassVar[bool] = True
+
     def _why_no_stream(self) -> str | None:
         return None
 
-    @refuse_overflow
-    def _fit_statistics(self, stream: Stream, statistics: Statistics) -> None:
-        sides, gram, cross = _of_statistics(self, stream, statistics)
-        _, _, label_square = statistics.about(center=self.center)
-        count = _count_components(self, (statistics.n, gram.shape[0]), square_rank(label_square))
-        eps = float(np.finfo(np.float64).eps)
-        self._finish(sides, cross, lambda block: gram @ block, count, eps)
+    def _fit_stream(self, stream: Stream) -> None:
+        self._learn(_of_stream(self, stream))
 
 
 def _importance(found: PLSComponents) -> Array:
@@ -459,38 +432,56 @@ def _read(model: Any, X: Any, y: Any) -> _Sides:
     if labels.many:
         values, label_means = label_operator(labels, rows.dtype, center=model.center)
     else:
-        values, label_means = model._label_values(labels)
-    x_scale, y_scale = np.ones(rows.shape[1]), np.ones(values.shape[1])
-    if model.standardize:
-        x_scale = _deviations(rows.column_squares(), means, rows.shape[0])
-        squares = values.column_squares() if labels.many else np.square(values).sum(axis=0)
-        y_scale = _deviations(squares, label_means, rows.shape[0])
-        rows = Scaled(rows, columns=1.0 / x_scale)
-        values = Scaled(values, columns=1.0 / y_scale) if labels.many else values / y_scale
-    return _Sides(features, rows, means, x_scale, labels.names, values, label_means, y_scale)
-
-
-def _of_statistics(
-    model: Any, stream: Stream, statistics: Statistics
-) -> tuple[_Sides, Array, Array]:
-    """Return what ``_read`` returns, but for the rows, with X'X and X'Y."""
-    gram, cross, square = statistics.about(center=model.center)
-    x_scale, y_scale = np.ones(gram.shape[0]), np.ones(square.shape[0])
-    if model.standardize:
-        x_scale = _deviations(np.diag(gram), statistics.x_mean, statistics.n)
-        y_scale = _deviations(np.diag(square), statistics.b_mean, statistics.n)
-        gram, cross = gram / np.outer(x_scale, x_scale), cross / np.outer(x_scale, y_scale)
-    sides = _Sides(
-        Features(None, stream.dtype),
-        as_operator(np.zeros((0, gram.shape[0]))),
-        statistics.x_mean * model.center,
-        x_scale,
-        stream.names,
-        np.zeros((0, square.shape[0])),
-        statistics.b_mean * model.center,
-        y_scale,
+        values, label_means = centred_labels(model, labels)
+    read = _Sides(
+        features,
+        rows.shape[0],
+        rows,
+        means,
+        np.ones(rows.shape[1]),
+        labels,
+        values,
+        label_means,
+        np.ones(values.shape[1]),
     )
-    return sides, gram, cross
+    return _standardized(read) if model.standardize else read
+
+
+def _of_stream(model: Any, stream: Stream) -> _Sides:
+    """Return what ``_read`` returns, with few rows that have the products of all."""
+    seen = stream.labelled
+    if seen is None:
+        owner = type(model).__name__
+        raise InvalidLabels(f"{owner}: partial_fit has seen no row with labels; give it some.")
+    rows, values = rows_of(model, seen)
+    read = _Sides(
+        Features(None, stream.dtype),
+        seen.n,
+        rows,
+        seen.x_mean * model.center,
+        np.ones(rows.shape[1]),
+        stream,
+        values,
+        seen.b_mean * model.center,
+        np.ones(values.shape[1]),
+    )
+    return _standardized(read) if model.standardize else read
+
+
+def _standardized(sides: _Sides) -> _Sides:
+    """Divide both sides by their standard deviations."""
+    values = sides.values
+    many = isinstance(values, Operator)
+    squares = values.column_squares() if many else np.square(values).sum(axis=0)
+    x_scale = _deviations(sides.rows.column_squares(), sides.means, sides.n)
+    y_scale = _deviations(squares, sides.label_means, sides.n)
+    return replace(
+        sides,
+        rows=Scaled(sides.rows, columns=1.0 / x_scale),
+        values=Scaled(values, columns=1.0 / y_scale) if many else values / y_scale,
+        x_scale=x_scale,
+        y_scale=y_scale,
+    )
 
 
 def _deviations(squares: Array, means: Array, rows: int) -> Array:

@@ -16,11 +16,13 @@ from sklearn.model_selection import KFold
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..labels import Labels
-from ..labels.factor import Balance, Form, stack_weights
+from ..labels.factor import stack_weights
 from ..metrics import average_precision, retrieval_at_k
 from ..operators import Operator
+from ..solvers import AlphaCurve
 from ..solvers.shared_basis import SharedBasis, shared_basis
-from ._labelled import LabelledEmbedding, has_label_factor
+from ._factor_fit import has_label_factor
+from ._labelled import LabelledEmbedding, centred_labels
 from ._options import choose_penalty
 from .mlsi import MLSI
 
@@ -211,6 +213,7 @@ class _Solved:
     inside: Array
     learned: _FoldLabels
     alpha: float
+    beta: float
 
 
 class _Fold:
@@ -233,10 +236,11 @@ class _Fold:
         self._labels = labels.rows(train)
         self._rows, means = self._estimator._center(X.rows(train))
         self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
-        self._values, self._means = self._estimator._label_values(self._labels)
+        self._values, self._means = centred_labels(self._estimator, self._labels)
         self._completed: dict[float, _FoldLabels] = {}
-        self._found: dict[tuple[float | str, float], _Solved] = {}
+        self._found: dict[tuple[float | str, float | str], _Solved] = {}
         self._chosen: float | None = None
+        self._curve: AlphaCurve | None = None
         self._items: Array | None = None
 
     def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
@@ -249,8 +253,7 @@ class _Fold:
         alpha = min(self._number(params["alpha"]) for params in grid)
         values, means = self._values, self._means
         if self._completes(1.0):
-            completed, means = estimator._complete(self._rows, self._labels, alpha)
-            values = completed.values
+            values, means = estimator._completed(self._rows, self._labels, alpha)
         self._basis: SharedBasis = shared_basis(
             self._rows,
             values,
@@ -265,8 +268,8 @@ class _Fold:
     def _completes(self, beta: float) -> bool:
         """Whether a fit with this beta would fill unknown entries with fitted values."""
         estimator, unknown = self._estimator, self._labels.unknown
-        ridge = isinstance(estimator, MLSI) and estimator.form == "ridge"
-        return ridge and beta > 0 and unknown is not None and bool(unknown.any())
+        regresses = isinstance(estimator, MLSI) and beta > 0
+        return regresses and unknown is not None and bool(unknown.any())
 
     def _labels_for(self, alpha: float, beta: float) -> _FoldLabels:
         """Return the labels that a candidate learns from."""
@@ -276,9 +279,9 @@ class _Fold:
                 return _FoldLabels(self._values, self._means, basis)
             return _FoldLabels(self._values, self._means, self._basis)
         if alpha not in self._completed:
-            completed, means = self._estimator._complete(self._rows, self._labels, alpha)
-            basis = self._basis.with_labels(self._rows, completed.values)
-            self._completed[alpha] = _FoldLabels(completed.values, means, basis)
+            values, means = self._estimator._completed(self._rows, self._labels, alpha)
+            basis = self._basis.with_labels(self._rows, values)
+            self._completed[alpha] = _FoldLabels(values, means, basis)
         return self._completed[alpha]
 
     def _number(self, alpha: float | str) -> float:
@@ -289,16 +292,22 @@ class _Fold:
             index = np.flatnonzero(self._labels.labelled)
             rows, values = self._rows.rows(index), self._values[index]
             self._estimator.set_params(alpha="auto")
-            inverse = getattr(self._estimator, "form", None) == "inverse"
-            self._chosen = 0.0 if inverse else choose_penalty(self._estimator, rows, values)[0]
+            self._chosen, self._curve = choose_penalty(self._estimator, rows, values)
         return self._chosen
+
+    def _weight(self, beta: float | str) -> float:
+        """Return beta as a number, chosen once from the labelled training rows for "auto"."""
+        if beta != "auto":
+            return float(beta)
+        estimator = self._estimator.set_params(beta="auto")
+        found: float = estimator._beta_of(self._rows, self._values, self._labels, self._curve)
+        return found
 
     def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
         """Score the labels of the rows left out."""
         found = self._solved(params)
         inside, learned = found.inside, found.learned
-        estimator = self._estimator
-        if isinstance(estimator, MLSI) and estimator.set_params(beta=params["beta"])._equalizes:
+        if isinstance(self._estimator, MLSI) and found.beta > 0:
             images = learned.basis.fitted_images(inside, found.alpha)
         else:
             images = learned.basis.images(inside)
@@ -314,7 +323,7 @@ class _Fold:
         """Return nDCG of the labelled training rows that are nearest to the rows left out."""
         solved = self._solved(params)
         inside = solved.inside
-        if self._estimator.scale:
+        if isinstance(self._estimator, MLSI) or self._estimator.scale:
             inside = inside * np.sqrt(np.maximum(solved.values, 0.0))
         known = np.flatnonzero(self._labels.labelled)
         if self._items is None:
@@ -332,7 +341,8 @@ class _Fold:
         """Return the eigenvalues and directions of a candidate, in the basis."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
-            self._found[key] = self._solve(self._number(key[0]), key[1])
+            alpha = self._number(key[0])
+            self._found[key] = self._solve(alpha, self._weight(key[1]))
         found, count = self._found[key], params["n_components"]
         return replace(found, values=found.values[:count], inside=found.inside[:, :count])
 
@@ -344,8 +354,7 @@ class _Fold:
         estimator = self._estimator
         learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
-            return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha)
-        estimator.set_params(beta=beta)
+            return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha, beta)
         weights = estimator._label_weights(self._values, self._labels)
         weighted = learned.values if weights is None else learned.values * weights
         stack = stack_weights(
@@ -353,14 +362,13 @@ class _Fold:
             y_square=float(np.square(weighted).sum()),
             beta=beta,
             alpha=alpha,
-            form=cast(Form, estimator.form),
-            balance=cast(Balance, estimator.balance),
+            form="ridge",
+            balance="fitted",
         )
-        metric = alpha if estimator.form == "direct" else 0.0
         factor = stack.factor(np.zeros((0, learned.values.shape[1])))
         scale = stack.scale if weights is None else stack.scale * weights
-        found = learned.basis.stack(factor, scale, metric, self._most)
-        return _Solved(*found, learned, alpha)
+        found = learned.basis.stack(factor, scale, 0.0, self._most)
+        return _Solved(*found, learned, alpha, beta)
 
 
 def _grid(
@@ -383,15 +391,11 @@ def _grid(
     for name, values in given.items():
         if values is not None and len(values) == 0:
             raise InvalidParameter(f"tune: {name} must have at least one value, but is empty.")
-    if getattr(estimator, "penalty", "l2") == "l1" or not estimator._linear:
+    if getattr(estimator, "penalty", "l2") == "l1":
         raise Mismatch(
-            f"tune: candidates of {owner} with penalty='l1' or a kernel have no common basis; "
+            f"tune: candidates of {owner} with penalty='l1' have no common basis; "
             "use scikit-learn's GridSearchCV."
         )
-    if getattr(estimator, "label_kernel", "linear") != "linear":
-        raise Mismatch("tune: label_kernel must be 'linear'; use scikit-learn's GridSearchCV.")
-    if getattr(estimator, "form", None) == "concatenated":
-        raise Mismatch("tune: form='concatenated' is not one eigenproblem; use GridSearchCV.")
     names = ["n_components", "alpha"] + (["beta"] if isinstance(estimator, MLSI) else [])
     lists = [
         given[name] if given[name] is not None else [getattr(estimator, name)] for name in names

@@ -29,8 +29,8 @@ _ESTIMATORS = {
     kind.__name__: kind
     for kind in (CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, Adapter)
 }
-# Fitted attributes end with an underscore; the private one tells that there is no kernel.
-_LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_|_kernel_map")
+# Fitted attributes end with an underscore.
+_LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _VECTORIZERS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer, WordVectorizer)
@@ -49,12 +49,11 @@ def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     kind = type(estimator).__name__
     params = estimator.get_params(deep=False)
     unusual = [name for name, value in params.items() if not _is_plain(value)]
-    kernel = getattr(estimator, "_kernel_map", None) is not None
-    if type(estimator) is not _ESTIMATORS.get(kind) or unusual or kernel:
-        what = f"kernel={params.get('kernel')!r}" if kernel else ", ".join(unusual) or kind
+    if type(estimator) is not _ESTIMATORS.get(kind) or unusual:
+        what = ", ".join(unusual) or kind
         raise Mismatch(
             f"save: the estimator {kind} with {what} cannot be written without code that would "
-            "run on load; use one of labelspan's with plain parameters and kernel='linear'."
+            "run on load; use one of labelspan's with plain parameters."
         )
     learned = {name: value for name, value in vars(estimator).items() if _LEARNED.fullmatch(name)}
     values = {name: value for name, value in learned.items() if _is_plain(value)}

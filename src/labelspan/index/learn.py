@@ -208,9 +208,7 @@ def _tagger(
 
 def text_map_of(vectorizer: Any, estimator: Any) -> TextMap | None:
     """Make a map that does the same as the two; None unless they are of the usual kind."""
-    if getattr(estimator, "components_", None) is None or (
-        vars(estimator).get("_kernel_map") is not None
-    ):
+    if getattr(estimator, "components_", None) is None:
         return None
     if type(vectorizer).__name__ == "HashedWords":
         return HashedTextMap(

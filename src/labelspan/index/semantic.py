@@ -60,7 +60,7 @@ class SemanticIndex:
         without spaces each character counts as a word. None: ``fit``, ``add`` and ``search``
         take vectors.
     estimator : labelspan estimator or None, default=None
-        None is ``MLSI("auto")``: a third of the number of labels, from 100 to 500 dimensions,
+        None is ``MLSI("auto")``: half the number of labels and 30 more, at most 500 dimensions,
         ``beta=0.5``, ``alpha`` chosen from the data.
     folds : int, default=3
         Number of folds of the tagger with ``vectorizer=None``: its probabilities and thresholds

@@ -24,6 +24,7 @@ from .accuracy import (
     Check,
     accuracy_wanted,
     check_directions,
+    check_eigenvectors,
     check_equation,
     check_regression,
     column_lengths,
@@ -477,7 +478,8 @@ def _ridge_in_basis(basis: Decomposition, alpha: float, how: str) -> Ridge:
 class _Found:
     """An answer before its check.
 
-    ``ridge`` is the labels' regression on X.
+    ``ridge`` is the labels' regression on X. ``gram`` is the matrix whose eigenvectors the
+    directions are, where they are that.
     """
 
     weights: Array
@@ -488,6 +490,7 @@ class _Found:
     rank: int | None = None
     label_axes: Array | None = None
     level: float = 1.0
+    gram: Array | None = None
     images: Array | None = None
 
 
@@ -535,7 +538,7 @@ def _eigenvectors(gram: Array, problem: Problem, *, dual: bool) -> _Found | None
     weights = vectors / np.sqrt(values + alpha)
     spectrum = problem.factor.share * values * (values / (values + alpha))
     scale = _alive(np.sqrt(squares + alpha))
-    return _Found(weights, spectrum, _FROM_PRODUCTS, scale)
+    return _Found(weights, spectrum, _FROM_PRODUCTS, scale, gram=None if dual else gram)
 
 
 def _thin(fit: Ridge, count: int) -> _Found:
@@ -627,9 +630,17 @@ def _check(problem: Problem, found: _Found) -> Check:
             scale=found.scale,
         )
     else:
-        equation = check_directions(
-            X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
-        )
+        probe = X.gram_check()
+        equation = np.inf
+        if found.gram is not None and probe is not None and not problem.metric_alpha:
+            # Its bound may be too large, for columns in different units: then by the directions.
+            equation = check_eigenvectors(
+                found.gram, probe, found.weights, found.values / factor.share, scale=found.scale
+            )
+        if not equation <= noise:
+            equation = check_directions(
+                X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
+            )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
-from ..operators.label_columns import label_cross
+from ..operators.label_columns import label_blocks, label_cross, label_square, seen_by
 from .krylov_space import truncated_svd
 
 __all__ = [
@@ -30,8 +29,11 @@ _DIRECT_SIDE = 1024
 _ENERGY = 1e-12
 # Components after which the products of the labels are summed from scratch.
 _REFRESH = 8
-# Roundings of the whole below which what is left of X'Y is nothing.
+# Roundings of the whole below which what is left is nothing.
 _NOTHING = 64.0
+# What is left of X'Y is computed again from the labels where it has become this much shorter: the
+# rounding of what was subtracted would decide otherwise, next to a feature in large units.
+_SHORTER = 1e-3
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,10 @@ class PLSComponents:
     Examples
     --------
     >>> import numpy as np
+    >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers.partial_least_squares import pls_components
     >>> X, y = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]), np.array([[1.0], [-1.0], [0.0]])
-    >>> found = pls_components(X.T @ y, lambda block: X.T @ (X @ block), 2)
+    >>> found = pls_components(as_operator(X), y, 2)
     >>> (found.rotations @ found.label_loadings.T).round(6).ravel() + 0.0
     array([1., 0.])
     """
@@ -148,61 +151,67 @@ class PLSComponents:
     explained: Array
 
 
-def pls_components(
-    cross: Array, square: Callable[[Array], Array], count: int, *, rounding: float | None = None
-) -> PLSComponents:
-    """Find PLS components from ``X'Y`` and products with ``X'X``; X is never deflated.
+def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
+    """Find PLS components of centred features and labels; X is never deflated in memory.
 
-    Each component is the leading left singular direction w of the deflated ``X'Y``. With
-    earlier rotations R and loadings P its rotation is ``w - R P'w``, and ``X'Y`` loses what its
-    score explains: two products with one column per component.
+    Each component is the leading left singular direction w of what is left of ``X'Y``. Its score
+    is ``X w`` without the scores before it, and ``X'Y`` loses what the score explains: two products
+    with one column per component. Where that leaves few digits, ``X'Y`` is computed again from
+    labels without the scores.
 
     Parameters
     ----------
-    cross : array of shape (d, k)
-        ``X'Y`` of centred X and Y.
-    square : callable
-        Takes a block of d rows, returns ``X'X`` times it.
+    X : Operator
+        Centred features.
+    labels : array or Operator
+        Centred labels, of the same number of rows.
     count : int
         Number of components; fewer come back where the features or labels have no more.
-    rounding : float or None, default=None
-        Relative rounding of the products; None is that of float64.
 
     Returns
     -------
     PLSComponents
     """
+    cross = label_cross(X, labels)
     d, k = cross.shape
-    noise = _NOTHING * (float(np.finfo(np.float64).eps) if rounding is None else rounding)
-    whole = float(np.linalg.norm(cross))
+    noise = _NOTHING * float(np.finfo(X.dtype).eps)
+    lengths = np.sqrt(X.column_squares())
+    square = label_square(labels)
     left = np.array(cross, dtype=np.float64)
+    scores = np.empty((X.shape[0], count))  # T, orthonormal
     weights, rotations, loadings = np.empty((3, d, count))
-    label_loadings = np.empty((k, count))
-    squares = np.empty(count)
-    inner = np.zeros((0, 0))
-    longest, found = 0.0, 0
+    label_loadings, squares = np.empty((k, count)), np.empty(count)
+    inner, longest, found = np.zeros((0, 0)), np.inf, 0
     while found < count:
-        if found % _REFRESH == 0:
+        T = scores[:, :found]
+        if found and np.linalg.norm(left) < _SHORTER * longest:
+            left, longest = _without(X, labels, T), np.inf
+        if found % _REFRESH == 0 or longest == np.inf:
             inner = left.T @ left if k <= d else left @ left.T
-        direction = _leading(left, inner)
-        if direction is None or not np.linalg.norm(left.T @ direction) > noise * whole:
+            longest = float(np.linalg.norm(left)) if longest == np.inf else longest
+        direction = _leading(left, inner)  # w
+        if direction is None:
             break
-        rotation = direction.copy()
+        score, rotation = host(X.matmat(X.place(direction[:, None])))[:, 0], direction
+        score = score.astype(np.float64)
+        size = max(float(np.linalg.norm(score)), float(np.linalg.norm(lengths * direction)))
         for _ in range(2):
             # The second time only rounding is left, which would add up over the components.
-            along = loadings[:, :found].T @ rotation
-            rotation -= rotations[:, :found] @ along
-        image = square(rotation[:, None])[:, 0]
-        length = float(rotation @ image)
-        longest = max(longest, length / float(direction @ direction))
-        if not length > noise * longest:
+            along = T.T @ score
+            score = score - T @ along
+            rotation = rotation - (rotations[:, :found] / np.sqrt(squares[:found])) @ along
+        length = float(np.linalg.norm(score))
+        if not length > noise * size:
             break
-        loading = image / length
-        label_loading = cross.T @ rotation / length
+        unit = score / length
+        label_loading = seen_by(X.place(unit[:, None]), labels)[0]
+        if not np.linalg.norm(label_loading) > noise * np.sqrt(square):
+            break
+        scores[:, found], squares[found] = unit, length**2
         weights[:, found], rotations[:, found] = direction, rotation
-        loadings[:, found], label_loadings[:, found] = loading, label_loading
-        squares[found] = length
-        inner = _deflate(left, inner, loading, length * label_loading, wide=k > d)
+        loadings[:, found] = host(X.rmatmat(X.place(unit[:, None])))[:, 0] / length
+        label_loadings[:, found] = label_loading / length
+        inner = _deflate(left, inner, loadings[:, found], length * label_loading, wide=k > d)
         found += 1
     part = slice(0, found)
     return PLSComponents(
@@ -213,6 +222,17 @@ def pls_components(
         squares[part],
         np.square(label_loadings[:, part]).sum(axis=0) * squares[part],
     )
+
+
+def _without(X: Operator, labels: Any, scores: Array) -> Array:
+    """Return ``X'(Y - T T'Y)`` for orthonormal scores T."""
+    out = np.empty((X.shape[1], labels.shape[1]))
+    for part, block in label_blocks(labels):
+        rest = host(block).astype(np.float64)
+        for _ in range(2):
+            rest = rest - scores @ (scores.T @ rest)
+        out[:, part] = X.cross(rest)
+    return out
 
 
 def _leading(left: Array, inner: Array) -> Array | None:

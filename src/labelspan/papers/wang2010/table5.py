@@ -14,12 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from ..._typing import Array
 from ...datasets import load
-from ...estimators import LSI, MLSI, DLEClassifier
+from ...estimators import LSI, DLEClassifier
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, threshold_by_share
 from ..paper import Key, PaperPart, Scale
+from ..yu2005.paper_mlsi import PaperMLSI
 from .comparators import MCGF, MLGF, MLLS, SMSE
 from .penalty import PENALTY_NOTE, penalty
 
@@ -91,9 +92,7 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
             given = dle.fit_predict(X, hidden, graph)[test]
             name = f"DLE {projection}" + (", penalty" if alpha else "")
             yield {"method": name, **_measured(Y[test], given, dle.label_scores(X[test]))}
-    mlsi = MLSI(min(50, *X[known].shape), alpha=1.0, balance="labels", center=False).fit(
-        X[known], Y[known]
-    )
+    mlsi = PaperMLSI(min(50, *X[known].shape), form="ridge", alpha=1.0).fit(X[known], Y[known])
     scores = mlsi.label_scores(X[test])
     given = (scores > threshold_by_share(scores, share)).astype(int)
     yield {"method": "MLSI", **_measured(Y[test], given, scores)}

@@ -15,6 +15,7 @@ from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi
+from .paper_mlsi import PaperMLSI
 from .protocol import (
     COMMON,
     DATA,
@@ -49,7 +50,7 @@ def _tuned(model: Any, X: Any, Y: Array, **lists: Any) -> Learned:
 
 
 def _mlsi() -> MLSI:
-    return MLSI(max(COUNTS), alpha=1.0, balance="labels", center=False)
+    return MLSI(max(COUNTS), alpha=1.0, beta=0.5, label_weight=None, center=False)
 
 
 def _ridge_scores(X: Any, Y: Array) -> Learned:
@@ -61,7 +62,7 @@ def _ridge_scores(X: Any, Y: Array) -> Learned:
 METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
     "LSI": lambda X, Y: _fitted(LSI(max(COUNTS), solver="exact"), X, Y),
     "MLSI": lambda X, Y: _fitted(paper_mlsi(max(COUNTS)), X, Y),
-    "MLSI, ridge": lambda X, Y: _fitted(_mlsi(), X, Y),
+    "MLSI, ridge": lambda X, Y: _fitted(PaperMLSI(max(COUNTS), form="ridge", alpha=1.0), X, Y),
     "MLSI, tuned": lambda X, Y: _tuned(_mlsi(), X, Y, beta=BETAS),
     "CCA": lambda X, Y: _tuned(CCA(alpha=0.0), X, Y),
     "OPLS": lambda X, Y: _tuned(OPLS(alpha=0.0, scale=None), X, Y),
