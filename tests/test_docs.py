@@ -20,6 +20,7 @@ MODULES = [
         for name in (
             "adapt",
             "checks",
+            "corpus",
             "datasets",
             "display",
             "errors",

@@ -57,7 +57,17 @@ _ELSEWHERE = {
     "as_operator": "operators",
 }
 
-_PACKAGES = ("adapt", "datasets", "display", "errors", "estimators", "graph", "index", "metrics")
+_PACKAGES = (
+    "adapt",
+    "corpus",
+    "datasets",
+    "display",
+    "errors",
+    "estimators",
+    "graph",
+    "index",
+    "metrics",
+)
 
 
 def __getattr__(name: str) -> Any:

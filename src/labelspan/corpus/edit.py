@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
-from .formats import open_calibre
+from .formats import open_calibre, unwrapped
 from .front_matter import with_labels
 from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
 from .reader import CorpusReader
@@ -69,6 +69,8 @@ class CorpusEdit:
         Ids that are not in the corpus.
     changed : tuple of str
         Ids of items whose text is not the one that was given as known.
+    source : Path or None
+        The folder of which a copy is written; None for a corpus of one file.
 
     See Also
     --------
@@ -98,7 +100,6 @@ class CorpusEdit:
     n_unchanged: int
     missing: tuple[str, ...]
     changed: tuple[str, ...] = ()
-    # The folder of which a copy is written.
     source: Path | None = field(default=None, repr=False)
 
     @property
@@ -390,21 +391,21 @@ def _objects(text: str) -> list[int]:
     """Return where the items of a JSON file begin."""
     start = _skip(text, 0)
     if text[start] == "[":
-        return [first for first, _ in _elements(text, start)]
-    end = _DECODER.raw_decode(text, start)[1]
-    if _skip(text, end) < len(text):
+        return [first for _, first, _ in _parts(text, start)]
+    found, end = [start], _skip(text, _DECODER.raw_decode(text, start)[1])
+    while end < len(text):
         # JSON lines under the name of JSON.
-        found = []
-        while start < len(text):
-            found.append(start)
-            start = _skip(text, _DECODER.raw_decode(text, start)[1])
+        found.append(end)
+        end = _skip(text, _DECODER.raw_decode(text, end)[1])
+    if len(found) > 1:
         return found
-    lists = []
-    for _, first, stop in _members(text, start):
-        value = json.loads(text[first:stop])
-        if isinstance(value, list) and len(value) > 1 and all(isinstance(v, dict) for v in value):
-            lists.append([begin for begin, _ in _elements(text, first)])
-    return max(lists, key=len, default=[start])
+    item = json.loads(text)
+    items = unwrapped(item, alone=True)
+    around = next((key for key, value in item.items() if value is items), None)
+    for key, first, _ in _parts(text, start):
+        if key == around:
+            return [begin for _, begin, _ in _parts(text, first)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -426,7 +427,7 @@ class _Change:
         )
 
     def _list(self, raw: str, value: list[Any], inner: str) -> str:
-        spans = list(_elements(raw, 0))
+        spans = [(start, stop) for _, start, stop in _parts(raw, 0)]
         names = [
             _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one))) for one in value
         ]
@@ -449,7 +450,7 @@ class _Change:
 def _object_edit(text: str, place: int, name: str, change: _Change) -> Span:
     """Return where the labels of one object are, and what to write there."""
     place = _skip(text, place)
-    for key, start, stop in _members(text, place):
+    for key, start, stop in _parts(text, place):
         value = _DECODER.raw_decode(text, start)[0]
         if key == name:
             return start, stop, change.value(text[start:stop], value)
@@ -464,25 +465,16 @@ def _object_edit(text: str, place: int, name: str, change: _Change) -> Span:
     return end, end, f"{comma}{json.dumps(name)}: {change.value('null', None)}"
 
 
-def _members(text: str, place: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the keys of the object at a place, and where their values begin and end."""
-    place = _skip(text, place + 1)
-    while text[place] != "}":
-        key, place = _DECODER.raw_decode(text, place)
-        start = _skip(text, _skip(text, place) + 1)
-        _, stop = _DECODER.raw_decode(text, start)
-        yield key, start, stop
-        place = _skip(text, stop)
-        if text[place] == ",":
-            place = _skip(text, place + 1)
-
-
-def _elements(text: str, place: int) -> Iterator[tuple[int, int]]:
-    """Yield where the elements of the list at a place begin and end."""
-    place = _skip(text, place + 1)
-    while text[place] != "]":
+def _parts(text: str, place: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the keys ("" in a list) of the value at a place, and where its parts begin and end."""
+    closing = "}" if text[place] == "{" else "]"
+    key, place = "", _skip(text, place + 1)
+    while text[place] != closing:
+        if closing == "}":
+            key, place = _DECODER.raw_decode(text, place)
+            place = _skip(text, _skip(text, place) + 1)
         _, stop = _DECODER.raw_decode(text, place)
-        yield place, stop
+        yield key, place, stop
         place = _skip(text, stop)
         if text[place] == ",":
             place = _skip(text, place + 1)

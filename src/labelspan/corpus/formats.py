@@ -49,31 +49,13 @@ __all__ = [
     "read_rows",
 ]
 
-FORMATS = (
-    "jsonl",
-    "json",
-    "csv",
-    "tsv",
-    "uris",
-    "parquet",
-    "lines",
-    "posts",
-    "calibre",
-    "folder",
-    "markdown",
+FORMATS = tuple(
+    "jsonl json csv tsv uris parquet lines posts calibre folder markdown".split()  # noqa: SIM905
 )
 SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "lines",
-    ".xml": "posts",
-    ".db": "calibre",
+    **{f".{kind}": kind for kind in ("jsonl", "json", "csv", "tsv", "parquet")},
+    **{".ndjson": "jsonl", ".tab": "tsv", ".pq": "parquet"},
+    **{".txt": "lines", ".xml": "posts", ".db": "calibre"},
 }
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
@@ -253,7 +235,7 @@ def _values(name: str, text: io.TextIOBase, alone: bool) -> Iterator[Row]:
             # JSON lines under the name of JSON.
             items = _chained(first, reader)
         elif isinstance(first, dict):
-            items = iter(_unwrapped(first, alone))
+            items = iter(unwrapped(first, alone=alone))
         else:
             raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
     for number, item in enumerate(items, 1):
@@ -320,15 +302,19 @@ class _JsonReader:
             raise InvalidFile(f"{self._name} is not JSON (a list has no end).")
 
 
-def _unwrapped(item: dict[str, Any], alone: bool) -> list[dict[str, Any]]:
-    """Return the items in one object: those of a list in it, or the object itself."""
-    lists = [value for value in item.values() if _is_objects(value)]
+def unwrapped(item: dict[str, Any], *, alone: bool) -> list[dict[str, Any]]:
+    """Return the items in one object: those of a list in it, or the object itself.
+
+    ``alone`` tells that it is all of a corpus, as {"title": "Feed", "items": [...]}.
+    """
+    lists = [value for value in item.values() if _is_objects(value) and len(value) > 1]
+    inside = any(isinstance(value, dict) and _has_text(value) for value in item.values())
+    if inside or (_has_text(item) and not alone):
+        return [item]
     with_text = [value for value in lists if _has_text(value[0])]
-    own = _has_text(item) or any(isinstance(v, dict) and _has_text(v) for v in item.values())
-    if alone and with_text and not any(isinstance(v, dict) and _has_text(v) for v in item.values()):
+    if with_text:
         return max(with_text, key=len)
-    # An object around the list, as {"total": 2, "items": [...]}, or a single item.
-    return lists[0] if len(lists) == 1 and len(lists[0]) > 1 and not own else [item]
+    return lists[0] if len(lists) == 1 and not _has_text(item) else [item]
 
 
 def _has_text(item: dict[str, Any]) -> bool:

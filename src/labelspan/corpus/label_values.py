@@ -91,6 +91,7 @@ def is_bracketed(text: str) -> bool:
     return len(text) > 1 and (text[0], text[-1]) in (("[", "]"), ("(", ")"), ("{", "}"))
 
 
+@lru_cache(1 << 14)
 def _parsed(text: str) -> Any:
     """Parse a list that was written as JSON, by Python or by numpy, or without quotes."""
     text = text.strip()

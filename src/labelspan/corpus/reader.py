@@ -158,11 +158,10 @@ class CorpusReader:
             for field in (self._fields.labels if labelled else ())
         ]
         kind = "markdown" if self._texts and self._texts.markdown else self._how.kind or "folder"
-        self._first = first
         guessed = {} if kind in _FIXED else dict(self._fields.why)
         self.reading = CorpusReading(
             format=kind,
-            encoding=self._used_encoding(),
+            encoding=None if self._texts is not None else self._format(first[0][0]).used,
             text=self._fields.text,
             labels=self._fields.labels,
             ids=self._fields.ids,
@@ -173,7 +172,9 @@ class CorpusReader:
             other_labels=self._fields.others,
             notes=tuple(self._notes()),
         )
-        self.head = self._as_texts([record for *_, record in self._records(first)])
+        # All of them, if the corpus is small: nothing is parsed twice.
+        self._first_records = list(self._records(first))
+        self.head = self._as_texts([record for *_, record in self._first_records])
         if not self.complete:
             more = (*self.head.notes, "guessed from the beginning of the file")
             self.head = replace(self.head, notes=more)
@@ -214,9 +215,10 @@ class CorpusReader:
         Record
             That ids are different is not checked.
         """
-        rows = iter(self._first[skip:]) if self.complete else self._rows(skip)
-        for *_, record in self._records(rows, skip):
-            yield record
+        if self.complete:
+            yield from (record for *_, record in self._first_records[skip:])
+        else:
+            yield from (record for *_, record in self._records(self._rows(skip), skip))
 
     def placed(self) -> Iterator[tuple[int, int, dict[str, Any], Record]]:
         """Yield all items with the number of their file, of their line, and their fields.
@@ -226,7 +228,7 @@ class CorpusReader:
         tuple
             Number of the file, number of the line or item in it, fields, record.
         """
-        yield from self._records(iter(self._first) if self.complete else self._rows())
+        yield from self._first_records if self.complete else self._records(self._rows())
 
     def collect(self, *, min_count: int = 1, limit_labels: int | None = None) -> TaggedTexts:
         """Read all items into memory.
@@ -444,9 +446,6 @@ class CorpusReader:
 
     # --- what is said -------------------------------------------------------------------------
 
-    def _used_encoding(self) -> str | None:
-        return None if self._texts is not None else self._format(self._first[0][0]).used
-
     def _notes(self) -> list[str]:
         """Return what was left out or repaired so far."""
         said = []
@@ -458,6 +457,8 @@ class CorpusReader:
         if len(said) > _FEW_NOTES:
             more = f"{len(said) - _FEW_NOTES:,} more such notes on other files"
             said = [*said[:_FEW_NOTES], more]
+        if self._how.kind == "posts":
+            said.append("only questions are read, because answers have no tags")
         unnamed = self._fields.unnamed if self._fields else 0
         if unnamed:
             said.append(f"{unnamed:,} column(s) without a name left out")
@@ -500,7 +501,7 @@ class CorpusReader:
             numbered or reading.ids is None,
             reading,
         )
-        return replace(made, notes=reading.sentences(self.name, made, self._labelled))
+        return replace(made, notes=reading._sentences(self.name, made, self._labelled))
 
 
 def read_corpus(

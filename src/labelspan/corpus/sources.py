@@ -106,7 +106,7 @@ class Member:
         try:
             with self.raw() as file:
                 start = file.read(8)
-            with self.raw() as file:
+                file.seek(0)
                 opener = next((o for mark, o in _OPENERS.items() if start.startswith(mark)), None)
                 with file if opener is None else opener(file) as unpacked:
                     yield unpacked
@@ -354,13 +354,16 @@ def encoding_of(start: bytes, encoding: str | None) -> str:
 @contextmanager
 def open_text(member: Member, encoding: str | None) -> Iterator[tuple[io.TextIOBase, str]]:
     """Open a file as text in which lines end in a newline; yield it and its encoding."""
-    start = member.start(1 << 16)
-    codec = encoding_of(start, encoding)
-    if encoding is None and codec == "utf-8":
-        _check_plain(start, member.name)
+    codec = "utf-8"
     try:
-        with member.whole() as raw, io.TextIOWrapper(raw, encoding=codec, newline=None) as text:
-            yield text, codec.removesuffix("-sig")
+        with member.whole() as raw:
+            start = raw.read(1 << 16)
+            raw.seek(0)
+            codec = encoding_of(start, encoding)
+            if encoding is None and codec == "utf-8":
+                _check_plain(start, member.name)
+            with io.TextIOWrapper(raw, encoding=codec, newline=None) as text:
+                yield text, codec.removesuffix("-sig")
     except UnicodeError as error:
         raise _undecodable(member, codec, encoding, error) from error
 

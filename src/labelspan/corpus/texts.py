@@ -102,23 +102,8 @@ class CorpusReading:
     dropped_labels: int = 0
     notes: tuple[str, ...] = ()
 
-    def sentences(self, name: str, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
-        """Return how a corpus was read, in words.
-
-        Parameters
-        ----------
-        name : str
-            Name of the corpus.
-        items : TaggedTexts
-            What was read.
-        labelled : bool
-            Whether labels were looked for.
-
-        Returns
-        -------
-        tuple of str
-            One sentence each, without an end.
-        """
+    def _sentences(self, name: str, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
+        """Return how a corpus was read, in words."""
         encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
         said = [f"{name} read as {self.format}{encoded}{self._mark('format')}"]
         if self.format == "folder":
