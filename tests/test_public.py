@@ -19,7 +19,7 @@ MODULES = [
 
 
 # What extras bring, and modules import at their top.
-OPTIONAL = {"numba", "torch", "triton"}
+OPTIONAL = {"mcp", "numba", "torch", "triton"}
 
 
 @pytest.mark.parametrize("name", ["labelspan", *MODULES])
