@@ -63,7 +63,7 @@ def pages(index: Path, query: str) -> dict[str, str]:
         "audit": "/audit",
         "audit-wrong": "/audit?kind=wrong",
         "audit-split": "/audit?kind=split",
-        "axes": "/axes",
+        "axis": "/axis",
         "tag": f"/tag?text={text}",
         "tag-empty": "/tag",
         "review": "/review",

@@ -196,6 +196,7 @@ def test_names_of_bars_do_not_touch(given):
 def test_long_names_lose_their_middle():
     assert shorten("short") == "short"
     assert shorten("two\nlines") == "two lines"
+    assert shorten("a\u202eb\u2066\0c\u200dd") == "a b c\u200dd"
     long = shorten("x" * 40 + "end")
     assert len(long) == 32
     assert long.endswith("end")

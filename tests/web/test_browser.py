@@ -32,7 +32,9 @@ def address(tmp_path_factory):
     make_index(folder)
     script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
     process = subprocess.Popen(
-        [*script, "serve", str(folder), "--port", "0"], stderr=subprocess.PIPE, text=True
+        [*script, "serve", str(folder), "--port", "0", "--compare-with", str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         where = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
@@ -425,7 +427,7 @@ def test_dark_by_the_system_and_by_choice(open_page):
     button.click()
     light.get_by_role("button", name="Theme: light").click()
     assert background(light) == night
-    light.goto("/axes")
+    light.goto("/axis")
     assert background(light) == night, "the choice lasts"
     show_map(dark)
     drawn = dark.evaluate("corpusMap.scatter.colours.join()")
@@ -438,7 +440,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(open_page):
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     item = "/item?id=" + ODD[0].replace("&", "%26").replace("?", "%3F")
     more = ("/list", "/list?q=chess&label=game", "/report", "/audit", "/compare?q=chess")
-    paths = ("/", "/search?q=chess", item, "/labels", "/axes", "/tag", "/why?id=item6&q=chess")
+    paths = ("/", "/search?q=chess", item, "/labels", "/axis", "/tag", "/why?id=item6&q=chess")
     for path in (*paths, *more):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path

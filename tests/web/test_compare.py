@@ -66,14 +66,13 @@ def test_two_indexes_are_searched_by_meaning(folders):
         assert ">compare labels and plain</a>" in client.get("/search", params=Q).text
 
 
-def test_one_index_is_searched_by_words_and_by_meaning(folders):
-    with client_of(Served(folders[0])) as client, SemanticIndex.load(folders[0]) as index:
-        found = client.get("/compare.json", params=Q).json()
-        assert [side["name"] for side in found["sides"]] == ["Words", "Meaning"]
-        for side, balance in zip(found["sides"], (0.0, 1.0), strict=True):
-            expected = [hit.id for hit in index.search(Q["q"], Q["k"], balance=balance)]
-            assert [hit["id"] for hit in side["hits"]] == expected
-        assert "compare words and meaning" in client.get("/search", params=Q).text
+def test_one_index_has_nothing_to_be_compared_with(folders):
+    with client_of(Served(folders[0])) as client:
+        refused = client.get("/compare", params=Q)
+        assert refused.status_code == 404
+        assert "start the server with --compare-with" in refused.text
+        assert "/compare" not in client.get("/search", params=Q).text
+    with client_of(Served(folders[0], compare_with=folders[1])) as client:
         assert "Both sides search for it" in client.get("/compare").text
         refused = client.get("/compare", params={"q": "-chess"})
         assert refused.status_code == 400

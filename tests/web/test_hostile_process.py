@@ -153,7 +153,7 @@ def spoil(path, how):
 
 
 ASKED = ["/index.json", "/search.json?q=chess", "/item.json?id=item6", "/label.json?name=game"]
-ASKED += ["/tag.json?text=chess", "/why.json?id=item6&q=chess", "/axes.json", "/search?q=photo"]
+ASKED += ["/tag.json?text=chess", "/why.json?id=item6&q=chess", "/axis.json", "/search?q=photo"]
 
 
 @pytest.mark.parametrize("how", ["cut", "noise", "gone"])
@@ -176,7 +176,7 @@ def test_an_index_that_is_damaged_under_it_ends_nothing(folder, tmp_path, how):
         assert server.process.poll() is None
         # What is held in memory goes on: searches by vectors, tags and axes need no file.
         assert server.get("/tag.json?text=chess")[0] == 200
-        assert server.get("/axes.json")[0] == 200
+        assert server.get("/axis.json")[0] == 200
         if how == "noise":
             # A good index in the place of the damaged one is taken over.
             shutil.rmtree(own)

@@ -113,7 +113,7 @@ def test_a_second_host_is_refused_and_other_names_can_be_allowed(client, folder)
         ("/map?item=none", 404, "There is no item 'none'"),
         ("/map?label=none", 404, "No item of this index has the label 'none'"),
         ("/why?id=none&q=a", 404, "There is no item 'none'"),
-        ("/axes?page=2", 404, "page: there are pages 1 to 1"),
+        ("/axis?number=8", 404, "number: there are axes 0 to 7"),
         ("/labels?page=9", 404, "page: there are pages 1 to 1"),
         ("/nowhere", 404, "There is no such page"),
         ("/search/", 404, "There is no such page"),

@@ -20,6 +20,7 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app, parameters  # noqa: E402
 from labelspan.web.downloads import DOWNLOADS  # noqa: E402
+from labelspan.web.examples import example_queries  # noqa: E402
 from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 
@@ -56,7 +57,8 @@ ASKED = [
     ("/report", {"q": "MUSIC", "sort": "-precision"}),
     ("/audit", {}),
     ("/audit", {"kind": "missing", "label": IMAGE, "sort": "item"}),
-    ("/axes", {}),
+    ("/axis", {}),
+    ("/axis", {"number": 3}),
     ("/tag", {}),
     ("/tag", {"text": "a picture of a chess board", "k": 2}),
 ]
@@ -76,7 +78,7 @@ def index(folder):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    served = Served(folder)
+    served = Served(folder, compare_with=folder)
     with served.lease() as snapshot:
         snapshot.draw_map()
         snapshot.compute_audit()
@@ -212,6 +214,32 @@ def test_an_item_is_not_its_own_neighbour_and_unknown_labels_are_null(client):
     assert "no labels" in client.get("/item", params={"id": "item11"}).text
 
 
+def test_an_axis_has_items_at_both_ends_and_all_between(client, index):
+    told = client.get("/axis.json", params={"number": 1}).json()
+    values = dict(zip(index.ids, index.vectors(index.ids)[:, 1], strict=True))
+    order = sorted(values, key=values.get)
+    assert [one["id"] for one in told["low"]["items"]] == order[:5]
+    assert [one["id"] for one in told["high"]["items"]] == order[::-1][:5]
+    assert sum(told["bars"]) == len(index)
+    assert (told["least"], told["largest"]) == pytest.approx(
+        (values[order[0]], values[order[-1]]), abs=1e-4
+    )
+    assert told["count"] == index.n_dimensions
+    # It is reached from an explanation, and not from the menu.
+    why = Page(client.get("/why", params={"id": "item6", "q": "chess player"}).text)
+    assert any((a.get("href") or "").startswith("/axis?number=") for a in why.all("a"))
+    assert "/axis" not in [a.get("href") for a in Page(client.get("/").text).all("a")]
+
+
+def test_examples_are_phrases_that_a_few_items_share():
+    texts = ["the Los Angeles police", "in Los Angeles", "a los angeles story", "high school"]
+    texts += ["high school"] * 2 + [f"word{n} and other things" for n in range(300)]
+    texts += ["and other things"] * 300
+    assert example_queries(texts, {"the", "and", "in", "other"}) == ["high school", "los angeles"]
+    assert example_queries(texts, {"high", "los"}) == []
+    assert example_queries([], ()) == []
+
+
 def test_parts_of_an_explanation_add_up(client, index):
     told = client.get("/why.json", params={"id": "item6", "q": "chess player"}).json()
     whole = index.explain("chess player", "item6", 100)
@@ -246,7 +274,7 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
     with served.lease() as snapshot:
         snapshot.draw_map()
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
-        paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axes", "/tag"]
+        paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axis", "/tag"]
         for path in [*paths, "/list", "/list?q=board", "/report", "/audit"]:
             assert client.get(path).status_code == 200, path
         refused = client.post("/tag", data={"text": "board"})

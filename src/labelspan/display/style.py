@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 FONT = 9
 
 _LONGEST = 32
+_CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 _LEGEND_ROWS = 18
 
 
@@ -66,8 +68,11 @@ def palettes() -> dict[str, list[str]]:
 
 
 def shorten(name: Any) -> str:
-    """Return a name on one line, without the middle if it is long."""
-    text = " ".join(str(name).split())
+    """Return a name on one line, without the middle if it is long.
+
+    Characters that turn or hide what stands around them are left out.
+    """
+    text = " ".join(_CONTROLS.sub(" ", str(name)).split())
     if len(text) <= _LONGEST:
         return text
     half = (_LONGEST - 1) // 2

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
+from ..display.style import shorten
 from ..index import AxisShare, Hit, Item, Tag
 from ..index.audit_results import KINDS
 from ..index.inputs import label_name
@@ -30,20 +31,21 @@ from .answer_parts import (
     selection,
 )
 from .compare import compared
+from .examples import example_queries
 from .http_errors import Refused
 from .label_table import ReportRowData, report_of
 from .points import RegionData, small_place
 from .schema import Count, Unit
 from .snapshot import FINDINGS_OF_A_KIND, Snapshot
 
-__all__ = ["axes", "home", "item", "label", "labels", "map_page", "search", "tag", "why"]
+__all__ = ["home", "item", "label", "labels", "map_page", "search", "tag", "why"]
 
 _LABELS_PER_PAGE = 200
-AXES_PER_PAGE = 20
 _SUGGESTED = 5
 _PREDICTED = 10
 _COMMON = 24
-_EXAMPLES = 6
+# Items that are read for examples of queries.
+_READ_FOR_EXAMPLES = 3000
 _PLACES = 9
 _FACETS = 8
 _LONGEST_SHOWN = 20_000
@@ -157,7 +159,7 @@ class HomeData(TypedDict):
     dimensions: Annotated[Count, "number of dimensions"]
     tags: Annotated[bool, "whether labels can be predicted"]
     common: Annotated[list[CountedData], "the most frequent labels"]
-    examples: Annotated[list[str], "texts to search for"]
+    examples: Annotated[list[str], "phrases to search for, which a few items share"]
     attention: Annotated[list[AttentionData], "what to look at"]
     picture: Annotated[list[LineData], "a small map, 500 by 340; empty until the map is drawn"]
     names: Annotated[list[PlaceData], "names of places on it"]
@@ -187,7 +189,8 @@ def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
     """Return the names of the largest regions that do not overlap on the small map."""
     found: list[PlaceData] = []
     for one in sorted(regions, key=lambda one: -one["count"]):
-        wide = 6.5 * len(one["name"])
+        name = shorten(one["name"])
+        wide = 6.5 * len(name)
         x, y = small_place(32767 * one["x"], 32767 * one["y"])
         at = min(max(float(x), wide / 2 + 6), 494 - wide / 2)
         free = all(
@@ -195,11 +198,11 @@ def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
             or abs(float(y) - other["y"]) > 15
             for other in found
         )
-        if free and len(found) < _PLACES and wide < 480:
+        if free and len(found) < _PLACES:
             view = f"{32767 * one['x']:.0f}.{32767 * one['y']:.0f}.350"
             found.append(
                 {
-                    "name": one["name"],
+                    "name": name,
                     "x": round(at),
                     "y": round(float(y)),
                     "address": f"/map?view={view}",
@@ -209,20 +212,10 @@ def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
 
 
 def _examples(snapshot: Snapshot) -> list[str]:
-    """Return words that lie together at the ends of the first axes."""
-    common = frozenset() if snapshot.words is None else snapshot.words.analyzer.common
-    found: list[str] = []
-    for axis in snapshot.index.axes(6, range(min(snapshot.index.n_dimensions, _EXAMPLES))):
-        for end in (axis.words.high, axis.words.low):
-            used = " ".join(found)
-            words = [
-                word
-                for word in _names(end)
-                if " " not in word and word not in common and word not in used
-            ]
-            if len(words) >= 2:
-                found.append(" ".join(words[:2]))
-    return found[:_EXAMPLES]
+    """Return phrases that a few items share."""
+    index = snapshot.index
+    ids = index.ids[:: max(1, -(-len(index) // _READ_FOR_EXAMPLES))]
+    return example_queries((item.text for item in index.items(ids)), snapshot.common)
 
 
 def _attention(snapshot: Snapshot) -> list[AttentionData]:
@@ -375,7 +368,7 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
             {"word": one.word, "share": rounded(one.share), "shared": one.shared}
             for one in explained.words
         ],
-        "axes": [_axis_share(one) for one in explained.axes],
+        "axes": [_axis_share(snapshot, one) for one in explained.axes],
         "labels": [
             {"label": one.label, "probability": rounded(one.probability)}
             for one in explained.labels
@@ -383,12 +376,12 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
     }
 
 
-def _axis_share(one: AxisShare) -> AxisShareData:
+def _axis_share(snapshot: Snapshot, one: AxisShare) -> AxisShareData:
     return {
         "axis": one.axis.number,
         "share": rounded(one.share),
         "end": one.end,
-        "words": _names(one.words),
+        "words": [word for word in _names(one.words) if not snapshot.common & set(word.split())],
         "labels": _names(one.labels),
     }
 
@@ -546,52 +539,6 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
         ],
         "items": _hits(snapshot, own),
         "others": _hits(snapshot, others),
-    }
-
-
-class EndData(TypedDict):
-    """One end of an axis, the strongest entries first."""
-
-    words: list[str]
-    labels: list[str]
-
-
-class AxisData(TypedDict):
-    """A dimension of the embedding."""
-
-    number: Count
-    eigenvalue: float
-    high: EndData
-    low: EndData
-
-
-class AxesData(TypedDict):
-    """The answer of ``/axes``."""
-
-    count: Annotated[Count, "number of axes"]
-    page: Annotated[Count, "number of this page"]
-    pages: Annotated[Count, "number of pages"]
-    axes: list[AxisData]
-
-
-def axes(snapshot: Snapshot, asked: Asked) -> AxesData:
-    """List the dimensions of the embedding, with the words and labels at both ends."""
-    count = snapshot.index.n_dimensions
-    page, pages = page_of(asked["page"], count, AXES_PER_PAGE)
-    numbers = range((page - 1) * AXES_PER_PAGE, min(count, page * AXES_PER_PAGE))
-    return {
-        "count": count,
-        "page": page,
-        "pages": pages,
-        "axes": [
-            {
-                "number": axis.number,
-                "eigenvalue": float(f"{axis.eigenvalue:.4g}"),
-                "high": {"words": _names(axis.words.high), "labels": _names(axis.labels.high)},
-                "low": {"words": _names(axis.words.low), "labels": _names(axis.labels.low)},
-            }
-            for axis in snapshot.index.axes(6, numbers)
-        ],
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Annotated, TypedDict
 
 from ..index import Hit, Item
@@ -33,7 +32,7 @@ class FoundData(TypedDict):
 class SideData(TypedDict):
     """What one side has found."""
 
-    name: Annotated[str, "name of the index, or what is compared"]
+    name: Annotated[str, "name of the index"]
     about: Annotated[str, "the method and the number of dimensions"]
     hits: Annotated[list[FoundData], "items, the best first"]
 
@@ -48,38 +47,32 @@ class CompareData(TypedDict):
 
 
 def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
-    """Search by meaning in two indexes; in one, by words and by meaning."""
+    """Search by meaning in two indexes."""
     q, k = asked["q"], asked["k"]
+    if snapshot.compare_with is None:
+        raise Refused(404, "There is one index; start the server with --compare-with for another.")
     parsed = parse_query(q)
     if parsed.excludes and not parsed.text.strip():
         raise Refused(400, "q: it only says what to leave out; add a word to search for.")
-    with (snapshot.compare_with or nullcontext)() as other:
-        second = snapshot if other is None else other
-        first_weight = 0.0 if other is None else 1.0
-        hits = [
-            snapshot.search(q, k, first_weight) if q.strip() else [],
-            second.search(q, k, 1.0) if q.strip() else [],
-        ]
-        names = ["Words", "Meaning"] if other is None else [snapshot.name, second.name]
-        abouts = [about_space(snapshot), about_space(second)]
-        if other is None:
-            abouts[0] = "BM25 of stemmed words"
+    with snapshot.compare_with() as other:
+        both = (snapshot, other)
+        hits = [own.search(q, k, 1.0) if q.strip() else [] for own in both]
         sides: list[SideData] = [
             {
-                "name": names[n],
-                "about": abouts[n],
+                "name": own.name,
+                "about": about_space(own),
                 "hits": _found(snapshot, own, hits[n], hits[1 - n], q),
             }
-            for n, own in enumerate((snapshot, second))
+            for n, own in enumerate(both)
         ]
     common = {hit.id for hit in hits[0]} & {hit.id for hit in hits[1]}
     return {"q": q, "k": k, "common": len(common), "sides": sides}
 
 
 def compared(snapshot: Snapshot) -> str:
-    """Return what the comparison shows next to each other."""
+    """Return what the comparison shows next to each other; empty if there is one index."""
     if snapshot.compare_with is None:
-        return "words and meaning"
+        return ""
     with snapshot.compare_with() as other:
         return f"{snapshot.name} and {other.name}"
 

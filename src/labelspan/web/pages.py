@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from ..index.ranking import BALANCE
-from . import answers, compare, findings, item_list, label_table
+from . import answers, axis, compare, findings, item_list, label_table
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
 
@@ -103,7 +103,7 @@ PAGES = (
         "compare",
         "/compare",
         "Compare",
-        "What two indexes find for a text, next to each other; in one, words and meaning.",
+        "What two indexes find for a text, next to each other.",
         compare.compare,
         (_text("q", "The text to search for.", largest=LONGEST_QUERY), _count("items")),
     ),
@@ -212,12 +212,12 @@ PAGES = (
         ),
     ),
     Page(
-        "axes",
-        "/axes",
-        "Axes",
-        "The dimensions of the embedding, with the words and labels at their ends.",
-        answers.axes,
-        (_PAGE,),
+        "axis",
+        "/axis",
+        "Axis",
+        "A dimension of the embedding: words, labels and items at its ends, and a histogram.",
+        axis.axis,
+        (Parameter("number", "whole", "Number of the axis, from 0.", 0, 100_000),),
         cached=True,
     ),
     Page(

@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from .. import __version__
 from ..index.ranking import BALANCE
-from .answers import AXES_PER_PAGE
 from .fragments import (
     chips,
     compared_list,
@@ -33,7 +32,7 @@ from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
-_IN_MENU = ("search", "list", "map", "labels", "audit", "axes", "tag")
+_IN_MENU = ("search", "list", "map", "labels", "audit", "tag")
 
 CONTENT_POLICY = {
     "default-src": "'none'",
@@ -137,7 +136,6 @@ def templates() -> Environment:
         "longest_query": LONGEST_QUERY,
         "usual_balance": round(100 * BALANCE),
         "longest_text": LONGEST_TEXT,
-        "axes_per_page": AXES_PER_PAGE,
     }
     environment.filters |= {
         "chips": chips,

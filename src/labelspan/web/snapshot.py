@@ -44,6 +44,10 @@ class Snapshot:
         self.name = "" if index.path is None else index.path.resolve().name
         self.name = self.name.removesuffix(".labelspan") or "index"
         self.words = word_index(index)
+        # Words that say nothing by themselves, such as articles.
+        self.common: frozenset[str] = frozenset()
+        if self.words is not None:
+            self.common = self.words.analyzer.common
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
         index.search(None, 1, items=index.ids[:1])

@@ -31,7 +31,7 @@ const CorpusMap = (() => {
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 
   // A name on one line, cut, and without characters that turn or hide what stands around it.
-  const CONTROLS = /[\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+/g;
+  const CONTROLS = /[\s\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+/g;
   const shown = (name, most = 40) => {
     const characters = [...name.replace(CONTROLS, " ").trim()];
     return characters.length > most ? `${characters.slice(0, most - 1).join("").trim()}…` : characters.join("");
@@ -336,7 +336,7 @@ const CorpusMap = (() => {
       const lines = colouring.entries.map(({ name, code, count: size, other }) => {
         const mark = element("span", { className: "swatch" });
         mark.style.background = colouring.css(code);
-        const text = other ? element("span", { className: "none" }, name) : isolated(name, 30);
+        const text = other ? element("span", { className: "none" }, name) : isolated(name, 40);
         const made = button("", () => {
           if (!hidden.delete(code)) hidden.add(code);
           made.setAttribute("aria-pressed", String(!hidden.has(code)));
