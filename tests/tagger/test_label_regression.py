@@ -48,18 +48,20 @@ def test_scores_of_left_out_rows_are_those_of_models_without_them(n, d):
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 200), (150, 400)])
-def test_iterations_agree_with_the_factorisation(n, d):
+def test_iterations_agree_with_the_factorisation(n, d, monkeypatch):
+    monkeypatch.setattr("labelspan.tagger.label_regression._TOLERANCE", 1e-4)
     X, Y = texts(n, d, 6, seed=2)
     exact, unseen = solved(LabelRegression(X, 1.0), Y)
     found, estimated = solved(LabelRegression(X, 1.0, direct=10), Y)
-    assert np.linalg.norm(found - exact) < 1e-2 * np.linalg.norm(exact)
+    assert np.linalg.norm(found - exact) < 1e-3 * np.linalg.norm(exact)
     # The diagonal of the inverse is estimated.
     assert np.corrcoef(estimated.ravel(), unseen.ravel())[0, 1] > 0.99
     diagonals = [LabelRegression(X, 1.0, direct=side).diagonal for side in (10, 500)]
     assert np.abs(diagonals[0] / diagonals[1] - 1).mean() < 0.1
 
 
-def test_a_start_near_the_answer_gives_the_same():
+def test_a_start_near_the_answer_gives_the_same(monkeypatch):
+    monkeypatch.setattr("labelspan.tagger.label_regression._TOLERANCE", 1e-4)
     X, Y = texts(300, 200, 6, seed=2)
     exact, _ = solved(LabelRegression(X, 1.0), Y)
     regression = LabelRegression(X, 1.0, direct=10)
@@ -69,7 +71,7 @@ def test_a_start_near_the_answer_gives_the_same():
         before = exact * (1 + noise * rng.standard_normal(exact.shape))
         start = (wanted - regression.predict(before)) / 1.0
         found = regression.weights_of(regression.solve(wanted, start=start))
-        assert np.linalg.norm(found - exact) < 1e-2 * np.linalg.norm(exact)
+        assert np.linalg.norm(found - exact) < 1e-3 * np.linalg.norm(exact)
 
 
 def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):

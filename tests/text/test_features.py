@@ -74,13 +74,13 @@ def tag_features(texts, new):
             parts += [run[a : a + k] for k in (2, 3) for a in range(len(run) - k + 1)]
         return [*stems, *(f"{a} {b}" for a, b in pairwise(stems))], parts
 
-    def block(n, least):
+    def block(n, least, share):
         df = {}
         for text in texts:
             for one in set(blocks(text)[n]):
                 df[one] = df.get(one, 0) + 1
         many = len(texts) >= 1000
-        most = len(texts) / 2 if many else len(texts)
+        most = share * len(texts) if many else len(texts)
         names = sorted(name for name, k in df.items() if (least if many else 1) <= k <= most)
         found = np.zeros((len(new), len(names)))
         for row, text in enumerate(new):
@@ -92,7 +92,7 @@ def tag_features(texts, new):
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         return names, found / np.where(lengths > 0, lengths, 1)
 
-    (words, first), (parts, second) = block(0, 2), block(1, 3)
+    (words, first), (parts, second) = block(0, 2, 0.5), block(1, 3, 0.1)
     return words, parts, first, 0.7 * second
 
 

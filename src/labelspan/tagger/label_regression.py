@@ -26,11 +26,11 @@ __all__ = ["LabelRegression", "WeightPruner"]
 # The side of a matrix that is factorised.
 _DIRECT = 1500
 # Dimensions of the preconditioner, for this number of rows or fewer, and at most.
-_LEADING, _ROWS_EACH, _MOST_LEADING = 16, 1000, 64
+_LEADING, _ROWS_EACH, _MOST_LEADING = 32, 500, 64
 _PASSES = 2
 # Random signs for the trace of the inverse.
 _PROBES = 4
-_TOLERANCE = 5e-3
+_TOLERANCE = 1e-2
 _STEPS = 40
 # Columns that are solved are left out where fewer than this share is not.
 _ACTIVE = 0.75

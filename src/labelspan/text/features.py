@@ -26,6 +26,8 @@ __all__ = ["SPACE", "TAGS", "FeatureCounts", "FeatureKind", "TextFeatures"]
 
 # With this many texts or more, rare and very frequent features are left out.
 _MANY_TEXTS = 1000
+# Largest share of the texts that have a word or pair, and a part of words.
+_FREQUENT, _FREQUENT_PARTS = 0.5, 0.1
 _PARTS = (4, 5)
 # Length of the block of parts; that of words has length 1.
 _WEIGHT_OF_PARTS = 0.7
@@ -159,21 +161,23 @@ class FeatureCounts:
     def choose(self) -> TextFeatures:
         """Choose the most frequent features.
 
-        With 1,000 texts or more, a word or pair must be in two texts, a part in three, and none
-        in more than half of them.
+        With 1,000 texts or more, a word or pair must be in two texts and in at most half of them, a
+        part in three and in at most a tenth.
         """
         self._merge()
         keys, texts = self._pairs
         grams = keys >= _GRAM
         names = self.vocabulary.terms if self.kind.stems else self.vocabulary.words
-        word_columns, counts = self._most(2, self.kind.words, self._words, texts[~grams])
+        word_columns, counts = self._most(2, _FREQUENT, self.kind.words, self._words, texts[~grams])
         cut = int(np.searchsorted(word_columns, self._words.size))
         singles = word_columns[:cut]
         pairs = keys[~grams][word_columns[cut:] - self._words.size]
         first, second = pairs >> 32, pairs & 0xFFFFFFFF
         used, place = np.unique(np.concatenate([singles, first, second]), return_inverse=True)
         split = np.cumsum([singles.size, first.size])
-        part_columns, more = self._most(3, self.kind.parts, self._parts, texts[grams])
+        part_columns, more = self._most(
+            3, _FREQUENT_PARTS, self.kind.parts, self._parts, texts[grams]
+        )
         cut = int(np.searchsorted(part_columns, self._parts.size))
         known = list(self._part_numbers)
         chosen_grams = keys[grams][part_columns[cut:] - self._parts.size]
@@ -191,11 +195,11 @@ class FeatureCounts:
             idf=np.log((1 + self.n_texts) / (1 + every.astype(np.float64))) + 1,
         )
 
-    def _most(self, least: int, number: int, *counts: Array) -> tuple[Array, Array]:
+    def _most(self, least: int, share: float, number: int, *counts: Array) -> tuple[Array, Array]:
         """Return the places of the largest counts within limits, in order, and these counts."""
         every = np.concatenate(counts)
         many = self.n_texts >= _MANY_TEXTS
-        most = self.n_texts / 2 if many else self.n_texts
+        most = share * self.n_texts if many else self.n_texts
         fine = np.flatnonzero((every >= (least if many else 1)) & (every <= most))
         best = np.sort(fine[np.argsort(-every[fine], kind="stable")[:number]])
         return best, every[best]
