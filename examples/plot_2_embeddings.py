@@ -20,7 +20,6 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
 from labelspan import Adapter
-from labelspan.adapt import Quantizer
 from labelspan.datasets import card, load_debtags
 from labelspan.metrics import retrieval_at_k
 
@@ -96,13 +95,3 @@ plt.show()
 # For tags that were seen, 16 adapted dimensions find better neighbours than all 384, in a
 # twenty-fourth of the memory; for hidden tags they are as good as PCA or better. An item whose tags
 # are known is placed by them too: a query, which has none, finds it where it belongs.
-#
-# One byte or one bit for each dimension makes vectors smaller still, at a price that is measured:
-small = wide.transform(X)[:, :64]
-print("64 dimensions in float32: 256 bytes")
-for kind in ("int8", "binary"):
-    report = Quantizer(kind).fit(small).report_
-    print(
-        f"{kind}: {report.bytes_per_vector} bytes, keeps {report.recall:.0%} of 10 neighbours, "
-        f"{report.rescored:.0%} when 40 are scored again"
-    )

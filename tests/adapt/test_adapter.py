@@ -210,6 +210,23 @@ def test_a_batch_that_fails_changes_nothing():
     np.testing.assert_array_equal(model.components_, before)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_minus_one_and_one_are_classes(stream):
+    X, Y = tagged()
+    y = Y[:, 0]
+    plain = Adapter(3, balance=0.4, compare=False).fit(X, y)
+    signed = Adapter(3, balance=0.4, compare=False)
+    if stream:
+        for part in (slice(0, 100), slice(100, None)):
+            signed.partial_fit(X[part], 2 * y[part] - 1, classes=[-1, 1])
+    else:
+        signed.fit(X, 2 * y - 1)
+    assert signed.classes_.tolist() == [-1, 1]
+    np.testing.assert_allclose(
+        signed.transform(X, labels=2 * y - 1), plain.transform(X, labels=y), atol=1e-9
+    )
+
+
 # --- what is compared -------------------------------------------------------------------
 
 
@@ -447,7 +464,7 @@ def test_what_is_refused():
         with pytest.raises(InvalidParameter, match=next(iter(params))):
             Adapter(**params).fit(X, Y)
     model = Adapter(3, compare=False).partial_fit(X, Y.argmax(axis=1), classes=np.arange(6))
-    with pytest.raises(InvalidLabels, match="were not there before"):
+    with pytest.raises(InvalidLabels, match="classes that fit did not have"):
         model.partial_fit(X, np.full(240, 9))
     with pytest.raises(InvalidLabels, match="must have 6 columns"):
         model.transform(X, labels=Y[:, :3])

@@ -293,3 +293,14 @@ def test_merge_compares_names_of_features_and_kinds_of_labels():
         one.merge(targets)
     same = OPLS().partial_fit(pd.DataFrame(X, columns=list("abc")), Y)
     assert one.merge(same).eigenvalues_.size == 2
+
+
+def test_minus_one_is_a_class_where_it_is_named():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4)), np.where(np.arange(60) % 2, 1, -1)
+    X[:, 0] += y
+    whole, stream = LDA(alpha=1.0).fit(X, y), LDA(alpha=1.0)
+    for part in (slice(0, 25), slice(25, None)):
+        stream.partial_fit(X[part], y[part], classes=[-1, 1])
+    assert stream.classes_.tolist() == whole.classes_.tolist() == [-1, 1]
+    np.testing.assert_allclose(np.abs(stream.components_), np.abs(whole.components_), rtol=1e-8)

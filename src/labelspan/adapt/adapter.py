@@ -20,10 +20,11 @@ from ..estimators._base import (
     refuse_overflow,
 )
 from ..estimators._partial_fit import one_at_a_time
+from ..estimators._placing import labels_as_fitted, placed_by_labels
 from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
-from ..operators.array_backend import as_block, host, like
+from ..operators.array_backend import host
 from ..solvers.known_entries import complete_labels
 from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
@@ -36,7 +37,7 @@ from .adapter_report import (
     paired_gain,
     smallest_as_good,
 )
-from .adapter_stream import FEWEST, AdapterStream, MapRows, in_columns
+from .adapter_stream import FEWEST, AdapterStream, MapRows
 from .held_out import HeldOutRows, Scores, label_groups, size_grid
 from .nested_map import LabelSpectrum
 
@@ -288,7 +289,8 @@ class Adapter(BaseEmbedding):
         inner = None if stream is None else stream.seen
         operator = as_operator(self._validate(X, reset=inner is None))
         self._refuse_wide(operator.shape[1])
-        for rows, labels in self._batches(operator, y, classes=classes, stream=inner):
+        names, kind = (classes, None) if inner is None else (inner.names, inner.kind)
+        for rows, labels in self._batches(operator, y, names=names, kind=kind):
             if inner is None:
                 inner = self._opened(labels, operator.dtype, operator.shape[1])
             inner = inner.extended(rows, labels)
@@ -341,22 +343,21 @@ class Adapter(BaseEmbedding):
         return int(cast(int, self.random_state))
 
     def _batches(
-        self,
-        X: Operator,
-        y: Any,
-        *,
-        classes: Any = None,
-        stream: AdapterStream | None = None,
+        self, X: Operator, y: Any, *, names: Any = None, kind: Kind | None = None
     ) -> Iterator[tuple[Operator, Labels]]:
-        """Yield rows and their labels, in blocks that need little memory."""
+        """Yield rows and their labels, in blocks that need little memory.
+
+        ``names`` of classes or columns are given where they are known before, and ``kind`` where
+        a stream has begun: these rows may then all be unlabelled.
+        """
         n = X.shape[0]
         if y is None or _is_vector(y):
-            labels = read_labels(y, n, "Adapter", part=stream is not None or classes is not None)
-            names = np.unique(np.asarray(classes)) if classes is not None else labels.names
-            if stream is not None:
-                names = stream.names
-            labels = in_columns(labels, names, "classes", "Adapter")
-            for part in _parts(n, names.size):
+            if y is None or names is None:
+                labels = read_labels(y, n, "Adapter")
+            else:
+                labels = labels_as_fitted(y, n, np.unique(np.asarray(names)), "Adapter")
+            _check_labels(labels, kind)
+            for part in _parts(n, labels.names.size):
                 yield _rows(X, part), labels.rows(part)
             return
         table = y.tocsr() if hasattr(y, "tocsr") else y
@@ -367,16 +368,16 @@ class Adapter(BaseEmbedding):
                 f"Adapter: y must have one row for each row of X; X has {n} rows, y has "
                 f"{table.shape[0]} rows."
             )
-        known = stream is not None
+        known = kind is not None
         for part in _parts(n, table.shape[1]):
             block = table.iloc[part] if hasattr(table, "iloc") else table[part]
-            labels = read_labels(block, part.size, "Adapter", part=True)
-            names = labels.names if classes is None else np.asarray(classes)
-            if stream is not None:
-                names = stream.names
-            labels = in_columns(labels, names, "indicator", "Adapter")
+            if names is None:
+                labels = read_labels(block, part.size, "Adapter", part=True)
+            else:
+                labels = labels_as_fitted(block, part.size, np.asarray(names), "Adapter")
+            _check_labels(labels, kind)
             known = known or bool(labels.labelled.any())
-            yield _rows(X, part), labels
+            yield _rows(X, part), labels if names is None else replace(labels, names=names)
         if not known:
             raise InvalidLabels(
                 "Adapter: every label in y is unknown; label some rows, or use LSI, which needs "
@@ -476,15 +477,7 @@ class Adapter(BaseEmbedding):
         if labels is None:
             return places
         fitted = self._fitted()
-        kind: Kind = "classes" if _is_vector(labels) else "indicator"
-        read = read_labels(labels, places.shape[0], "Adapter", part=True)
-        known = in_columns(read, fitted.classes_, kind, "Adapter", single=True)
-        centred = known.values - host(fitted.label_means_)
-        if known.unknown is not None:
-            centred = np.where(known.unknown, 0.0, centred)
-        block = as_block(places)
-        moved: Array = block + like(centred, block) @ fitted.label_directions_
-        return moved
+        return placed_by_labels(fitted, places, labels, fitted.label_directions_)
 
     @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
@@ -676,6 +669,26 @@ def _joined_sizes(parts: list[tuple[Scores, Scores]]) -> tuple[Scores, Scores]:
         for kind in (0, 1)
     )
     return seen, new
+
+
+def _check_labels(labels: Labels, kind: Kind | None) -> None:
+    """Raise for targets, for another kind than before, and for rows known in part."""
+    if labels.kind == "targets":
+        raise InvalidLabels(
+            "Adapter takes classes or a 0/1 indicator, but y holds continuous targets; use OPLS or "
+            "MLSI for those."
+        )
+    if kind is not None and labels.kind != kind and labels.labelled.any():
+        raise InvalidLabels(
+            f"Adapter: the labels were read as {kind} before and as {labels.kind} now; give all of "
+            "them in one form."
+        )
+    if labels.unknown is not None and labels.unknown[labels.labelled].any():
+        raise InvalidLabels(
+            "Adapter: partial_fit takes rows whose labels are all known or all unknown, but some "
+            "rows have single unknown entries; use fit, which takes them, write 0 where a label "
+            "was not given, or mark the whole row."
+        )
 
 
 def _may_be_unknown(y: Any) -> bool:

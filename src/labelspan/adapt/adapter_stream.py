@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidLabels
 from ..labels import Labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..solvers import Statistics
 from .row_sample import RowSample
 
-__all__ = ["AdapterStream", "MapRows", "in_columns", "split_plan"]
+__all__ = ["AdapterStream", "MapRows", "split_plan"]
 
 # Held-out rows at most, and rows that their neighbours are looked for among.
 HELD_OUT, ITEMS = 400, 2000
@@ -159,53 +158,6 @@ def split_plan(rows: int) -> tuple[int, int]:
         return 0, 0
     size = min(rows // _FOLDS, HELD_OUT)
     return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))) if size else 0, size
-
-
-def in_columns(
-    labels: Labels, names: Array, kind: Kind, owner: str, *, single: bool = False
-) -> Labels:
-    """Return labels in the columns of an adapter; ``single`` allows single unknown entries."""
-    if labels.kind == "targets":
-        raise InvalidLabels(
-            f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
-            "use OPLS or MLSI for those."
-        )
-    if labels.kind != kind and labels.labelled.any():
-        raise InvalidLabels(
-            f"{owner}: the labels were read as {kind} before and as {labels.kind} now; give all "
-            "of them in one form."
-        )
-    if kind == "classes":
-        labels = _class_columns(labels, names, owner)
-    elif labels.values.shape[1] != names.size:
-        raise InvalidLabels(
-            f"{owner}: labels must have {names.size} columns, but have {labels.values.shape[1]}."
-        )
-    else:
-        labels = replace(labels.in_columns(names, owner), names=names)
-    if not single and labels.unknown is not None and labels.unknown[labels.labelled].any():
-        raise InvalidLabels(
-            f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but some "
-            "rows have single unknown entries; use fit, which takes them, write 0 where a label "
-            "was not given, or mark the whole row."
-        )
-    return labels
-
-
-def _class_columns(labels: Labels, names: Array, owner: str) -> Labels:
-    known = labels.labelled
-    values = np.zeros((labels.values.shape[0], names.size))
-    if known.any():
-        new = ~np.isin(labels.names, names)
-        if new.any():
-            raise InvalidLabels(
-                f"{owner}: there are classes that were not there before: {labels.names[new]}; "
-                "give all of them as classes= in the first partial_fit."
-            )
-        order = np.argsort(names)
-        values[:, order[np.searchsorted(names[order], labels.names)]] = labels.values
-    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
-    return Labels(values, unknown, names, "classes")
 
 
 def _joined(left: Statistics | None, right: Statistics) -> Statistics:

@@ -26,7 +26,7 @@ from ..operators.array_backend import host
 if TYPE_CHECKING:
     from .adapter import Adapter
 
-__all__ = ["FORMATS", "export_map", "linear_parts", "to_faiss", "write_search_index"]
+__all__ = ["FORMATS", "export_map", "linear_parts", "to_faiss"]
 
 FORMATS = ("npz", "faiss", "onnx", "sentence-transformers")
 _SUFFIXES = {".npz": "npz", ".faiss": "faiss", ".onnx": "onnx", "": "sentence-transformers"}
@@ -63,7 +63,6 @@ def export_map(
     --------
     labelspan.Adapter : Learns the map.
     to_faiss : The same map as an object of faiss.
-    write_search_index : Adapted vectors instead of the map.
 
     Examples
     --------
@@ -207,66 +206,6 @@ def _safetensors(tensors: dict[str, Array]) -> bytes:
     text += b" " * (-len(text) % 8)
     body = b"".join(np.ascontiguousarray(values, "<f4").tobytes() for values in tensors.values())
     return struct.pack("<Q", len(text)) + text + body
-
-
-def write_search_index(
-    adapter: Adapter,
-    vectors: Any,
-    path: str | os.PathLike[str],
-    *,
-    labels: Any = None,
-    keys: Any = None,
-    dtype: str = "f16",
-) -> Path:
-    """Write adapted vectors as an approximate search index of usearch.
-
-    Parameters
-    ----------
-    adapter : Adapter
-        Fitted.
-    vectors : array of shape (n, d)
-        Vectors of the items, as the model gave them.
-    path : path
-        The file to write: ``usearch.index.Index.restore(path)`` opens it.
-    labels : array of shape (n, k) or None, default=None
-        Known labels of the items, which place them better.
-    keys : array of int of shape (n,) or None, default=None
-        Numbers of the items; None counts from 0.
-    dtype : {"f32", "f16", "i8"}, default="f16"
-        Precision that vectors are kept in.
-
-    Returns
-    -------
-    path : Path
-        The file that was written.
-
-    See Also
-    --------
-    export_map : Writes only the map.
-    Quantizer : Codes of one byte or one bit per dimension.
-
-    Examples
-    --------
-    >>> from labelspan.adapt import write_search_index
-    >>> write_search_index(adapter, X, "items.usearch", labels=Y)  # doctest: +SKIP
-    """
-    usearch = _package("usearch.index", "usearch")
-    path = Path(path)
-    if dtype not in ("f32", "f16", "i8"):
-        raise InvalidParameter(
-            f"write_search_index: dtype must be f32, f16 or i8, but {dtype!r} was given."
-        )
-    places = host(adapter.transform(vectors, labels=labels)).astype(np.float32)
-    numbers = np.arange(places.shape[0]) if keys is None else np.asarray(keys)
-    if numbers.shape != (places.shape[0],) or numbers.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"write_search_index: keys must be {places.shape[0]} whole numbers, one per vector."
-        )
-    index = usearch.Index(ndim=places.shape[1], metric="cos", dtype=dtype)
-    index.add(numbers.astype(np.uint64), places)
-    content = bytes(index.save())
-    write_whole(path, lambda file: _write(file, content))
-    return path
 
 
 def _write(file: BinaryIO, content: bytes) -> None:

@@ -72,9 +72,18 @@ class LabelledEmbedding(BaseEmbedding):
         part: bool = False,
         targets: bool = False,
         keep_sparse: bool = False,
+        classes: Any = None,
     ) -> Labels:
         owner = type(self).__name__
-        labels = read_labels(y, n_rows, owner, part=part, targets=targets, keep_sparse=keep_sparse)
+        labels = read_labels(
+            y,
+            n_rows,
+            owner,
+            part=part,
+            targets=targets,
+            keep_sparse=keep_sparse,
+            classes=None if classes is None else np.asarray(classes),
+        )
         if labels.kind not in self._takes:
             raise InvalidLabels(
                 f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
@@ -258,7 +267,13 @@ class LabelledEmbedding(BaseEmbedding):
     def _batch(self, X: Operator, y: Any, stream: Stream) -> Batch:
         """Return the labelled rows of a batch with the block that is summed with them."""
         owner = type(self).__name__
-        labels = self._read_labels(y, X.shape[0], part=True, targets=stream.kind == "targets")
+        labels = self._read_labels(
+            y,
+            X.shape[0],
+            part=True,
+            targets=stream.kind == "targets",
+            classes=stream.names if stream.kind == "classes" else None,
+        )
         labels = align_labels(labels, stream, owner)
         if labels.labelled.all():
             return Batch(X, self._stream_block(labels))

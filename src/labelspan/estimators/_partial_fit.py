@@ -142,7 +142,7 @@ def _open_stream(model: Any, operator: Operator, y: Any, classes: Any) -> Stream
     exact = getattr(model, "alpha", None) == 0 or type(model)._exact_stream
     if not model._needs_labels:
         return Stream(np.zeros(0), None, operator.dtype, exact)
-    labels: Labels = model._read_labels(y, operator.shape[0], part=True)
+    labels: Labels = model._read_labels(y, operator.shape[0], part=True, classes=classes)
     names = labels.names
     if classes is not None:
         names = np.asarray(classes)
