@@ -21,7 +21,6 @@ __all__ = [
     "block_rank",
     "equalizing_weights",
     "rank_tolerance",
-    "shifted_weight",
     "square_rank",
     "stack_weights",
     "unit_columns",
@@ -350,28 +349,6 @@ def equalizing_weights(squares: Array) -> Array:
     """
     varied = squares > 0
     return np.where(varied, np.where(varied, squares, 1.0) ** -0.25, 1.0)
-
-
-def shifted_weight(beta: float, factor: float) -> float:
-    """Return the weight of labels whose ratio to that of the features is ``factor`` times as large.
-
-    Parameters
-    ----------
-    beta : float
-        Weight of the labels, from 0 to 1.
-    factor : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from labelspan.labels.factor import shifted_weight
-    >>> shifted_weight(0.5, 1.0), round(shifted_weight(0.5, 0.25), 3), shifted_weight(1.0, 0.1)
-    (0.5, 0.2, 1.0)
-    """
-    return factor * beta / (1.0 - beta + factor * beta) if beta < 1 else beta
 
 
 def _mix(square: Array, beta: float, alpha: float) -> Array:

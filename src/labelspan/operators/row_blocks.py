@@ -358,7 +358,7 @@ class RowBlocks(Operator):
 
     def columns(self) -> tuple[Any, Array | None]:
         self._refuse_apart(
-            "penalty='l1' and loadings_path need whole columns of X, and its rows are on "
+            "penalty='l1' needs whole columns of X, and its rows are on "
             "different workers; use penalty='l2', or fit on one machine."
         )
         return super().columns()

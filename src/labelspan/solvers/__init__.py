@@ -1,7 +1,7 @@
 """Solvers: stateless values that take a problem and give a solution."""
 
 from .auto import SOLVERS, SolverChoice, choose_solver
-from .exact import Exact, solve_statistics
+from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
 from .leave_one_out import AlphaCurve
@@ -26,5 +26,4 @@ __all__ = [
     "choose_solver",
     "eigen_residual",
     "refuse_unless_fit",
-    "solve_statistics",
 ]

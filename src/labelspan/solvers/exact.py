@@ -55,7 +55,6 @@ __all__ = [
     "factorise",
     "ridge",
     "small_enough",
-    "solve_statistics",
 ]
 
 # Named by the user, the direct solver goes further than what is chosen for them:
@@ -643,90 +642,3 @@ def _check(problem: Problem, found: _Found) -> Check:
             )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)
-
-
-# --- sums of rows that are gone -----------------------------------------------------------
-
-
-def solve_statistics(
-    gram: Array, cross: Array | None, factor: Factor, *, alpha: float, count: int, rows: int
-) -> Solution:
-    """Solve from ``X'X`` and ``X'L``; of the factor, all but the labels is used.
-
-    The data is gone, so that digits which its products have lost cannot be found again: the
-    solution has not converged, and says what to do, where that matters. Directions shorter
-    than about 1e-7 of the longest, after scaling, cannot be distinguished from null ones.
-
-    Parameters
-    ----------
-    gram : array of shape (d, d)
-        ``X'X``.
-    cross : array of shape (d, s) or None
-        ``X'L``; None for a factor without labels.
-    factor : Factor
-        What the space should keep of features and labels.
-    alpha : float
-        The 2-norm penalty in the metric.
-    count : int
-        The number of directions.
-    rows : int
-        The number of rows of X.
-
-    Returns
-    -------
-    Solution
-        The same as from the rows themselves.
-
-    See Also
-    --------
-    Statistics : The sums of the rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels import Factor
-    >>> from labelspan.solvers import solve_statistics
-    >>> found = solve_statistics(
-    ...     np.diag([4.0, 1.0]), np.array([[2.0], [0.0]]), Factor(), alpha=0.0, count=1, rows=5
-    ... )
-    >>> found.eigenvalues.round(6)
-    array([1.])
-    """
-    penalty = _regression_alpha(factor, alpha)
-    seen = np.zeros((gram.shape[0], 0)) if cross is None else cross
-    spectrum = _spectrum(gram, np.sqrt(np.diag(gram)), dual=False)
-    rank = _rank_of(spectrum, penalty)
-    if rank:
-        values, right = spectrum.values[:rank], spectrum.vectors[:, :rank]
-        coordinates = (right.T @ seen) / np.sqrt(values)[:, None]
-        basis = Decomposition(values, right, coordinates, spectrum.lengths)
-    else:
-        basis = basis_of_products(gram, seen)
-    how = "Solved from sums of products"
-    found = _in_basis(basis, factor, alpha, count, how, known=cross is not None)
-    residual = 0.0
-    if found.ridge is not None:
-        slopes, scale = found.ridge.slopes, found.scale[:, None]
-        gap = (seen - gram @ slopes - penalty * slopes) / scale
-        residual = float(np.linalg.norm(gap) / (np.linalg.norm(seen / scale) or 1.0))
-    off = max(basis.lost, residual)
-    accurate = off <= accuracy_wanted(np.float64)
-    status = sentence(found.how, residual)
-    if not accurate:
-        status = (
-            f"The answer may be off by {off:.0e} of itself: sums of products keep "
-            "too few digits of columns that depend on each other almost exactly; raise alpha, or "
-            "give all rows at once."
-        )
-    return Solution(
-        found.weights,
-        found.values,
-        "exact",
-        converged=accurate,
-        status=status,
-        residual=residual,
-        error=basis.lost,
-        label_axes=found.label_axes,
-        level=found.level,
-        statistics={} if found.rank is None else {"rank": float(found.rank)},
-    )

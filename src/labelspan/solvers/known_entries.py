@@ -17,26 +17,17 @@ from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import host
 from .accuracy import column_lengths
-from .leave_one_out import AlphaCurve
 from .regression import default_tolerance, regress
 
-__all__ = ["Completed", "complete_labels", "trust_in_labels"]
-
-# How fast the weight of labels falls with what is predicted of them.
-_POWER = 1.5
+__all__ = ["Completed", "complete_labels"]
 
 
 @dataclass(frozen=True)
 class Completed:
-    """Labels with fitted values where they were unknown, and whether the fit converged.
-
-    ``explained`` is the squared norm of the fitted values over that of the labels, both about the
-    means and of known entries only.
-    """
+    """Labels with fitted values where they were unknown, and whether the fit converged."""
 
     values: Array
     converged: bool
-    explained: float = 1.0
 
 
 def complete_labels(
@@ -68,49 +59,7 @@ def complete_labels(
     else:
         slopes, shift, converged = _by_rows(rows, known, alpha, intercept)
     fitted = host(X.matmat(X.place(slopes))) + shift
-    own, means = fitted[labelled], np.zeros(values.shape[1])
-    if intercept:
-        counts = np.maximum((~missing).sum(axis=0), 1)
-        means = np.where(missing, 0.0, known).sum(axis=0) / counts
-    whole = np.square(np.where(missing, 0.0, known - means)).sum()
-    part = np.square(np.where(missing, 0.0, own - means)).sum()
-    explained = float(part / whole) if whole > 0 else 1.0
-    return Completed(np.where(unknown, fitted, values), converged, explained)
-
-
-def trust_in_labels(curve: AlphaCurve | None, explained: float, known: float) -> float:
-    """Return the weight of labels of which a part was filled in, 1 where all are known.
-
-    ``known + (1 - known) r^1.5``, where r is how much of what the regression explains of the known
-    labels it also predicts of labels that it has not seen: the leave-one-out R2 over that of
-    the fit. Few labelled rows are fitted well and predict little, and what was filled in is
-    then mostly noise. The power is the best of two on five data sets.
-
-    Parameters
-    ----------
-    curve : AlphaCurve or None
-        The errors that the penalty was chosen by; None, for a penalty that was given, says nothing
-        and gives 1.
-    explained : float
-        The part of known labels that the regression fits.
-    known : float
-        Share of the entries that are known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.solvers.known_entries import trust_in_labels
-    >>> from labelspan.solvers.leave_one_out import AlphaCurve
-    >>> curve = AlphaCurve(np.array([1.0, 10.0]), np.array([0.8, 1.0]), 1.0, 0.8)
-    >>> round(trust_in_labels(curve, 0.4, 0.1), 3), trust_in_labels(curve, 0.4, 1.0)
-    (0.418, 1.0)
-    """
-    if curve is None or not curve.errors[-1] > 0:
-        return 1.0
-    # At the largest penalty almost nothing is fitted, and the error is that of the means.
-    predicted = max(0.0, 1.0 - curve.error / float(curve.errors[-1]))
-    ratio = min(1.0, predicted / explained) if explained > 0 else 0.0
-    return known + (1.0 - known) * float(ratio**_POWER)
+    return Completed(np.where(unknown, fitted, values), converged)
 
 
 def _by_rows(
