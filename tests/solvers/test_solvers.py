@@ -457,13 +457,13 @@ def test_probes_of_labels_follow_a_space_whose_last_block_is_replaced():
     space = KrylovSpace(X, rng.standard_normal((30, 5)))
     probes = LabelProbes(rng.standard_normal((40, 3)), 100.0)
     space.add(rng.standard_normal((30, 2)))
-    probes.outside(space, 1.0, 1e-12)
+    probes.seen(space)
     space.image.pop()
     space.basis.pop()
     space.gram = space.gram[:5, :5]
     space.add(rng.standard_normal((30, 6)))
-    found = probes.outside(space, 1.0, 1e-12)
-    assert found == LabelProbes(probes.mixed, 100.0).outside(space, 1.0, 1e-12)
+    found = probes.seen(space)
+    np.testing.assert_array_equal(found, LabelProbes(probes.mixed, 100.0).seen(space))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -541,5 +541,10 @@ def test_probes_take_what_is_seen_from_the_labels():
     space.add(rng.standard_normal((30, 2)))
     signs = label_probes.random_signs(6, 3, 0)
     probes = LabelProbes(labels @ signs, 1e4)
-    known = probes.outside(space, 1.0, 1e-12, np.concatenate(space.seen) @ signs)
-    assert known == pytest.approx(probes.outside(space, 1.0, 1e-12), rel=1e-12)
+    seen = np.concatenate(space.seen)
+    slopes = np.linalg.solve(space.gram + np.eye(7), seen)
+    known = probes.outside(space.gram, signs, slopes)
+    np.testing.assert_allclose(probes.seen(space), seen @ signs, rtol=1e-12)
+    assert known == pytest.approx(probes.beyond(space.gram, slopes @ signs), rel=1e-12)
+    fitted = np.concatenate(space.image, axis=1) @ slopes @ signs
+    assert known == pytest.approx((1e4 - np.square(fitted).sum()) / 3, rel=1e-9)

@@ -71,6 +71,8 @@ _MIXTURES = 8
 # The finest tolerance for which small problems are solved on a device, whose eigenvectors were seen
 # to be off by 3e-8.
 _DEVICE_TOL = 1e-6
+# Directions up to which a space may have all of them.
+_MANY_DIRECTIONS = 512
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -258,7 +260,7 @@ class Krylov:
             space, best = grown.space, grown.best
             weights = space.combine(best.inside)
             seen = _inspected(X, grown, weights, factor, rng)
-            lost = grown.unfitted > tol or best.cut or seen.off > tol
+            lost = grown.unfitted > tol or best.cut or seen.off > tol or grown.crowded
             if lost and X.one_pass and X.shape[0] >= X.shape[1]:
                 return self._in_passes(problem, labels, tol, rng)
             if lost and small_enough(X):
@@ -383,7 +385,8 @@ class Grown:
     the regression adds, None where that was tried before the newest directions were found.
     ``hidden`` is what labels outside the first block would add, from random combinations of them.
     ``probes`` tell the size of the regressed labels outside the space; ``unsized`` is the part of
-    their squared norm that is estimated to be missing where nothing tells it.
+    their squared norm that is estimated to be missing where nothing tells it. ``crowded`` tells
+    that the space has become so large that a decomposition costs less.
     """
 
     space: KrylovSpace
@@ -397,6 +400,7 @@ class Grown:
     probes: LabelProbes | None
     unsized: float
     views: LabelViews
+    crowded: bool = False
 
 
 def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
@@ -437,12 +441,16 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
     device = X.device if tol >= _DEVICE_TOL else None
 
     def solved(vectors: bool = True) -> Ritz:
-        outside = 0.0
+        outside: Callable[[Array], float] | None = None
         if probes is not None:
-            outside = probes.outside(space, alpha, 64 * noise, seen @ signs)
+            outside = partial(probes.outside, space.gram, signs)
         return ritz(space.gram, seen, factor, count, 64 * noise, device, outside, vectors)
 
     best: Ritz | None = None
+    # A space that has half of all directions costs as much as a decomposition.
+    most = np.inf
+    if X.short_side > _MANY_DIRECTIONS and small_enough(X) and not X.one_pass:
+        most = max(X.short_side // 2, count)
     gains: list[float] = []
     rest, held, unfitted, hidden, probing = np.inf, 0.0, 0.0, 0.0, False
     step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
@@ -466,7 +474,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
             if not probing:
                 fits.append(_fitted(seen, newest.slopes))
             best, probing = newest, False
-        if best is not None and len(space.basis) >= max_iter:
+        if best is not None and (len(space.basis) >= max_iter or space.size > most):
             break
         if best is not None and (rest <= tol or space.exhausted):
             if probes is None and not space.exhausted and factor.regression.norm is not None:
@@ -521,6 +529,7 @@ def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
         probes,
         unsized,
         views,
+        bool(space.size > most and rest > tol),
     )
 
 

@@ -47,6 +47,8 @@ SMOOTH_WIDTH = 4
 PROBE = 2
 # Copies of one eigenvalue that are not expected: a block of this width has them all.
 MANY_COPIES = 32
+# Above this tolerance powers of a narrow block may end inside a step of the spectrum.
+_FINE = 2e-2
 # What more such directions would find, at most, for each part that these do.
 SAFETY = 16.0
 # The slowest fall of the gains that is believed.
@@ -367,13 +369,12 @@ def truncated_svd(
     """Find the ``count`` leading singular directions by block Krylov with thick restarts.
 
     Works on the shorter side of X. Stops when the energy that is missing is estimated below
-    ``tol`` of the energy found, and, where blocks are narrow, a few random directions outside
-    the space, which its powers may have missed, add no more than that. Blocks are about a
-    third of ``count`` wide, which finds more energy per product than one wide block with few
-    powers. The answer is then inspected by fresh products; where these find more than ``tol``
-    outside it, the space gets another random block and grows on. Rows in files or on other
-    machines are read once for each block, of ``count`` columns, and nothing with as many rows is
-    kept.
+    ``tol`` of the energy found, and, where powers of the block add no more, a few random
+    directions outside the space add no more than that. Blocks are about a third of ``count``
+    wide, which finds more energy per product than one wide block with few powers. The answer is
+    then inspected by fresh products; where these find more than ``tol`` outside it, the space
+    gets another random block and grows on. Rows in files or on other machines are read once for
+    each block, of ``count`` columns, and nothing with as many rows is kept.
     """
     rows, columns = X.shape
     flipped = rows < columns
@@ -441,7 +442,10 @@ def _grow(
     energy, rest = np.nan, np.inf
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
-        if done and width >= MANY_COPIES and np.isfinite(rest):
+        fine = tol <= _FINE and not space.exhausted
+        if done and np.isfinite(rest) and (width >= MANY_COPIES or fine):
+            # The inspection tries random directions, which is enough where powers of the block
+            # still add some.
             break
         if done:
             if np.isnan(energy):

@@ -14,7 +14,6 @@ from .conjugate_gradients import block_cg, gains_to_come
 from .krylov_space import KrylovSpace
 from .problem import DIRECT_LIMIT
 from .regression import regress
-from .small_dense import psd_solve
 
 __all__ = ["LabelProbes", "random_signs", "regress_mixtures"]
 
@@ -101,20 +100,19 @@ class LabelProbes:
     cross: Array | None = None
     _known: list[tuple[Array, Array]] = field(default_factory=list)
 
-    def outside(
-        self, space: KrylovSpace, alpha: float, tolerance: float, seen: Array | None = None
-    ) -> float:
+    def outside(self, gram: Array, signs: Array, slopes: Array) -> float:
         """Estimate the squared norm of the fitted labels that a space lacks.
 
-        ``seen`` is ``P'X'L S`` where it is known.
+        ``slopes`` are those of all labels inside the space, and ``signs`` their mixtures.
         """
-        if seen is None:
-            seen = self._seen(space)
-        slopes = psd_solve(space.gram, seen, alpha, tolerance)
-        inside = float((slopes * (space.gram @ slopes)).sum())
+        return self.beyond(gram, slopes @ signs)
+
+    def beyond(self, gram: Array, slopes: Array) -> float:
+        """Do the same from the slopes of the mixtures inside the space."""
+        inside = float((slopes * (gram @ slopes)).sum())
         return float(max(0.0, (self.square - inside) / self.mixed.shape[1]))
 
-    def _seen(self, space: KrylovSpace) -> Array:
+    def seen(self, space: KrylovSpace) -> Array:
         parts = space.image if self.cross is None else space.basis
         target = self.mixed if self.cross is None else self.cross
         # Blocks of the space may have been dropped and others added since.

@@ -185,7 +185,8 @@ class ManyLabels:
         fitted = back.T @ between @ back
         square = float(np.trace(fitted))
         if probes is not None:
-            square += probes.outside(space, self.alpha, tolerance)
+            slopes = psd_solve(gram, probes.seen(space), self.alpha, tolerance)
+            square += probes.beyond(gram, slopes)
         level = self._level(square)
         values, axes = leading(level**2 * fitted + self.share * (back.T @ back), count)
         keep = values > tolerance * max(values[0], 0.0)

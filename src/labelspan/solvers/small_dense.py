@@ -6,6 +6,7 @@ threads and numpy's would wait for each other inside an iteration.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -386,17 +387,18 @@ def ritz(  # noqa: PLR0917
     count: int,
     tolerance: float,
     device: Any = None,
-    outside: float = 0.0,
+    outside: Callable[[Array], float] | None = None,
     vectors: bool = True,
 ) -> Ritz:
     """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
     are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
-    inverse, by eigenvalues. ``outside`` is the squared norm of the regressed labels outside the
-    space, which counts where they are given a norm. On a CUDA ``device``, some hundred rows take a
-    fifth of the time that they take on one core of the host. Without ``vectors``, which take
-    most of the time, there may be no directions, only what they are worth.
+    inverse, by eigenvalues. ``outside`` takes S and returns the squared norm of the regressed
+    labels outside the space, which counts where they are given a norm. On a CUDA ``device``,
+    some hundred rows take a fifth of the time that they take on one core of the host. Without
+    ``vectors``, which take most of the time, there may be no directions, only what they are
+    worth.
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
@@ -405,18 +407,19 @@ def ritz(  # noqa: PLR0917
             return found
     with _threads(gram.shape[0]):
         slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
+        beyond = 0.0 if outside is None else outside(slopes)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
         # How much of each direction is its own, whatever its length.
         own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
         if failed or own.min(initial=1.0) <= tolerance:
             squares, axes = psd_basis(gram, tolerance)
             coordinates = (axes.T @ seen) / np.sqrt(squares)[:, None]
-            values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
+            values, inside = spectral(squares, coordinates, factor, 0.0, count, beyond)
             fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
-            level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
+            level = _level(factor.regression, float(np.square(fitted).sum()) + beyond, seen)
             return Ritz(gram, slopes, factor.share, values, axes @ inside, True, level)
         fitted = lower.T @ slopes
-        level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
+        level = _level(factor.regression, float(np.square(fitted).sum()) + beyond, seen)
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
         if vectors:
@@ -437,7 +440,7 @@ def ritz_on_device(  # noqa: PLR0917
     count: int,
     tolerance: float,
     device: Any,
-    outside: float = 0.0,
+    outside: Callable[[Array], float] | None = None,
 ) -> Ritz | None:
     """Do the same in torch, in float64; None where the host has to look at the condition."""
     torch = torch_module()
@@ -468,7 +471,9 @@ def ritz_on_device(  # noqa: PLR0917
     failures, own, condition, norm = host(torch.stack([each.double() for each in told])).tolist()
     if failures or not 1 / condition > _WELL_CONDITIONED or not own > tolerance:
         return None
-    level = _level(factor.regression, norm + outside, seen)
+    slopes = host(slopes)
+    beyond = 0.0 if outside is None else outside(slopes)
+    level = _level(factor.regression, norm + beyond, seen)
     agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
     rising, vectors = torch.linalg.eigh(agreement)
     values = host(rising).copy()[::-1][:count]
@@ -476,7 +481,7 @@ def ritz_on_device(  # noqa: PLR0917
     axes = vectors[:, -values.size :].flip(1)
     inside = host(torch.linalg.solve_triangular(lower.T, axes, upper=True))
     cut = _lost_digits(gram, own, alpha, tolerance)
-    return Ritz(gram, host(slopes), factor.share, values, inside, cut, level)
+    return Ritz(gram, slopes, factor.share, values, inside, cut, level)
 
 
 def _level(regression: Regression, square: float, seen: Array) -> float:
