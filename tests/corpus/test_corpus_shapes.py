@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+import tracemalloc
 
 import pytest
 from _support.tagged import rows
@@ -447,3 +448,20 @@ def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("a" * (1 << 23))
     with pytest.raises(InvalidFile, match="line 1 has more than"):
         read_corpus(tmp_path / "a.txt")
+
+
+def test_memory_does_not_grow_with_a_file_of_one_line(tmp_path):
+    made = [{**item, "body": 90 * f"{item['body']} "} for item in rows(48)]
+    content = json.dumps(made)[1:-1]
+    (tmp_path / "a.json").write_text(f"[{','.join([content] * 80)}]")
+    size = (tmp_path / "a.json").stat().st_size
+    tracemalloc.start()
+    try:
+        reader = CorpusReader(tmp_path / "a.json", head=1 << 16, ids="")
+        count = sum(1 for _ in reader.items())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 80 * 48
+    # The sample of the beginning, and little else.
+    assert peak < size / 2

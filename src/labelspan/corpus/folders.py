@@ -211,11 +211,9 @@ def _paired(texts: Sequence[Member], members: Sequence[Member]) -> dict[PurePosi
     of texts, called "labels" or the like next to the only text of a folder, or it has the same
     name elsewhere.
     """
-    by_suffix: dict[PurePosixPath, Member] = {}
-    for suffix in reversed(_LABEL_SUFFIXES):
-        by_suffix |= {
-            one.path.with_suffix(""): one for one in members if one.path.suffix.lower() == suffix
-        }
+    files = [one for one in members if one.path.suffix.lower() in _LABEL_SUFFIXES]
+    files.sort(key=lambda one: -_LABEL_SUFFIXES.index(one.path.suffix.lower()))
+    by_suffix = {one.path.with_suffix(""): one for one in files}
     found = {
         one.path: by_suffix[stem]
         for one in texts

@@ -116,7 +116,8 @@ def find_format(member: Member, how: FileFormat) -> FileFormat:
     with open_text(member, how.encoding) as (text, used):
         sample = text.read(_SAMPLE)
         cut = len(sample) == _SAMPLE
-        if cut and "\n" not in sample:
+        # A table needs its first line; a JSON file may have no other.
+        if cut and "\n" not in sample and sample.lstrip("\ufeff ")[:1] not in ("[", "{", "<"):
             sample += next(lines_of(text, member.name), "")
     lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
     # The last line of what was read may have no end.
