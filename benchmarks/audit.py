@@ -30,10 +30,11 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelspan.index.analysis import detect_language
-from labelspan.index.label_audit import wrong_scores
-from labelspan.index.tag_features import TagFeatures
-from labelspan.index.tagger import fit_tagger, label_matrix, left_out
+from labelspan.curation.label_audit import wrong_scores
+from labelspan.evaluation.text_features import learn_features
+from labelspan.index.item_labels import LabelTable
+from labelspan.index.tagger import fit_tagger, left_out
+from labelspan.text import TAGS
 
 from .tagging import load_split
 
@@ -74,11 +75,11 @@ def plant(truth: Any, kind: str, share: float, seed: int) -> Planted:
 
 def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     names = tuple(f"{number:05d}" for number in range(given.shape[1]))
-    features = TagFeatures.learn(texts, detect_language(texts))
+    features, rows = learn_features(texts, TAGS)
     tagger = fit_tagger(
         names,
         sparse.csr_matrix(given, dtype=float),
-        features.transform(texts),
+        rows,
         places=np.arange(len(texts)),
         texts=features,
     )
@@ -159,7 +160,7 @@ def measure(name: str, rows: int, share: float, methods: list[str]) -> list[dict
     texts, labels = [texts[n] for n in chosen], [labels[n] for n in chosen]
     lists = [tuple(sorted(set(own))) for own in labels]
     names = tuple(sorted({label for own in lists for label in own}))
-    truth = label_matrix(list(lists), names).toarray() > 0
+    truth = LabelTable.of(list(lists), names).matrix().toarray() > 0
     truth = truth[:, truth.sum(axis=0) >= FEWEST]
     lines = []
     for kind in MISTAKES:

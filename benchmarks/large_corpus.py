@@ -44,8 +44,8 @@ STEPS = (
     "count words",
     "features and postings",
     "learn the space",
+    "vectors",
     "learn tags",
-    "vectors and words",
 )
 
 
@@ -74,14 +74,12 @@ def write_corpus(path: Path, count: int, seed: int = 0) -> None:
                 file.write(json.dumps(item) + "\n")
 
 
-def fit(
-    corpus: Path, out: Path, dimensions: int, tags: int, hashing: int | None = None
-) -> dict[str, Any]:
+def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
     """Fit in this process; return times of steps and of passes."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     from labelspan import MLSI  # noqa: PLC0415
     from labelspan.corpus import CorpusReader  # noqa: PLC0415
-    from labelspan.index.stream_fit import fit_stream  # noqa: PLC0415
+    from labelspan.index.fitting import FitOptions, fit_stream  # noqa: PLC0415
     from labelspan.operators import RowBlocks  # noqa: PLC0415
     from labelspan.operators.paired_rows import PairedRows  # noqa: PLC0415
 
@@ -111,7 +109,7 @@ def fit(
     timed(RowBlocks, "normal")
     marks: list[tuple[int, float, float]] = []
     sizes: dict[str, int] = {}
-    order = {"learning the space": 3, "learning tags": 4, "writing vectors and words": 5}
+    order = {"learning the space": 3, "computing vectors": 4, "learning tags": 5, "done": 6}
 
     def report(done: int, _: int, now: str) -> None:
         step = order.get(now, done)
@@ -119,7 +117,7 @@ def fit(
             marks.append((step, time.perf_counter(), time.process_time()))
         if now == "learning the space":
             sizes["row bytes"] = disk(out / "unfinished" / "rows")
-        elif now == "writing vectors and words":
+        elif now == "learning tags":
             sizes["unfinished bytes"] = disk(out / "unfinished")
 
     start = time.perf_counter()
@@ -127,11 +125,8 @@ def fit(
     made = fit_stream(
         stream,
         out,
-        MLSI(dimensions),
-        language="none",
+        FitOptions(MLSI(dimensions), "none", tag_sample=tags),
         sample=stream.head.texts,
-        tag_sample=tags,
-        hashing=hashing,
         report=report,
     )
     marks.append((len(STEPS), time.perf_counter(), time.process_time()))
@@ -154,15 +149,12 @@ def fit(
     }
 
 
-def measure(
-    count: int, dimensions: int, tags: int, folder: Path, hashing: int | None = None
-) -> dict[str, Any]:
+def measure(count: int, dimensions: int, tags: int, folder: Path) -> dict[str, Any]:
     """Write a corpus and fit it in a process of its own."""
     corpus, out = folder / "corpus.jsonl", folder / "index"
     write_corpus(corpus, count)
     command = [sys.executable, "-m", "benchmarks.large_corpus", "--fit", str(corpus), str(out)]
     command += ["--dimensions", str(dimensions), "--tags", str(tags)]
-    command += [] if hashing is None else ["--hashing", str(hashing)]
     ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(ended.stdout)
     return {**found, "corpus bytes": corpus.stat().st_size, "index bytes": disk(out)}
@@ -343,15 +335,15 @@ def main(args: argparse.Namespace) -> None:
     """Fit in this process, or measure one size and add it to the record."""
     if args.fit:
         corpus, out = map(Path, args.fit)
-        print(json.dumps(fit(corpus, out, args.dimensions, args.tags, args.hashing)))
+        print(json.dumps(fit(corpus, out, args.dimensions, args.tags)))
         return
     if args.page:
         _write_page(json.loads(RECORD.read_text(encoding="utf-8")))
         return
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        found = measure(args.count, args.dimensions, args.tags, Path(folder), args.hashing)
+        found = measure(args.count, args.dimensions, args.tags, Path(folder))
     print(json.dumps(found, indent=1))
-    if not args.record or args.hashing is not None:
+    if not args.record:
         return
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {"runs": []}
     runs = [run for run in record["runs"] if run["items"] != found["items"]]
@@ -374,7 +366,6 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=1_000_000, help="number of texts")
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--tags", type=int, default=10_000)
-    parser.add_argument("--hashing", type=int, help="columns of hashed words; not recorded")
     parser.add_argument("--folder", type=Path, help="where the corpus and the index are written")
     parser.add_argument("--record", action="store_true", help="add to the record and the page")
     parser.add_argument("--page", action="store_true", help="write the page from the record")

@@ -18,7 +18,7 @@ import numpy as np
 
 from labelspan import LSI, SemanticIndex
 from labelspan.evaluation.tag_quality import tagging_quality
-from labelspan.index.tagger import label_matrix
+from labelspan.index.item_labels import LabelTable
 
 from .tagging import load_split
 
@@ -47,7 +47,7 @@ def _report(
             scores[row, column[tag.label]] = tag.probability
             chosen[row, column[tag.label]] = tag.chosen
     known = [tuple(sorted(set(own) & set(names))) for own in wanted]
-    truth = label_matrix(known, names).toarray() > 0
+    truth = LabelTable.of(known, names).matrix().toarray() > 0
     missing = sum(len(set(own)) for own in wanted) - int(truth.sum())
     ranked = [{tag.label: tag.probability for tag in tags} for tags in found]
     return tagging_quality(truth, scores, chosen, missing), ranked

@@ -46,9 +46,10 @@ from sklearn.svm import LinearSVC
 from labelspan.corpus import read_corpus
 from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import best_cut, tagging_quality
-from labelspan.index.analysis import Analyzer, detect_language
-from labelspan.index.tag_features import TagFeatures
-from labelspan.index.tagger import fit_tagger, label_matrix
+from labelspan.evaluation.text_features import learn_features
+from labelspan.index.item_labels import LabelTable
+from labelspan.index.tagger import fit_tagger
+from labelspan.text import TAGS, Analyzer, detect_language
 
 __all__ = ["METHODS", "SETS", "main", "measure"]
 
@@ -147,10 +148,9 @@ def label_names(name: str) -> dict[str, str] | None:
 
 
 def _labelspan(texts: list[str], targets: Any, names: tuple[str, ...], new: list[str]) -> Any:
-    features = TagFeatures.learn(texts, detect_language(texts))
-    rows = features.transform(texts)
+    features, rows = learn_features(texts, TAGS)
     tagger = fit_tagger(names, targets, rows, places=np.arange(len(texts)), texts=features)
-    found = tagger.probabilities(features.transform(new))
+    found = tagger.probabilities(features.of_texts(new))
     return found, found >= tagger.thresholds
 
 
@@ -170,8 +170,8 @@ def _linear(kind: str, texts: list[str], targets: Any, new: list[str]) -> Any:
     """Score labels by one-vs-rest classifiers, or by centroids."""
     model, _, features = kind.partition("-")
     if features == "same":
-        own = TagFeatures.learn(texts, detect_language(texts))
-        rows, asked = own.transform(texts), own.transform(new)
+        own, rows = learn_features(texts, TAGS)
+        asked = own.of_texts(new)
     else:
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
         rows, asked = words.fit_transform(texts), words.transform(new)
@@ -316,9 +316,10 @@ def measure(name: str, method: str, rows: int | None, annif: str = "annif") -> d
         texts, labels = [texts[n] for n in chosen], [labels[n] for n in chosen]
     lists = [tuple(sorted(set(own))) for own in labels]
     names = tuple(sorted({label for own in lists for label in own}))
-    targets = label_matrix(list(lists), names)
+    targets = LabelTable.of(list(lists), names).matrix()
     known = set(names)
-    truth = label_matrix([tuple(sorted(set(own) & known)) for own in wanted], names).toarray() > 0
+    inside = [tuple(sorted(set(own) & known)) for own in wanted]
+    truth = LabelTable.of(inside, names).matrix().toarray() > 0
     before = _seconds()
     if method == "labelspan":
         scores, chosen_labels = _labelspan(texts, targets, names, new)

@@ -60,6 +60,7 @@ _ELSEWHERE = {
 _PACKAGES = (
     "adapt",
     "corpus",
+    "curation",
     "datasets",
     "display",
     "errors",

@@ -25,7 +25,8 @@ def generation(folder):
 
 def answers(index):
     queries = ["chess player", "paint a photo", ""]
-    return index.search(queries), index.tag(queries), index.axes(2), index.labels, index.ids
+    kind = type(index.space).__name__
+    return index.search(queries), index.tag(queries), index.axes(2), kind, index.labels, index.ids
 
 
 def edited(folder, change):

@@ -6,7 +6,9 @@ import json
 
 import pytest
 from _support.commands import one_sentence, run
-from _support.topics import fresh
+from _support.topics import fresh, planted_index
+
+from labelspan import SemanticIndex
 
 
 @pytest.fixture
@@ -28,13 +30,54 @@ def test_labels_reports_every_label(saved):
 
 
 def test_relabel_changes_an_item(saved):
-    assert "fun, game" in run("relabel", "item0", "game", "fun", "-i", saved).stdout
+    told = one_sentence(run("relabel", "item0", "game", "gane", "-i", saved))
+    assert "No item has the label 'gane'; did you mean 'game'? Give --new-label" in told
+    new = run("relabel", "item0", "game", "fun", "--new-label", "-i", saved)
+    assert "fun, game" in new.stdout
     answer = json.loads(run("relabel", "item0", "--unknown", "-i", saved, "--json").stdout)
     assert answer == {"id": "item0", "before": ["fun", "game"], "labels": None}
     assert "none" in run("relabel", "item0", "-i", saved).stdout
     wrong = one_sentence(run("relabel", "item0", "game", "--unknown", "-i", saved))
     assert "either labels or --unknown" in wrong
     assert "There is no item 'nothing'" in one_sentence(run("relabel", "nothing", "-i", saved))
+
+
+def test_many_items_are_relabelled_at_once(saved, tmp_path):
+    table = tmp_path / "changes.csv"
+    table.write_text('id,labels\nitem0,game|sound\nitem1,\n"item2","image"\n')
+    assert "3 items, of which" in run("relabel", "--from", table, "-i", saved).stdout
+    with SemanticIndex.load(saved) as index:
+        assert index.item("item0").labels == ("game", "sound")
+        assert index.item("item1").labels == ()
+    for text, message in (
+        ("item0,gane\n", "did you mean 'game'?"),
+        ("item0,game\nnothing,game\n", "There is no item 'nothing'"),
+        ("item0\n", "line 1: give an id and its labels"),
+        ("item0,a\nitem0,b\n", "occurs twice"),
+        ("", "has no changes"),
+    ):
+        table.write_text(text)
+        assert message in one_sentence(run("relabel", "--from", table, "-i", saved))
+    with SemanticIndex.load(saved) as index:
+        assert index.item("item0").labels == ("game", "sound")
+    assert "either the id" in one_sentence(run("relabel", "-i", saved))
+
+
+def test_items_are_removed(saved):
+    assert "2 items removed" in run("remove", "item0", "item3", "-i", saved).stdout
+    told = one_sentence(run("remove", "item1", "item0", "-i", saved))
+    assert "There is no item 'item0'" in told
+    with SemanticIndex.load(saved) as index:
+        assert "item0" not in index
+        assert "item1" in index
+
+
+def test_unknown_words_are_offered_near_spellings(saved):
+    told = run("search", "ches", "-i", saved).stdout
+    assert "Nothing has 'ches'; did you mean 'chess'?" in told
+    assert run("search", " ", "-i", saved).exit_code == 2
+    assert run("search", "-i", saved).exit_code == 2
+    assert json.loads(run("search", "the", "--json", "-i", saved).stdout)["note"]
 
 
 def test_tags_are_explained(saved):
@@ -46,8 +89,10 @@ def test_tags_are_explained(saved):
     assert "nearest items: " in run("tag", "chess dice", "-i", saved, "--explain").stdout
 
 
-def test_an_audit_is_printed_and_written(saved, tmp_path):
-    run("relabel", "item0", "TODO", "-i", saved)
+def test_an_audit_is_printed_and_written(tmp_path):
+    saved = tmp_path / "index.labelspan"
+    planted_index().save(saved)
+    run("relabel", "item0", "TODO", "--new-label", "-i", saved)
     found = json.loads(run("audit", saved, "--json", "-n", 3).stdout)
     assert {one["kind"] for one in found} >= {"wrong", "missing", "junk"}
     rows = list(csv.DictReader(io.StringIO(run("audit", saved, "--csv", "-n", 3).stdout)))

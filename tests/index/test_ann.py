@@ -108,7 +108,7 @@ def test_adding_and_removing_keep_the_cache_and_saving_drops_it(folder, X):
         assert names(index.search(X[7], 2)) == hits
         assert index.search_by_ == "exact"
         assert names(index.search(X[7], 2, approximate=True)) == hits
-        assert index.search_cache().vectors == 1500
+        assert index.search_cache().vectors == 1501
         assert ann_file(folder).exists()
 
 

@@ -47,11 +47,8 @@ def test_a_missing_item_is_noticed(folder):
     "change",
     [
         "text = 'other'",
-        "labels = '[]'",
-        "labels = NULL",
         "metadata = '{}'",
         "id = 'other'",
-        "vector = zeroblob(20)",
         "row = 99",
     ],
 )
@@ -64,24 +61,60 @@ def test_an_item_that_was_changed_is_noticed(folder, change):
 
 
 @pytest.mark.parametrize(
-    "change", ["labels = 'x'", "metadata = 'x'", "vector = zeroblob(7)", "row = 99"]
+    ("change", "message"),
+    [
+        ("UPDATE item_labels SET counts = zeroblob(96)", "a block of labels is not what was"),
+        ("UPDATE item_labels SET numbers = x''", "a block of labels is not what was"),
+        ("DELETE FROM item_labels", "labels do not fit the items"),
+        ("DELETE FROM labels WHERE number = 1", "a label is missing"),
+        ("DELETE FROM labels", "labels do not fit the items"),
+        ("INSERT INTO removed VALUES (99)", "Removed rows do not fit"),
+        ("INSERT INTO removed VALUES (3)", "items are missing"),
+        ("UPDATE about SET value = 25 WHERE name = 'next'", "damaged"),
+        ("UPDATE about SET value = 'x' WHERE name = 'next'", "has no 'next'"),
+        ("INSERT INTO segments VALUES (24, 'vectors', x'00', x'00')", "a segment is not what"),
+        ("CREATE TRIGGER t AFTER INSERT ON items BEGIN SELECT 1; END", "tables are not those"),
+    ],
 )
-def test_what_cannot_be_read_is_noticed_unverified(folder, change):
+def test_a_changed_database_is_refused(folder, change, message):
     with sqlite3.connect(generation(folder) / "items.sqlite") as database:
-        database.execute(f"UPDATE items SET {change} WHERE row = 3")
+        database.execute(change)
     database.close()
-    with pytest.raises(InvalidFile, match=r"items\.sqlite"):
-        SemanticIndex.load(folder, verify=False)
+    with pytest.raises(InvalidFile, match=message):
+        SemanticIndex.load(folder)
+
+
+def test_a_large_index_is_verified_when_asked(folder, monkeypatch):
+    monkeypatch.setattr("labelspan.index.saved._SMALL_DATABASE", 0)
+    monkeypatch.setattr("labelspan.index.files._SMALL", 0)
+    path = generation(folder) / "vectors.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    SemanticIndex.load(folder).close()
+    with pytest.raises(InvalidFile, match=r"vectors\.npy is damaged"):
+        SemanticIndex.load(folder, verify=True)
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with sqlite3.connect(generation(folder) / "items.sqlite") as database:
+        database.execute("UPDATE items SET text = 'other' WHERE row = 3")
+    database.close()
+    with SemanticIndex.load(folder) as index:
+        assert index.item("item2").text
+        with pytest.raises(InvalidFile, match="row 3 is not what was written"):
+            index.item("item3")
+    with pytest.raises(InvalidFile, match="row 3 is not what was written"):
+        SemanticIndex.load(folder, verify=True)
 
 
 def test_another_format_says_what_to_do(folder):
     path = folder / "manifest.json"
     written = path.read_text()
-    for version, remedy in ((7, "install a newer labelspan"), (2, "fit the index again")):
-        path.write_text(written.replace('"version": 4', f'"version": {version}', 1))
+    for version, remedy in ((7, "install a newer labelspan"), (2, "labelspan fit ")):
+        path.write_text(written.replace('"version": 5', f'"version": {version}', 1))
         with pytest.raises(
             InvalidFile,
-            match=f"format {version}, and this labelspan reads format 4; {remedy}",
+            match=f"format {version}, and this labelspan reads format 5; .*{remedy}",
         ):
             SemanticIndex.load(folder)
 
@@ -129,8 +162,8 @@ def test_links_are_not_followed(folder, tmp_path):
         SemanticIndex.load(folder)
     inner.unlink()
     moved.rename(inner)
-    words = (inner / "words.json").rename(tmp_path / "words.json")
-    (inner / "words.json").symlink_to(words)
+    words = (inner / "features_words.npy").rename(tmp_path / "features_words.npy")
+    (inner / "features_words.npy").symlink_to(words)
     with pytest.raises(InvalidFile, match="it is not opened"):
         SemanticIndex.load(folder)
 
@@ -138,11 +171,11 @@ def test_links_are_not_followed(folder, tmp_path):
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ([10**12, 5], "too short for an array of shape"),
-        ([2**40, 2**40], "too short for an array of shape"),
+        ([10**12, 5], "does not fit an array of shape"),
+        ([2**40, 2**40], "does not fit an array of shape"),
         ([24, 4], "not the array that the manifest describes"),
         ([24, 5, 1], "not the array that the manifest describes"),
-        ([0, 5], "do not fit together|has no vector"),
+        ([0, 5], "does not fit|do not fit|are missing"),
         *(
             (wrong, "no valid shape and type")
             for wrong in ([-1, 5], [24.0, 5], "24", None, [[24], 5])
@@ -203,26 +236,26 @@ def test_no_code_in_an_array_is_run(folder, tmp_path):
         ("estimator", {"class": "SemanticIndex"}),
         ("estimator", {"params": {"n_components": -4}}),
         ("estimator", {"params": {"command": "ls"}}),
-        ("vectorizer", {"class": "FunctionTransformer"}),
-        ("vectorizer", {"params": {"tokenizer": "os.system"}}),
-        ("vectorizer", {"params": []}),
+        ("features", {"kind": "pickle"}),
+        ("text", {"segments": -1}),
+        ("text", {"language": "klingon"}),
     ],
 )
 def test_classes_and_parameters_come_from_a_fixed_list(folder, part, change):
     edited(folder, lambda content: content[part].update(change))
     with pytest.raises(InvalidFile, match=r"^manifest\.json|fit together"):
-        SemanticIndex.load(folder)
+        SemanticIndex.load(folder).space.fit([[1.0]])
 
 
 @pytest.mark.parametrize("name", ["transform", "__class__", "_check_params", "os.system_"])
 def test_results_of_a_strange_name_are_not_set(folder, name):
     edited(folder, lambda content: content["estimator"]["values"].update({name: 1}))
     with pytest.raises(InvalidFile, match="attributes with unexpected names"):
-        SemanticIndex.load(folder)
+        SemanticIndex.load(folder).space.fit([[1.0]])
     edited(folder, lambda content: content["estimator"]["values"].pop(name))
     edited(folder, lambda content: content["estimator"]["arrays"].update(estimator_mean=name))
     with pytest.raises(InvalidFile, match="attributes with unexpected names"):
-        SemanticIndex.load(folder)
+        SemanticIndex.load(folder).space.fit([[1.0]])
 
 
 def test_parts_that_do_not_fit_are_refused(folder, tmp_path):
@@ -233,4 +266,4 @@ def test_parts_that_do_not_fit_are_refused(folder, tmp_path):
     shutil.copy(other, generation(folder))
     edited(folder, lambda content: content["files"].update({"tagger_thresholds.npy": part}))
     with pytest.raises(InvalidFile, match="do not fit together"):
-        SemanticIndex.load(folder)
+        SemanticIndex.load(folder).tag("chess")

@@ -103,7 +103,7 @@ for old, new, index in ((0, 1, small), (1, 2, large)):
         if found == new or old == 0:
             os.path.exists(out) and __import__("shutil").rmtree(out)
             old and small.save(out)
-    left = {"lock", "manifest.json", SemanticIndex.load(out)._folder.generation}
+    left = {"lock", "manifest.json", SemanticIndex.load(out).state.partition(",")[0]}
     assert set(os.listdir(out)) == left, os.listdir(out)
 assert {(0, 0), (1, 1), (1, 2)} <= seen, seen
 print(kills)
@@ -174,7 +174,7 @@ for round in range(6):
     seen.add(length())
 assert seen <= {16, 40}, seen
 assert not child(again)
-left = {"lock", "manifest.json", SemanticIndex.load(out)._folder.generation}
+left = {"lock", "manifest.json", SemanticIndex.load(out).state.partition(",")[0]}
 assert set(os.listdir(out)) == left, os.listdir(out)
 print(kills)
 """

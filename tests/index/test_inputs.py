@@ -7,7 +7,7 @@ from scipy import sparse
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
-from labelspan.index.query import query_vectors
+from labelspan.index.searching import query_vectors
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +81,8 @@ def test_shares_add_up_to_the_score(index):
     why = index.explain("crop a photo", hit.id, n=8)
     assert why.score == pytest.approx(hit.score, abs=1e-6)
     shares = (
-        query_vectors(*index._fitted(), "crop a photo", (), ())[0][0]
-        * index._store.vectors([hit.id])[0]
+        query_vectors(index.model, index.store, "crop a photo", (), ())[0][0]
+        * index.vectors([hit.id])[0]
     )
     assert sum(a.share for a in why.axes) == pytest.approx(shares[shares > 0].sum(), abs=1e-6)
     every = index.explain("crop a photo", hit.id, n=1000)
@@ -100,7 +100,7 @@ def test_an_axis_is_read_at_the_end_where_both_lie(index):
         why = index.explain(query, index.search(query, 1)[0].id)
         best = why.axes[0]
         assert best.words == getattr(best.axis.words, best.end)
-        coordinates = query_vectors(*index._fitted(), query, (), ())[0][0]
+        coordinates = query_vectors(index.model, index.store, query, (), ())[0][0]
         ends = {a.end: np.sign(coordinates[a.axis.number]) for a in why.axes}
         assert ends == {"high": 1, "low": -1}
         assert label in [entry.name for axis in why.axes[:3] for entry in axis.labels]

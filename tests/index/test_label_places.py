@@ -1,15 +1,16 @@
 """Items placed by their known labels: the formula, searches, and what is kept in a folder."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from _support.stored import edited
 
 from labelspan import Adapter, SemanticIndex
 from labelspan.errors import InvalidFile
+from labelspan.index.item_labels import LabelTable
 from labelspan.index.label_places import LabelDirections, LabelPlaces
 from labelspan.index.vectors import UnitVectors, unit_rows
-
-NAMES = ("a", "b", "c")
 
 
 def placed(seed=0, n=50, m=6):
@@ -22,16 +23,18 @@ def placed(seed=0, n=50, m=6):
     known = Y.any(axis=1)
     P = np.where(known[:, None], (Y - means) @ D, 0.0)
     Z = U + P / np.sqrt(np.square(P[known]).sum(axis=1).mean())
-    rows = {name: np.flatnonzero(Y[:, j]).tolist() for j, name in enumerate(NAMES)}
-    return U, rows, LabelDirections(NAMES, D, means), Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    table = LabelTable.of([tuple(f"l{j}" for j in np.flatnonzero(row)) for row in Y])
+    return U, table, LabelDirections(D, means), Z / np.linalg.norm(Z, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("most_kept", [0, 1 << 20], ids=["computed", "kept"])
 @pytest.mark.parametrize("seed", range(5))
 def test_places_are_those_of_the_formula(seed, most_kept, monkeypatch):
     monkeypatch.setattr("labelspan.index.label_places._MOST_KEPT", most_kept)
-    U, rows, found, Z = placed(seed)
-    places = LabelPlaces(UnitVectors(U), {**rows, "new": [0]}, found)
+    U, table, found, Z = placed(seed)
+    # A label that came after the fit has no direction.
+    table = table.changed({0: (*(table.labels(0) or ()), "new")})
+    places = LabelPlaces(UnitVectors(U), table, found)
     np.testing.assert_allclose(places.rows(np.arange(50)), Z, atol=1e-6)
     np.testing.assert_allclose(places.rows(np.array([7, 3, 7])), Z[[7, 3, 7]], atol=1e-6)
     query = places.query(np.array([1, 2]))
@@ -49,10 +52,12 @@ def test_places_are_those_of_the_formula(seed, most_kept, monkeypatch):
 
 def test_without_labels_places_are_the_vectors():
     U, _, found, _ = placed()
-    for labelled, directions in (({}, found.directions), ({"a": [0, 4]}, np.zeros((3, 6)))):
-        places = LabelPlaces(
-            UnitVectors(U), labelled, LabelDirections(NAMES, directions, found.means)
-        )
+    nothing, some = (
+        LabelTable.of([()] * 50, "abc"),
+        LabelTable.of([("a",)] * 5 + [None] * 45, "abc"),
+    )
+    for labels, directions in ((nothing, found.directions), (some, np.zeros((3, 6)))):
+        places = LabelPlaces(UnitVectors(U), labels, LabelDirections(directions, found.means))
         np.testing.assert_allclose(places.rows(np.arange(50)), U, atol=1e-6)
         best, _ = places.top(U[9].astype(float), 1, np.ones(50, dtype=bool))
         assert best.tolist() == [9]
@@ -70,8 +75,8 @@ def fitted(seed=0):
 
 def test_more_like_this_goes_by_labels_and_vectors(tmp_path):
     index, lists, X = fitted()
-    model, store = index._fitted()
-    assert model.directions is not None
+    model, store = index.model, index.store
+    assert model.space.directions is not None
 
     def shared(name, hits):
         own = set(lists[int(name)])
@@ -81,7 +86,7 @@ def test_more_like_this_goes_by_labels_and_vectors(tmp_path):
     places, vectors = np.zeros(len(asked)), np.zeros(len(asked))
     for row, name in enumerate(asked):
         places[row] = shared(name, index.search(items=name))
-        near = store.unit_vectors.top(store.vectors([name]), 11)[0][0]
+        near = store.vectors.top(index.vectors([name]), 11)[0][0]
         vectors[row] = shared(name, [index.item(str(n)) for n in near if str(n) != name])
     assert places.mean() > vectors.mean() + 0.1
     hit = index.search(items="3")[0]
@@ -115,8 +120,9 @@ def test_damaged_directions_are_refused(tmp_path):
     def forget(content):
         entry = content["files"]["estimator_label_directions.npy"]
         entry["bytes"] = path.stat().st_size
+        entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
         entry["shape"] = [4, 3]
 
     edited(tmp_path / "i", forget)
-    with pytest.raises(InvalidFile, match="directions of the labels do not fit"):
+    with pytest.raises(InvalidFile, match="space do not fit together"):
         SemanticIndex.load(tmp_path / "i", verify=False)

@@ -24,7 +24,7 @@ def as_pairs(tags):
 
 def test_tags_are_those_of_models_without_the_item():
     index = fitted()
-    tagger = index._tagger()
+    tagger = index.tagger
     rows, targets = with_constant(tagger.voters.features), emphasised(tagger.voters.labels)
     scores = np.hstack([found for _, _, found in LabelRidge(rows, tagger.alpha).blocks(targets)])
     votes = tagger.voters.votes(tagger.voters.features, np.arange(len(index)))
@@ -40,7 +40,7 @@ def test_tags_are_those_of_models_without_the_item():
 
 def test_tags_that_items_have_are_those_of_models_without_the_item():
     index = fitted()
-    tagger = index._tagger()
+    tagger = index.tagger
     rows, targets = with_constant(tagger.voters.features), tagger.voters.labels
     ridge = LabelRidge(rows, tagger.alpha)
     scores = np.hstack([found for _, _, found in ridge.blocks(emphasised(targets))])
@@ -61,20 +61,20 @@ def own_chances(tagger):
 
 def test_chances_of_own_labels_move_with_their_items():
     index = fitted()
-    before = own_chances(index._tagger())
+    before = own_chances(index.tagger)
     index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
     index.add(["crop dice radio volume"], [["farm", "game"]], ["late"])
-    after = own_chances(index._tagger())
+    after = own_chances(index.tagger)
     assert {place for place, _ in after} == set(range(91)) - {5}
     for (place, label), chance in after.items():
         if place in (0, 90):
             assert np.isnan(chance)
         else:
             assert chance == before[place, label]
-    filled = completed(index._tagger())
+    filled = completed(index.tagger)
     assert not np.isnan(filled.own).any()
-    known = ~np.isnan(index._tagger().left_out.own)
-    assert filled.own[known].tolist() == index._tagger().left_out.own[known].tolist()
+    known = ~np.isnan(index.tagger.left_out.own)
+    assert filled.own[known].tolist() == index.tagger.left_out.own[known].tolist()
 
 
 def test_a_model_that_was_fitted_without_the_item_says_nearly_the_same():
@@ -91,8 +91,8 @@ def test_changed_items_are_computed_and_others_stay():
     before = tags_without_item(index, index.ids)
     index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
     index.add(["crop dice radio volume"], [["farm"]], ["late"])
-    known = index._tagger().left_out.known
-    places = index._tagger().places.tolist()
+    known = index.tagger.left_out.known
+    places = index.tagger.places.tolist()
     changed = {0, 90}
     assert {place for place, one in zip(places, known, strict=True) if not one} == changed
     after = tags_without_item(index, index.ids)
@@ -108,7 +108,7 @@ def test_left_out_tags_are_kept_in_the_folder(tmp_path):
     index.add(["crop dice radio volume"], [["game"]], ["late"])
     index.save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index") as read:
-        assert read._tagger().left_out.known.all()
+        assert read.tagger.left_out.known.all()
         assert [as_pairs(tags) for tags in tags_without_item(read, read.ids[:90])] == [
             as_pairs(tags) for tags in before
         ]
@@ -122,7 +122,7 @@ def test_items_without_labels_and_too_many_items(monkeypatch):
     assert as_pairs(tags_without_item(index, [ids[3]])[0]) == as_pairs(expected)
     index.relabel(ids[0], ["sound"])
     monkeypatch.setattr("labelspan.index.tagger_update._MOST_PAIRS", 10)
-    assert not completed(index._tagger()).known.all()
+    assert not completed(index.tagger).known.all()
     assert tags_without_item(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
 
 
@@ -144,5 +144,5 @@ def test_damaged_tags_are_refused_and_older_indexes_have_none(tmp_path):
     np.save(own, kept)
     edited(path, lambda manifest: manifest["tagger"].update(left_out=False))
     with SemanticIndex.load(path) as read:
-        assert read._tagger().left_out is None
+        assert read.tagger.left_out is None
         assert len(tags_without_item(read, read.ids[:2])[0]) == 3

@@ -100,15 +100,6 @@ def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
     assert answers(SemanticIndex.load(folder)) == before
 
 
-def test_too_little_memory_for_a_transform_is_not_called_damage(folder, monkeypatch):
-    def fails(self, X):
-        raise MemoryError
-
-    monkeypatch.setattr("labelspan.MLSI.transform", fails)
-    with pytest.raises(MemoryError):
-        SemanticIndex.load(folder)
-
-
 @pytest.mark.parametrize("seed", [2**32, 10**30])
 def test_a_seed_that_is_too_large_is_named(seed):
     texts, labels, _, _ = corpus(8)

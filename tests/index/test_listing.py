@@ -18,7 +18,7 @@ def index():
 
 @pytest.fixture(scope="module")
 def listing(index):
-    return ItemListing.of(index)
+    return ItemListing(index)
 
 
 def ids(listing, found, sort=""):
@@ -96,7 +96,7 @@ def test_metadata_of_several_types_is_sorted_and_missing_values_come_last():
     given = [{"n": 3}, {"n": "b"}, {}, {"n": True}, {"n": 1}, {"n": 2.5}, {"n": "A"}, {"n": None}]
     texts = [f"chess board {number}" for number in range(len(given))]
     index = SemanticIndex(estimator=LSI(2)).fit(texts, metadata=given)
-    listing = ItemListing.of(index)
+    listing = ItemListing(index)
     every = listing.select(Selection())
     assert ids(listing, every, "meta.n") == ["3", "4", "5", "0", "6", "1", "7", "2"]
     assert ids(listing, every, "-meta.n")[-1] == "2"
@@ -108,7 +108,7 @@ def test_groups_are_beginnings_of_labels():
     labels = [["a::b::c"], ["a::b::d", "e"], ["a::f"], ["e"], ["a::b::c", "a::f"], []]
     texts = ["chess board", "chess player", "photo frame", "photo", "board frame", "player"]
     index = SemanticIndex(estimator=LSI(2)).fit(texts, labels)
-    listing = ItemListing.of(index)
+    listing = ItemListing(index)
     assert listing.separator == "::"
     assert listing.groups.counts(np.ones(6, dtype=bool)) == {"a": 4, "a::b": 3}
     assert ids(listing, listing.select(Selection(groups=("a::b",)))) == ["0", "1", "4"]
@@ -122,7 +122,7 @@ def test_items_that_were_removed_or_added_are_counted_right(index):
     changed = make_index()
     changed.remove(["item20", "item21"])
     changed.add(["a new chess game"], [["game"]], ["new"], metadata=[{"year": 1}])
-    listing = ItemListing.of(changed)
+    listing = ItemListing(changed)
     found = listing.select(Selection())
     assert ids(listing, found) == changed.ids
     assert ids(listing, listing.select(Selection(metadata=("year=1",)))) == ["new"]

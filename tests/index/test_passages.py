@@ -1,12 +1,10 @@
 """Passages of texts with words of a query, and words that two texts share."""
 
 import pytest
-from _support.explorer import make_index
 
 from labelspan.index import Item
-from labelspan.index.analysis import Analyzer
-from labelspan.index.passages import QueryWords, SharedWords, passage, word_index
-from labelspan.index.words import WordIndex
+from labelspan.index.passages import QueryWords, SharedWords, passage
+from labelspan.text import Analyzer, Vocabulary, WordSearch, WordSegment
 
 ENGLISH = Analyzer("en")
 
@@ -58,13 +56,14 @@ def test_a_passage_has_the_most_words_that_are_searched_for():
 
 
 def test_shared_words_are_the_rarest_first():
-    words = WordIndex.build(ENGLISH, [item("chess player"), item("chess", "b"), item("song", "c")])
+    vocabulary = Vocabulary("en")
+    block = vocabulary.number(["chess player", "chess", "song"])
+    words = WordSearch(vocabulary, [WordSegment.build(block)])
     shared = SharedWords(words, "chess the player unheard")
     found = shared.of("Players of the chess: Unheard songs", 5)
     assert found == ["Unheard", "Players", "chess"]
     assert SharedWords(words, "chess").of("music") == []
     assert SharedWords(words, "chess player song").of("chess player song", 2) == ["player", "song"]
-    assert word_index(make_index()) is not None
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from _support.topics import corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.index.query_syntax import parse_query
-from labelspan.index.ranking import _kth_largest, weak
+from labelspan.index.searching import _kth_largest, weak
+from labelspan.text import parse_query
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +17,11 @@ def index():
 
 def brute_force(index, query, balance):
     """Scores of all items by the formula, without blocks, candidates or the sample."""
-    words, store = index._store.words, index._store
+    words, store = index.store.words, index.store
     scores = words.score(parse_query(query))
-    Z = store.vectors(index.ids).astype(float)
-    q = np.asarray(index._model.vectors(index._model.features([query], None, ""))[0], float)
-    cosines = np.where(Z @ q > store.unit_vectors.slack, Z @ q, 0)
+    Z = index.vectors().astype(float)
+    q = np.asarray(index.model.vectors([query], None, "")[0], float)
+    cosines = np.where(Z @ q > store.vectors.slack, Z @ q, 0)
     a = (1 - balance) / scores.scores.std() if scores.scores.any() else 0.0
     b = balance / (Z @ q).std() if q.any() else 0.0
     return (a * scores.scores + b * cosines) / (a * scores.most + b or 1.0)

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from _support.features import tfidf
 from _support.topics import WORDS, corpus, fresh
 from sklearn.exceptions import NotFittedError
 
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import Filter
-from labelspan.index.learn import default_vectorizer
-from labelspan.index.query import query_vectors
+from labelspan.index.searching import query_vectors
 from labelspan.index.vectors import UnitVectors, unit_rows
 
 
 def _query(index, *asked):
-    return query_vectors(*index._fitted(), *asked)
+    return query_vectors(index.model, index.store, *asked)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def index():
 
 def test_search_is_the_cosine_with_every_item(index):
     texts, labels, ids, _ = corpus()
-    X = default_vectorizer(60).fit(texts)
+    X = tfidf().fit(texts)
     names = sorted(WORDS)
     Y = np.array([[name in own for name in names] for own in labels], dtype=float)
     space = MLSI(8).fit(X.transform(texts), Y)
@@ -87,8 +87,8 @@ def test_search_by_items_leaves_them_out(index):
     hits = index.search(items=["item0", "item3"], k=60)
     assert not {"item0", "item3"} & {hit.id for hit in hits}
     # Items of known labels are placed by them too.
-    model, store = index._fitted()
-    places = store.label_places(model.directions)
+    model, store = index.model, index.store
+    places = store.label_places(model.space.directions)
     near = places.rows([int(hits[0].id.removeprefix("item"))])[0]
     score = float(places.query([0, 3]) @ near)
     assert hits[0].score == pytest.approx(score, abs=1e-6)
@@ -105,9 +105,7 @@ def test_text_items_and_labels_together_are_a_mean(index):
     mixed = _query(index, "radio", ("item2",), ("image",))[0][0]
     np.testing.assert_allclose(mixed, unit_rows(np.sum(parts, axis=0)[None])[0], atol=1e-6)
     hits = index.search("radio", 5, labels=["image"], items="item2", balance=1)
-    assert hits[0].score == pytest.approx(
-        float(mixed @ index._store.vectors([hits[0].id])[0]), abs=1e-6
-    )
+    assert hits[0].score == pytest.approx(float(mixed @ index.vectors([hits[0].id])[0]), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +136,7 @@ def test_true_is_not_one_in_a_filter():
     index = SemanticIndex().fit(texts, labels, ids, metadata=tables)
     wanted = [(True, {0}), (1, {1, 2}), (0, {4}), (None, {5}), ("1", set())]
     for value, rows in wanted:
-        mask = index._store.catalogue.mask(Filter(metadata={"x": value}), 6)
+        mask = index.store.mask(Filter(metadata={"x": value}))
         assert set(np.flatnonzero(mask)) == rows
 
 
@@ -166,7 +164,7 @@ def test_an_added_item_lies_where_its_text_says():
     text = corpus()[0][5]
     index.add([text, "unheard", ""], ids=["copy", "odd", "void"])
     assert len(index) == 63
-    np.testing.assert_array_equal(index._store.vectors(["copy"]), index._store.vectors(["item5"]))
+    np.testing.assert_array_equal(index.vectors(["copy"]), index.vectors(["item5"]))
     assert index.search(text, 2)[1].score == pytest.approx(1)
     assert index.item("copy").labels is None
     assert "void" not in {hit.id for hit in index.search(["chess", "photo"], 63)[0]}
@@ -177,8 +175,8 @@ def test_a_new_label_can_be_searched_and_filtered_by():
     index.search(labels="game")
     index.add(["song tune radio", "song mixer"], [["live"], ["live", "sound"]], ["n1", "n2"])
     # What tells games from the rest depends on the rest, which has changed.
-    mean = index._store.vectors(index.ids).mean(axis=0, dtype=float)
-    np.testing.assert_allclose(index._store.moments()[0], mean, atol=1e-12)
+    mean = index.vectors(index.ids).mean(axis=0, dtype=float)
+    np.testing.assert_allclose(index.store.moments()[0], mean, atol=1e-12)
     assert index.labels["live"] == 2
     assert index.search(labels="live", k=2)[0].labels
     assert {h.id for h in index.search("song", 9, {"labels": "live"})} == {"n1", "n2"}

@@ -1,4 +1,4 @@
-"""Indexes of a stream: the words and features of a fit in memory, and fits that were killed."""
+"""Indexes of a stream: those of a fit in memory, and fits that were killed."""
 
 import contextlib
 import hashlib
@@ -12,20 +12,13 @@ import numpy as np
 import pytest
 from _support.forks import forked
 from _support.streams import Corpus
-from scipy import linalg, sparse
+from scipy import linalg
 
-from labelspan import HSL, LSI, MLSI, OPLS, PLSSVD, SemanticIndex
+from labelspan import HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.corpus import CorpusReader
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
-from labelspan.index.analysis import Analyzer
 from labelspan.index.array_blocks import ArrayBlocks
-from labelspan.index.learn import default_vectorizer
-from labelspan.index.results import Item
-from labelspan.index.stream_fit import fit_stream
-from labelspan.index.tagger import label_matrix
-from labelspan.index.word_blocks import FrequentCodes, WordBlock
-from labelspan.index.word_runs import LabelKeys, add_run, merge_runs
-from labelspan.index.words import WordIndex
+from labelspan.index.fitting import FitOptions, fit_stream
 
 N = 240
 
@@ -50,101 +43,11 @@ def items(count=N, unlabelled=True):
     return found
 
 
-def fitted(out, content, model=None, **options):
+def fitted(out, content, model=None, *, report=None, **options):
+    corpus = content if isinstance(content, CorpusReader) else Corpus(content)
     model = MLSI(6, alpha=1.0, tol=1e-4) if model is None else model
-    options = {"language": "en", "block_items": 60, "tag_sample": 0, **options}
-    return fit_stream(Corpus(content), out, model, **options)
-
-
-# --- words --------------------------------------------------------------------------------
-
-
-def blocks_of(content, size=60):
-    rows = [Item(one.id, one.text, None, {}) for one in content]
-    return [
-        WordBlock.of(rows[start : start + size], Analyzer("en"))
-        for start in range(0, len(rows), size)
-    ]
-
-
-def test_a_block_is_what_it_was_packed_from():
-    block = blocks_of(items(20))[0]
-    again = WordBlock.unpack(block.pack())
-    for name in vars(block):
-        np.testing.assert_array_equal(getattr(again, name), getattr(block, name))
-
-
-@pytest.mark.parametrize("count", [N, 1020])
-def test_features_are_those_of_the_vectorizer(count):
-    content = items(count)
-    texts = [one.text for one in content]
-    counts = FrequentCodes()
-    for block in blocks_of(content):
-        counts.add(block)
-    choice, names = counts.choose(), {}
-    found = sparse.vstack([choice.features(block, names) for block in blocks_of(content)])
-    vectorizer = default_vectorizer(count)
-    wanted = vectorizer.fit_transform(texts)
-    assert counts.undercount == 0
-    assert set(names.values()) == set(vectorizer.vocabulary_)
-    order = [vectorizer.vocabulary_[names[n]] for n in range(len(names))]
-    np.testing.assert_allclose(found.toarray(), wanted.toarray()[:, order], atol=1e-6)
-    np.testing.assert_allclose(choice.idf, vectorizer.idf_[order], rtol=1e-6)
-
-
-def test_rare_words_are_dropped_in_little_memory():
-    every, few = FrequentCodes(), FrequentCodes(most=400)
-    for block in blocks_of(items(), 40):
-        every.add(block)
-        few.add(block)
-    every.choose()
-    assert few.choose().codes.size <= 400
-    assert few.undercount > 0
-    codes, texts, _ = every._found
-    kept, counted, _ = few._found
-    at = np.searchsorted(codes, kept)
-    np.testing.assert_array_equal(codes[at], kept)
-    missing = texts[at] - counted
-    assert missing.min() >= 0
-    assert missing.max() <= few.undercount
-    # All that is more frequent than what may be missing is there.
-    assert set(codes[texts > few.undercount]) <= set(kept)
-
-
-@pytest.mark.parametrize("most", [1, 50, 1 << 20])
-def test_merged_runs_are_the_index_in_memory(tmp_path, most):
-    content = items()
-    for row in (20, 33, 7, 57):
-        content[row].text = f"The title of {row}\n\n{content[row].text}"
-    content[50].labels = ["even", "a name\nin two lines", "the \u6771\u4eac label"]
-    names = tuple(sorted({label for one in content for label in one.labels or ()}))
-    targets = label_matrix([one.labels for one in content], names)
-    keys = LabelKeys(Analyzer("en"), names)
-    runs, first = ArrayBlocks(tmp_path / "runs"), 0
-    for block in blocks_of(content):
-        part = targets[first : first + block.n_texts]
-        add_run(runs, block, Analyzer("en"), first, keys, part)
-        first += block.n_texts
-    found = {}
-
-    def open_array(name, length, kind):
-        parts = found[name] = []
-
-        def write(values):
-            parts.append(np.asarray(values, dtype=kind))
-            assert sum(map(len, parts)) <= length
-
-        return write
-
-    merge_runs(runs, open_array, keys, most=most)
-    rows = [
-        Item(one.id, one.text, None if one.labels is None else tuple(one.labels), {})
-        for one in content
-    ]
-    whole = WordIndex.build(Analyzer("en"), rows)
-    assert set(found) == set(whole.arrays)
-    for name, values in whole.arrays.items():
-        np.testing.assert_array_equal(np.concatenate(found[name]), values, err_msg=name)
+    options = FitOptions(model, **{"language": "en", "tag_sample": 0, **options})
+    return fit_stream(corpus, Path(out), options, block_items=60, report=report)
 
 
 # --- the index ----------------------------------------------------------------------------
@@ -181,7 +84,7 @@ def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
         assert index.ids == whole.ids
         assert index.labels == whole.labels
         assert index.item("id4") == whole.item("id4")
-        mine, other = (each._store.unit_vectors.base for each in (index, whole))
+        mine, other = (each.store.vectors.base for each in (index, whole))
         turn = linalg.orthogonal_procrustes(mine, other)[0]
         np.testing.assert_allclose(mine @ turn, other, atol=0.02)
         for query in ("topic2x3 word1", "topic5x1", "\u6771\u4eac"):
@@ -206,17 +109,17 @@ def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
     assert done.tag_sample == 80
     assert done.labelled == sum(one.labels is not None for one in items())
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
-        before = index._tagger()
+        before = index.tagger
         assert before.sampled
         assert before.places.size == 80
         index.add(["topic1x1 newword", "newword again"], [["new"], ["new"]], ["a", "b"])
-        after = index._tagger()
+        after = index.tagger
         assert after.places.size == 82
         assert set(after.labels) - set(before.labels) == {"new"}
         index.save()
     with SemanticIndex.load(tmp_path / "index") as index:
-        assert index._tagger().sampled
-        assert index._tagger().places.size == 82
+        assert index.tagger.sampled
+        assert index.tagger.places.size == 82
 
 
 def test_rare_labels_are_left_out_everywhere(tmp_path):
@@ -346,16 +249,13 @@ def test_a_killed_fit_of_several_files_continues(tmp_path, inside):
 
 
 def fit_files(source, out, **options):
-    corpus = CorpusReader(source, head=3000)
-    model = MLSI(6, alpha=1.0, tol=1e-4)
-    options = {"language": "en", "block_items": 60, "tag_sample": 0, **options}
-    return fit_stream(corpus, Path(out), model, **options)
+    return fitted(out, CorpusReader(source, head=3000), **options)
 
 
 def test_damaged_blocks_are_seen(tmp_path):
     with pytest.raises(Stopped):
         fitted(tmp_path / "index", items(), report=stop_at(7))
-    path = tmp_path / "index" / "unfinished" / "words" / "000001.arrays"
+    path = tmp_path / "index" / "unfinished" / "texts" / "000001.arrays"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -379,15 +279,15 @@ def test_a_torn_list_of_blocks_is_continued(tmp_path):
 
 
 def test_what_cannot_be_fitted(tmp_path):
-    with pytest.raises(Mismatch, match="PLSSVD cannot learn from a stream"):
-        fitted(tmp_path / "a", items(), PLSSVD(3))
+    with pytest.raises(Mismatch, match="LPP cannot learn from a stream"):
+        fitted(tmp_path / "a", items(), LPP(3))
     same = items(50)
     same[30].id = same[3].id
     with pytest.raises(InvalidFile, match="two items have the same id"):
         fitted(tmp_path / "b", same)
     for one in same:
         one.labels = None
-    with pytest.raises(InvalidLabels, match="too few to learn from"):
+    with pytest.raises(InvalidLabels, match="no item has a known label"):
         fitted(tmp_path / "c", [*same[:30], *same[31:]])
     wordless = [SimpleNamespace(**{**vars(one), "text": "..."}) for one in items(20)]
     with pytest.raises(Exception, match="no words to learn from"):
@@ -418,11 +318,9 @@ CACM = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora" / "cacm.jsonl.gz"
 )
 def test_cacm_is_found_as_in_memory(tmp_path):
     stream = CorpusReader(CACM, labelled=False)
-    fit_stream(stream, tmp_path / "index", LSI(50), language="en", block_items=700)
+    fit_stream(stream, tmp_path / "index", FitOptions(LSI(50), "en"), block_items=700)
     whole = in_memory(list(stream), LSI(50))
     with SemanticIndex.load(tmp_path / "index") as index:
-        for name, values in whole._store.words.arrays.items():
-            np.testing.assert_array_equal(index._store.words.arrays[name], values, err_msg=name)
         lines = (CACM.parent / "cacm_queries.jsonl").read_text(encoding="utf-8").splitlines()
         shared = []
         for line in lines[:20]:

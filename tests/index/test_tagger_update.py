@@ -17,7 +17,7 @@ def fitted(**options):
 
 
 def weights(index):
-    tagger = index._tagger()
+    tagger = index.tagger
     return dict(zip(tagger.labels, tagger.weights.toarray().T, strict=True))
 
 
@@ -37,7 +37,7 @@ def test_relabelled_items_are_learned_as_by_a_new_fit(kind):
     index.relabel(ids[:9], [["game"]] * 9)
     index.remove(ids[80:])
     index.relabel(ids[9], ["new"])
-    tagger = index._tagger()
+    tagger = index.tagger
     assert index.item(ids[0]).labels == ("game",)
     assert tagger.labels == ("game", "image", "sound", "new")
     ridge = LabelRidge(with_constant(tagger.voters.features), tagger.alpha)
@@ -65,9 +65,9 @@ def test_added_items_vote_and_teach_new_labels():
 
 def test_nothing_is_learned_when_no_label_changed(index):
     index = fitted()
-    before = index._tagger()
+    before = index.tagger
     index.add(["chess dice"], ids=["other"])
-    assert index._tagger() is before
+    assert index.tagger is before
 
 
 def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from labelspan.index.tag_features import TagFeatures
 from labelspan.index.tagging import (
     NEVER,
     Candidates,
@@ -144,38 +143,6 @@ def test_candidates_are_the_best_the_voted_and_the_true(monkeypatch):
     assert found.regression.tolist() == [scores[pair] for pair in pairs]
     assert found.votes.tolist() == [0, 0.5, 0, 0, 0, 0, 0, 0]
     assert np.flatnonzero(found.truth).tolist() == [0, 7]
-
-
-# --- features --------------------------------------------------------------------------------
-
-
-def test_forms_of_a_word_share_features():
-    texts = ["Kirjastoissa luetaan kirjoja", "kirjaston kokoelmat", "jalkapallo ja tennis"]
-    features = TagFeatures.learn(texts, "fi").transform(["kirjastot", "tennistä", ""])
-    known = TagFeatures.learn(texts, "fi").transform(texts)
-    cosines = (features @ known.T).toarray()
-    assert cosines[0].argmax() in (0, 1)
-    assert cosines[0, 2] == 0
-    assert cosines[1].argmax() == 2
-    assert not cosines[2].any()
-
-
-def test_both_blocks_have_their_length():
-    learned = TagFeatures.learn(["a chess game", "play chess online"], "en")
-    rows = learned.transform(["chess games", "playing"]).toarray()
-    words = len(learned.words)
-    np.testing.assert_allclose(np.linalg.norm(rows[:, :words], axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(rows[:, words:], axis=1), 0.7, rtol=1e-6)
-
-
-def test_contributions_are_divided_among_the_words_they_come_from():
-    learned = TagFeatures.learn(["a chess game", "play chess online", "chess"], "en")
-    text = "Chess games, chess"
-    values = np.arange(1.0, learned.size + 1)
-    own = learned.transform([text]).indices
-    shares = learned.word_shares(text, values)
-    assert set(shares) == {"chess", "games"}
-    assert sum(shares.values()) == pytest.approx(values[own].sum())
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -447,8 +447,8 @@ def test_items_vectors_and_tags_by_id(index):
     assert index.vectors().shape == (len(index), 8)
     (hit,) = index.search(items=ids[0], k=1)
     # Items of known labels are placed by them too.
-    model, store = index._fitted()
-    near = store.label_places(model.directions).rows([3, index.ids.index(hit.id)])
+    model, store = index.model, index.store
+    near = store.label_places(model.space.directions).rows([3, index.ids.index(hit.id)])
     cosine = float(near[0] @ near[1])
     assert hit.score == pytest.approx(cosine, abs=1e-6)
     text = index.item("item6").text

@@ -23,27 +23,22 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
 ]
 
-# Serves; and kills itself in the middle of a line, or between the log and the index.
+# Serves; and kills itself before a decision is committed, or right after it.
 SERVE = """
 import os, signal, sys
-from labelspan import SemanticIndex
 from labelspan.cli import app
-from labelspan.index.decisions import DecisionLog
+from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemStore
 
 where = sys.argv.pop(1)
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def torn(log, path, line):
-    with path.open("ab") as file:
-        file.write(line[: len(line) // 2])
-    die()
-
-if where == "line":
-    DecisionLog._write_line = torn
-if where == "index":
-    SemanticIndex.relabel = die
+if where == "before":
+    ItemDatabase.put_decisions = die
+if where == "after":
+    ItemStore._take = die
 app()
 """
 
@@ -161,19 +156,19 @@ def exported(folder):
 
 
 def test_kills_during_a_decision_lose_nothing(browser, folder, tmp_path):
-    with serving(folder, "line") as (address, process):
+    with serving(folder, "before") as (address, process):
         with opened(browser, address, complaints=[]) as page:
             press(page, "a", "The server did not answer")
         assert process.wait() == -9
     assert exported(folder) == []
-    with serving(folder, "index") as (address, process):
+    with serving(folder, "after") as (address, process):
         with opened(browser, address, complaints=[]) as page:
             key = page.locator(".question").get_attribute("data-key")
             press(page, "a", "The server did not answer")
         assert process.wait() == -9
     (made,) = exported(folder)
-    # The line was written, the label not changed; the next start does that.
-    assert (made["label"] in labels_of(folder, made["item"])) == (made["kind"] == "wrong")
+    # Decision and label are one transaction.
+    assert (made["label"] in labels_of(folder, made["item"])) == (made["kind"] == "missing")
     with serving(folder) as (address, _), opened(browser, address) as page:
         assert page.locator(f'[data-key="{key}"]').count() == 0
         assert "1 of " in page.locator(".progress").inner_text()

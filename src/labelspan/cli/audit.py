@@ -47,6 +47,7 @@ def audit(  # noqa: PLR0917 - typer reads options from parameters
     index = chosen_index(index, same)
     with plain_errors():
         from .._files import write_whole  # noqa: PLC0415
+        from ..curation.audit_results import KINDS  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
         from ..evaluation.audit_report import (  # noqa: PLC0415
             AUDIT_COLUMNS,
@@ -54,7 +55,6 @@ def audit(  # noqa: PLR0917 - typer reads options from parameters
             audit_rows,
             named_items,
         )
-        from ..index.audit_results import KINDS  # noqa: PLC0415
 
         if as_csv and as_json:
             raise Mismatch("Give either --csv or --json, not both.")

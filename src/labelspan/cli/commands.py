@@ -15,7 +15,7 @@ from .evaluate import evaluate
 from .failures import CommandGroup
 from .fit import add, fit
 from .inspect import axes, info
-from .labels import labels, relabel
+from .labels import labels, relabel, remove
 from .map import corpus_map
 from .mcp import mcp
 from .reproduce import reproduce
@@ -40,6 +40,7 @@ app.command()(search)
 app.command()(tag)
 app.command()(add)
 app.command()(relabel)
+app.command()(remove)
 app.command()(labels)
 app.command()(audit)
 app.command()(review)

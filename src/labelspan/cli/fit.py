@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from ..corpus import TaggedTexts
 
 __all__ = ["Method", "add", "fit"]
+
+
+# Items that are looked at before an index is fitted again.
+_HEAD = 1000
 
 
 class Method(StrEnum):
@@ -135,14 +139,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         int,
         typer.Option(help="With --stream: number of items from which tags are learned.", min=0),
     ] = 10_000,
-    hashing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMNS",
-            help="With --stream: hash words and pairs to this number of columns, for example "
-            "2**18, instead of counting all to find the 30,000 most frequent.",
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -164,21 +160,51 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit papers.jsonl --device cuda
 
       labelspan fit everything.jsonl.gz --stream
+
+    The folder of an index is fitted again from its own items, also if its format is older:
+
+      labelspan fit notes.labelspan
     """
     with plain_errors(), ExitStack() as stack:
         start = time.perf_counter()
-        _check_out(out, force=force)
-        check_corpus(corpus, vocabulary)
-        from ..index.analysis import check_language  # noqa: PLC0415
+        older = _index_items(corpus)
+        if older is not None and out == DEFAULT:
+            out = Path(corpus)
+        _check_out(out, force=force or (older is not None and out == Path(corpus)))
+        if older is None:
+            check_corpus(corpus, vocabulary)
+        from ..text import check_language  # noqa: PLC0415
 
         language = check_language("--language", language)
         if device is not None:
             from ..operators.convert import check_device  # noqa: PLC0415
 
             check_device(device)
+        if older is not None:
+            _refuse_elsewhere(scheduler, device)
+            head = _Head(corpus, list(islice(older.items(), _HEAD)))
+            fitted = fit_streamed(
+                older,
+                out,
+                _estimator(head, method, dimensions, alpha, beta),
+                sample=[item.text for item in head.items],
+                language=language,
+                min_count=min_count,
+                limit_labels=limit_labels,
+                empty_is_none=empty_is_none,
+                tag_sample=None,
+                plan={},
+            )
+            answer = {
+                **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
+                "language": fitted.language,
+                "reading": {"format": "index"},
+                "stream": asdict(fitted),
+            }
+            _say(answer, out, method, language, as_json)
+            return
         if stream is None:
             stream = scheduler is None and device is None and is_too_large(corpus)
-        columns = _columns(hashing, stream)
         if stream:
             _refuse_elsewhere(scheduler, device)
             reading = {
@@ -199,13 +225,13 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 opened,
                 out,
                 _estimator(opened.head, method, dimensions, alpha, beta),
+                sample=opened.head.texts,
                 language=language,
                 min_count=min_count,
                 limit_labels=limit_labels,
                 empty_is_none=empty_is_none,
                 tag_sample=tag_sample,
-                hashing=columns,
-                options=reading,
+                plan=reading,
             )
             answer = {
                 **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
@@ -260,6 +286,42 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         _say(answer, out, method, language, as_json)
 
 
+@dataclass(frozen=True)
+class _Head:
+    """The first items of an index that is fitted again."""
+
+    name: str
+    items: Sequence[Any]
+    reading: None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def labels(self) -> list[Any]:
+        return [item.labels for item in self.items]
+
+    @property
+    def n_labelled(self) -> int:
+        return sum(bool(own) for own in self.labels)
+
+
+def _index_items(corpus: str) -> Any:
+    """Return the items of an index, if the corpus is the folder of one; otherwise None."""
+    if not (Path(corpus) / "manifest.json").is_file():
+        return None
+    from ..errors import InvalidFile  # noqa: PLC0415
+    from ..index.older import IndexItems  # noqa: PLC0415
+
+    try:
+        return IndexItems(Path(corpus))
+    except InvalidFile as error:
+        if "is not the manifest of" in str(error):
+            # Another folder of JSON files.
+            return None
+        raise
+
+
 def _answer(  # noqa: PLR0917
     out: Path, items: int, labels: int, dimensions: int, method: Method, start: float
 ) -> dict[str, Any]:
@@ -279,7 +341,7 @@ def _say(answer: dict[str, Any], out: Path, method: Method, language: str, as_js
         typer.echo(json.dumps(answer, indent=2))
         return
     if language == "auto":
-        from ..index.analysis import language_name  # noqa: PLC0415
+        from ..text import language_name  # noqa: PLC0415
 
         compared = language_name(answer["language"] or "none")
         typer.echo(f"  words compared as in: {compared} (detected; --language)", err=True)
@@ -290,26 +352,6 @@ def _say(answer: dict[str, Any], out: Path, method: Method, language: str, as_js
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
-
-
-def _columns(given: str | None, stream: bool) -> int | None:
-    """Read a number of columns, also one written as a power."""
-    if given is None:
-        return None
-    from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
-    from ..index.hashed_words import check_columns  # noqa: PLC0415
-
-    if not stream:
-        raise Mismatch(
-            "--hashing is for a corpus that is read in blocks; add --stream, or leave it out."
-        )
-    found = re.fullmatch(r"(?a:(\d{1,8})(?:(?:\*\*|\^)(\d{1,2}))?)", given.strip())
-    if found is None:
-        raise InvalidParameter(
-            f"--hashing must be a number of columns, for example 262144 or 2**18, but {given!r} "
-            "was given."
-        )
-    return check_columns("--hashing", int(found[1]) ** int(found[2] or 1))
 
 
 def _refuse_elsewhere(scheduler: str | None, device: str | None) -> None:
@@ -467,7 +509,7 @@ def _only_ours(out: Path) -> bool:
     return not foreign_files(out)
 
 
-def _where_labels(found: TaggedTexts) -> str:
+def _where_labels(found: TaggedTexts | _Head) -> str:
     """Say where labels are looked for, in the format of a corpus."""
     format = None if found.reading is None else found.reading.format
     if format == "folder":
@@ -478,7 +520,7 @@ def _where_labels(found: TaggedTexts) -> str:
 
 
 def _estimator(
-    found: TaggedTexts,
+    found: TaggedTexts | _Head,
     method: Method,
     dimensions: str | None,
     alpha: float | None,

@@ -59,13 +59,13 @@ def check_index(path: Path) -> None:
         )
 
 
-def open_index(path: Path, *, write: bool = False, lazy: bool = False) -> SemanticIndex:
-    """Open an index, which must exist; ``lazy`` without what searches for a text do not need."""
+def open_index(path: Path, *, write: bool = False, verify: bool = False) -> SemanticIndex:
+    """Open an index, which must exist; ``verify`` checks every file and item."""
     # Before the import: an error does not wait for scikit-learn.
     check_index(path)
     from ..index import SemanticIndex  # noqa: PLC0415
 
-    return SemanticIndex.load(path, write=write, lazy=lazy)
+    return SemanticIndex.load(path, write=write, verify=verify)
 
 
 def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -77,7 +77,7 @@ def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
         check_index(path)
         from ..index import SemanticIndex  # noqa: PLC0415
 
-        with SemanticIndex.load(path, verify=False, lazy=True) as index:
+        with SemanticIndex.load(path) as index:
             names = list(index.labels)
     except (LabelspanError, OSError):
         return []

@@ -23,7 +23,15 @@ __all__ = ["axes", "info"]
 _MOST_LABELS = 10
 
 
-def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameIndex = None) -> None:
+def info(
+    index: IndexArgument = DEFAULT,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check that every file and item is what was written."),
+    ] = False,
+    as_json: AsJson = False,
+    same: SameIndex = None,
+) -> None:
     """Describe an index: its items, labels, dimensions, method and size.
 
     For example:
@@ -31,9 +39,11 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
       labelspan info
 
       labelspan info notes.labelspan --json
+
+      labelspan info --verify
     """
     index = chosen_index(index, same)
-    with plain_errors(), open_index(index, lazy=True) as opened:
+    with plain_errors(), open_index(index, verify=verify) as opened:
         from ..index.description import describe  # noqa: PLC0415
 
         about = describe(opened)
@@ -47,7 +57,6 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
             "features": int(about.values["n_features_in_"]),
-            "hashed": about.hashed,
             "method": about.method,
             "parameters": {
                 name: value
@@ -61,6 +70,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
             "megabytes": round(size / 1e6, 2),
             "search": "approximate" if opened.large and cache.vectors else "exact",
             "search_cache": asdict(cache),
+            "verified": verify,
         }
     if as_json:
         typer.echo(json.dumps({**found, "label_counts": dict(labels)}, indent=2))
@@ -72,8 +82,6 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
         f"{name} {value}" for name, value in found["parameters"].items()
     )
     alpha = found.pop("alpha")
-    if found.pop("hashed"):
-        found["features"] = f"{found['features']:,} columns that words are hashed to"
     if alpha is not None and "alpha auto" in found["parameters"]:
         found["parameters"] = found["parameters"].replace("alpha auto", f"alpha {alpha:.3g} (auto)")
     found["metadata"] = ", ".join(found["metadata"])
@@ -82,6 +90,7 @@ def info(index: IndexArgument = DEFAULT, as_json: AsJson = False, same: SameInde
     else:
         text = f"none ({cache.reason})"
     found["search_cache"] = text
+    found["verified"] = "every file and item" if found["verified"] else "small files (--verify)"
     top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
     found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")
     for key, value in found.items():

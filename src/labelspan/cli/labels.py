@@ -1,10 +1,13 @@
-"""``labelspan labels`` and ``labelspan relabel``: how well labels are predicted; change them."""
+"""``labelspan labels``, ``relabel`` and ``remove``: labels that are predicted; change items."""
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -12,10 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from .corpus_argument import AsJson
-from .failures import plain_errors
+from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexArgument, IndexOption, SameIndex, chosen_index, open_index
 
-__all__ = ["labels", "relabel"]
+if TYPE_CHECKING:
+    from ..index.item_labels import LabelTable
+
+__all__ = ["labels", "relabel", "remove"]
 
 
 def labels(
@@ -35,7 +41,7 @@ def labels(
       labelspan labels notes.labelspan --json
     """
     index = chosen_index(index, same)
-    with plain_errors(), open_index(index, lazy=True) as opened:
+    with plain_errors(), open_index(index) as opened:
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
         typer.echo(json.dumps([{**asdict(row), "never": row.never} for row in found], indent=2))
@@ -56,8 +62,8 @@ def labels(
     Console().print(table)
 
 
-def relabel(
-    item: Annotated[str, typer.Argument(metavar="ID", help="Id of the item.")],
+def relabel(  # noqa: PLR0917 - typer reads options from parameters
+    item: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the item.")] = None,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="LABEL", help="Its new labels; give none to remove all."),
@@ -66,27 +72,124 @@ def relabel(
     unknown: Annotated[
         bool, typer.Option("--unknown", help="The labels of the item are not known.")
     ] = False,
+    changes: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Change the labels of all items of a CSV file: an id and its labels, separated by "
+            "|, in each line; - reads standard input.",
+        ),
+    ] = None,
+    new_label: Annotated[
+        bool, typer.Option("--new-label", help="Allow labels that no item has yet.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Change the labels of an item; tags are learned from them at once.
+    """Change the labels of items; tags are learned from them when they are next predicted.
+
+    A label that no item has yet is only created with --new-label: it may be a typing error.
 
     For example:
 
       labelspan relabel gimp works-with::image use::editing
 
       labelspan relabel gimp --unknown -i notes.labelspan
+
+      labelspan relabel --from changes.csv
     """
     with plain_errors():
         from ..errors import Mismatch  # noqa: PLC0415
 
         if unknown and names:
             raise Mismatch("Give either labels or --unknown, not both.")
+        if (item is None) == (changes is None):
+            raise Mismatch("Give either the id of an item and its labels, or --from FILE.")
+        if changes is not None:
+            wanted = _read_changes(changes)
+        else:
+            assert item is not None
+            wanted = {item: None if unknown else list(names or [])}
         with open_index(index, write=True) as opened:
-            before = opened.item(item).labels
-            opened.relabel([item], [None if unknown else names or []])
-            after = opened.item(item).labels
+            if not new_label:
+                _check_known(opened.store.labels, wanted)
+            before = {one.id: one.labels for one in opened.items(list(wanted))}
+            opened.relabel(list(wanted), list(wanted.values()))
+            after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
-        typer.echo(json.dumps({"id": item, "before": before, "labels": after}, indent=2))
+        answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]
+        typer.echo(json.dumps(answers if changes is not None else answers[0], indent=2))
+    elif changes is not None:
+        different = sum(before[one] != own for one, own in after.items())
+        typer.echo(f"{len(after):,} items, of which {different:,} have other labels now.")
+    else:
+        assert item is not None
+        own = after[item]
+        typer.echo(f"Labels of {item}: {'unknown' if own is None else ', '.join(own) or 'none'}.")
+
+
+def _read_changes(source: str) -> dict[str, list[str] | None]:
+    """Read ids and labels from a CSV file, whose first line may be a header."""
+    from ..errors import InvalidFile, MissingData  # noqa: PLC0415
+
+    try:
+        if source == "-":
+            lines = list(standard_lines())
+        else:
+            lines = Path(source).read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise MissingData(f"There is no file {source!r}; correct --from.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFile(f"{source} cannot be read: {error}.") from error
+    found: dict[str, list[str] | None] = {}
+    for number, row in enumerate(csv.reader(lines), start=1):
+        if not any(cell.strip() for cell in row):
+            continue
+        if number == 1 and [cell.strip().lower() for cell in row] == ["id", "labels"]:
+            continue
+        name, *rest = (cell.strip() for cell in row)
+        if not rest or not name:
+            raise InvalidFile(
+                f"{source}, line {number}: give an id and its labels, for example gimp,a|b."
+            )
+        if name in found:
+            raise InvalidFile(f"{source}, line {number}: the id {name!r} occurs twice.")
+        found[name] = [one.strip() for cell in rest for one in cell.split("|") if one.strip()]
+    if not found:
+        raise InvalidFile(f"{source} has no changes; give an id and its labels in each line.")
+    return found
+
+
+def _check_known(table: LabelTable, wanted: Mapping[str, Sequence[str] | None]) -> None:
+    from ..errors import InvalidInput  # noqa: PLC0415
+    from ..index.inputs import label_name  # noqa: PLC0415
+
+    for own in wanted.values():
+        for name in own or ():
+            if label_name(name) not in table.totals:
+                message = str(table.unknown(label_name(name)))
+                raise InvalidInput(f"{message} Give --new-label to create it.")
+
+
+def remove(
+    items: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the items.")],
+    index: IndexOption = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Remove items from an index: all of them or, if an id does not exist, none.
+
+    For example:
+
+      labelspan remove gimp inkscape
+    """
+    with plain_errors(), open_index(index, write=True) as opened:
+        before = len(opened)
+        opened.remove(items)
+        after = len(opened)
+    if as_json:
+        answer = {"index": str(index), "removed": before - after, "items": after}
+        typer.echo(json.dumps(answer, indent=2))
         return
-    shown = "unknown" if after is None else ", ".join(after) or "none"
-    typer.echo(f"Labels of {item}: {shown}.")
+    removed = before - after
+    what = "item" if removed == 1 else "items"
+    typer.echo(f"{removed:,} {what} removed; {index} now has {after:,}.")

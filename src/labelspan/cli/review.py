@@ -34,8 +34,8 @@ from .index_argument import (
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
-    from ..index import Finding, LabelDecision, Review
-    from ..index.decisions import Verdict
+    from ..curation import Finding, LabelDecision, Review
+    from ..curation.decisions import Verdict
 
 __all__ = ["review"]
 
@@ -121,10 +121,10 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             _export(index, export)
         if apply is not None:
             from ..corpus import edit_corpus  # noqa: PLC0415
-            from ..index.decisions import DecisionLog  # noqa: PLC0415
+            from ..curation.decisions import DecisionLog  # noqa: PLC0415
 
-            changes = DecisionLog(index).changes()
             with open_index(index) as opened:
+                changes = DecisionLog(opened.store).changes()
                 texts = {name: opened.item(name).text for name in changes if name in opened}
             edit = edit_corpus(
                 apply,
@@ -150,10 +150,11 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 
 def _export(index: Path, target: str) -> None:
     from .._files import write_whole  # noqa: PLC0415
+    from ..curation.decisions import DecisionLog, as_lines, as_table  # noqa: PLC0415
     from ..errors import InvalidParameter  # noqa: PLC0415
-    from ..index.decisions import DecisionLog, as_lines, as_table  # noqa: PLC0415
 
-    found = DecisionLog(index).decisions()
+    with open_index(index) as opened:
+        found = DecisionLog(opened.store).decisions()
     if target == "-":
         typer.echo(as_lines(found), nl=False)
         return
@@ -186,12 +187,10 @@ def _report(edit: CorpusEdit) -> None:
 
 def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skipped: bool) -> None:
     """Ask about one finding after the other, until the queue or the keys end."""
-    from ..index import Review  # noqa: PLC0415
+    from ..curation import Review  # noqa: PLC0415
 
     with open_index(index, write=True) as opened:
         review = Review(opened)
-        if review.recovered:
-            typer.echo("The last decision was interrupted; it was completed or dropped.", err=True)
         typer.echo("Looking for labels that look wrong or missing ...", err=True)
         queue = review.waiting(label=label, kind=kind, skipped=skipped)
         keys = _keys()

@@ -117,15 +117,17 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     """
     with plain_errors():
         metadata = _metadata(where)
-        with open_index(index, lazy=True) as opened:
+        with open_index(index) as opened:
             from ..index import Filter  # noqa: PLC0415
-            from ..index.ranking import weak  # noqa: PLC0415
+            from ..index.searching import weak  # noqa: PLC0415
 
             wanted = Filter(
                 labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata
             )
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
+            if queries == [None] and not like and not label:
+                raise typer.BadParameter("give words to search for, --like or --label.")
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -138,15 +140,18 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                     reasons = [
                         opened.explain(text, hit.id, 5, **asked, balance=balance) for hit in found
                     ]
+                unknown = opened.unknown_words(text) if text else {}
+                note = " ".join([*_spelling(unknown), *filter(None, [weak(found)])])
                 if as_json:
                     answer = {
                         **_as_json(text, found, reasons),
                         "search": opened.search_by_,
-                        "note": weak(found),
+                        "note": note,
+                        "unknown": unknown,
                     }
                     typer.echo(json.dumps(answer, indent=None if several else 2))
                 else:
-                    _print(text if several else None, found, opened.labels, reasons, weak(found))
+                    _print(text if several else None, found, opened.labels, reasons, note)
 
 
 def _queries(words: list[str] | None) -> list[str | None]:
@@ -154,12 +159,24 @@ def _queries(words: list[str] | None) -> list[str | None]:
     from ..errors import InvalidInput  # noqa: PLC0415
 
     if words != ["-"]:
-        return [" ".join(words) if words else None]
+        text = " ".join(words or ())
+        if words and not text.strip():
+            raise typer.BadParameter("the query is empty; give words to search for.")
+        return [text or None]
     lines = standard_lines()
     found: list[str | None] = [line.strip() for line in lines if line.strip()]
     if not found:
         raise InvalidInput("Standard input is empty; give one query per line.")
     return found
+
+
+def _spelling(unknown: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a sentence for each word that nothing has."""
+    return [
+        f"Nothing has {word!r}"
+        + (f"; did you mean {' or '.join(map(repr, near))}?" if near else ".")
+        for word, near in unknown.items()
+    ]
 
 
 def _metadata(where: list[str] | None) -> dict[str, Any]:
@@ -214,13 +231,13 @@ def _print(
     console = Console()
     if text is not None:
         console.print(Text(text, style="bold"))
+    if note:
+        console.print(Text(note, style="italic"))
     if not found:
         console.print(
             "Nothing found: no word of the query is known, or the filters are too strict."
         )
         return
-    if note:
-        console.print(Text(note, style="italic"))
     console.print(hit_table(found, counts, reasons))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from .progress import progress_bar
 
 if TYPE_CHECKING:
     from ..corpus import CorpusReader
-    from ..index.stream_fit import StreamedIndex
+    from ..index.fitting import ItemStream, StreamedIndex
 
 __all__ = ["fit_streamed", "is_too_large", "open_stream", "prepare_search"]
 
@@ -59,39 +60,34 @@ def open_stream(corpus: str, out: Path, **options: Any) -> CorpusReader:
 
 
 def fit_streamed(
-    stream: CorpusReader,
+    stream: ItemStream,
     out: Path,
     estimator: Any,
     *,
+    sample: Sequence[str],
     language: str,
     min_count: int,
     limit_labels: int | None,
     empty_is_none: bool,
-    tag_sample: int,
-    hashing: int | None,
-    options: dict[str, Any],
+    tag_sample: int | None,
+    plan: dict[str, Any],
 ) -> StreamedIndex:
     """Fit and save an index, with a progress bar."""
-    from ..index.stream_fit import fit_stream  # noqa: PLC0415
+    from ..index.fitting import FitOptions, fit_stream  # noqa: PLC0415
 
     typer.echo(
         "  read in blocks; if this is interrupted, the same command goes on from there", err=True
     )
     with progress_bar("learning") as report:
-        found = fit_stream(
-            stream,
-            out,
+        options = FitOptions(
             estimator,
-            language=language,
-            sample=stream.head.texts,
+            language,
             min_count=min_count,
             limit_labels=limit_labels,
             empty_is_none=empty_is_none,
             tag_sample=tag_sample,
-            hashing=hashing,
-            options=options,
-            report=report,
         )
+        found = fit_stream(stream, out, options, sample=sample, plan=plan, report=report)
     if found.resumed:
         typer.echo(f"  {found.resumed:,} items were there from an earlier run", err=True)
     if found.tag_sample and found.tag_sample < found.labelled:

@@ -79,7 +79,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     """
     with plain_errors():
         names, texts = _texts(words, corpus, text, ids, format, encoding, no_header, delimiter)
-        with open_index(index, lazy=True) as opened:
+        with open_index(index) as opened:
             found = opened.tag(texts, number)
             kept = [[one for one in tags if every or one.chosen] for tags in found]
             reasons: list[list[TagExplanation | None]] = [

@@ -12,7 +12,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
-from ..index.analysis import Analyzer
+from ..text import Analyzer
 from .map_regions import MapRegions, Region, name_regions, word_lists
 from .stored_layout import stored_layout
 from .style import GREY, make_axes, palettes, shorten

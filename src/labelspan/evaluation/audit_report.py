@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ..index.audit_results import KINDS, Finding, LabelAudit
+from ..curation.audit_results import KINDS, Finding, LabelAudit
 from .html_report import ReportTable, html_page, html_table
 
 __all__ = ["AUDIT_COLUMNS", "audit_page", "audit_rows", "named_items"]

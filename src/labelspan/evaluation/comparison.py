@@ -28,7 +28,6 @@ from .._params import Boolean, Integer, Real, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import indicator, read_label_lists, read_texts
-from ..index.learn import ProgressCallback, StepCounter, default_vectorizer, learn_words
 from .measurements import Record, Results
 from .spaces import (
     METHODS,
@@ -39,6 +38,7 @@ from .spaces import (
     tagging_measures,
     tagging_scores,
 )
+from .text_features import learn_features
 
 __all__ = ["SETTINGS", "TUNED", "Evaluation", "Facts", "evaluate", "overall"]
 
@@ -116,7 +116,7 @@ def evaluate(
     most_items: int = 6000,
     tune: bool = True,
     random_state: int = 0,
-    progress: ProgressCallback | None = None,
+    progress: Callable[[int, int], Any] | None = None,
 ) -> Evaluation:
     """Compare raw features, LSI, MLSI, OPLS, CCA, HSL and ridge scores on a corpus.
 
@@ -180,7 +180,7 @@ def evaluate(
     k = len(corpus.names)
     count = min(max(1, round(held_out * k)), k - 2)
     labelled = np.flatnonzero((corpus.Y >= 0).all(axis=1))
-    step = StepCounter(progress, folds * (len(METHODS) + tune) + tune * len(_ALPHAS) * len(_BETAS))
+    step = _Steps(progress, folds * (len(METHODS) + tune) + tune * len(_ALPHAS) * len(_BETAS))
     parts = np.array_split(np.random.default_rng(random_state).permutation(labelled), folds)
     records: list[Record] = []
     tuned: Mapping[str, Any] | None = None
@@ -293,10 +293,21 @@ def _split(
     corpus: _PreparedCorpus, train: Array, test: Array, seen: Array, new: Array
 ) -> _FoldData:
     """Make the features of a fold, with a vectorizer fitted only on the training texts."""
-    vectorizer = default_vectorizer(train.size)
-    features = learn_words(vectorizer, [corpus.texts[row] for row in train])
-    unseen = vectorizer.transform([corpus.texts[row] for row in test])
+    chosen, features = learn_features([corpus.texts[row] for row in train])
+    unseen = chosen.of_texts([corpus.texts[row] for row in test])
     return _FoldData(features, unseen, corpus.Y[train], corpus.Y[test], seen, new)
+
+
+class _Steps:
+    """Counts steps and reports them to a callback."""
+
+    def __init__(self, progress: Callable[[int, int], Any] | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 def _most(split: _FoldData, dimensions: int) -> int:

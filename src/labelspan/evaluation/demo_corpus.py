@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from .._typing import Array
 from ..datasets.debtags import load_debtags
 from ..index import Hit, SemanticIndex
-from ..index.learn import default_vectorizer
 from .spaces import RAW, SplitVectors, embed, retrieval_measures, tagging_measures, tagging_scores
+from .text_features import learn_features
 
 __all__ = ["SEARCHES", "STEPS", "Demo", "Row", "run_demo"]
 
@@ -75,9 +75,8 @@ def _run(tell: Callable[[str], None], answers: int) -> Demo:
     index = SemanticIndex().fit(train.texts, train.labels, train.ids, metadata=train.metadata)
     index.add(test.texts, test.labels, test.ids, metadata=test.metadata)
     tell("counting words")
-    vectorizer = default_vectorizer(len(train))
-    features = vectorizer.fit_transform(train.texts)
-    unseen = vectorizer.transform(test.texts)
+    chosen, features = learn_features(train.texts or ())
+    unseen = chosen.of_texts(test.texts or ())
     mlsi = SplitVectors(index.vectors(train.ids), index.vectors(test.ids))
     rows = []
     for method in (RAW, "LSI", "MLSI"):

@@ -4,8 +4,9 @@
 - By words: the query is five words of the item, chosen at random, frequent words left out.
 - Judged queries: texts with the ids of the items that people called relevant.
 
-TF-IDF compares the default features by cosine, LSI the space of their truncated SVD. BM25, the
-space and both together are ``search`` with ``balance`` 0, 1 and its default.
+TF-IDF compares the default features by cosine, LSI the space of their truncated SVD, and BM25 the
+words of the texts. The space, and words and space together, are ``search`` with ``balance`` 1 and
+its default.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,14 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, MissingData
 from ..estimators import LSI, MLSI
-from ..index import Hit
-from ..index.analysis import Analyzer, detect_language
-from ..index.inputs import LabelLists, indicator, read_ids, read_label_lists, read_texts
-from ..index.items import ItemStore
-from ..index.learn import default_vectorizer, learn_words, text_map_of
-from ..index.model import IndexModel, space_vectors
-from ..index.query import search as search_index
-from ..index.ranking import BALANCE
-from ..index.results import Item
-from ..index.words import PLAIN, WordIndex
+from ..index import Item, SemanticIndex
+from ..index.inputs import LabelLists, read_ids, read_label_lists, read_texts
+from ..index.searching import BALANCE
+from ..index.space import Space
+from ..text import Analyzer, Vocabulary, WordSearch, WordSegment, detect_language, parse_query
 from .html_report import ReportTable
 from .measurements import Record, Results
+from .text_features import learn_features
 
 __all__ = ["JudgedQuery", "SearchEvaluation", "evaluate_search", "read_queries", "search_tables"]
 
@@ -158,7 +155,7 @@ def evaluate_search(
     analyzer = Analyzer(detect_language(given))
     asked, notes = _queries(items, queries, analyzer, known_items, random_state)
     total = len(SYSTEMS)
-    systems = _systems(items, lists, analyzer, dimensions)
+    systems = _systems(items, lists, analyzer.language, dimensions)
     records: list[Record] = []
     for done, (system, search) in enumerate(systems, start=1):
         for kind, text, relevant in asked:
@@ -217,54 +214,48 @@ def _queries(
 
 
 def _systems(
-    items: Sequence[Item], lists: LabelLists, analyzer: Analyzer, dimensions: int
+    items: Sequence[Item], lists: LabelLists, language: str, dimensions: int
 ) -> list[tuple[str, Callable[[str, int], list[str]]]]:
     """Make a function for each system that returns the ids of the best items for a text."""
     texts = [item.text for item in items]
-    ids = np.array([item.id for item in items], dtype=object)
-    vectorizer = default_vectorizer(len(texts))
-    features = learn_words(vectorizer, texts)
-    names = tuple(sorted({label for own in lists for label in own or ()}))
+    names = [item.id for item in items]
+    ids = np.array(names, dtype=object)
+    chosen, features = learn_features(texts)
     most = max(1, min(dimensions, features.shape[0] - 1, features.shape[1]))
-    lsi = LSI(most).fit(features)
-    space = MLSI(most).fit(features, indicator(lists, names)) if names else lsi
-    words, vectors = WordIndex.build(analyzer, items), space_vectors(space, features)
-    store = ItemStore.of(items, vectors, words)
-    plain = ItemStore.of(items, vectors, WordIndex(analyzer, words.arrays, PLAIN))
-    model = IndexModel(vectorizer, space, None, text_map_of(vectorizer, space))
-    flat = space_vectors(lsi, features)
+    lsi = Space.of(LSI(most).fit(features))
+    labelled = any(own for own in lists)
+    index = SemanticIndex(estimator=MLSI(most) if labelled else LSI(most), language=language)
+    index.fit(texts, lists, names)
+    flat = lsi.vectors(features)
+    vocabulary = Vocabulary(language)
+    # Without titles and names of labels, which count more and less than words of the text.
+    block = vocabulary.number(texts)
+    plain = WordSearch(
+        vocabulary, [WordSegment.build(replace(block, titles=np.zeros_like(block.titles)))]
+    )
 
     def by_features(text: str, k: int) -> list[str]:
-        products = features @ vectorizer.transform([text]).T
+        products = features @ chosen.of_texts([text]).T
         return _best(ids, np.asarray(products.todense()).ravel(), k)
 
     def by_lsi(text: str, k: int) -> list[str]:
-        query = space_vectors(lsi, vectorizer.transform([text]))[0]
-        return _best(ids, flat @ query, k)
+        return _best(ids, flat @ lsi.vectors(chosen.of_texts([text]))[0], k)
 
-    def by_search(store: ItemStore, balance: float) -> Callable[[str, int], list[str]]:
+    def by_words(text: str, k: int) -> list[str]:
+        return _best(ids, plain.score(parse_query(text)).scores, k)
+
+    def by_search(balance: float) -> Callable[[str, int], list[str]]:
         def find(text: str, k: int) -> list[str]:
-            hits: list[Hit] = search_index(
-                model,
-                store,
-                text,
-                k=k,
-                filter=None,
-                items=(),
-                labels=(),
-                ann=None,
-                balance=balance,
-            )[0]
-            return [hit.id for hit in hits]
+            return [hit.id for hit in index.search(text, k, balance=balance)]
 
         return find
 
     found: Mapping[str, Callable[[str, int], list[str]]] = {
         "TF-IDF": by_features,
         "LSI": by_lsi,
-        "BM25": by_search(plain, 0.0),
-        "space": by_search(store, 1.0),
-        "words + space": by_search(store, BALANCE),
+        "BM25": by_words,
+        "space": by_search(1.0),
+        "words + space": by_search(BALANCE),
     }
     return [(name, found[name]) for name in SYSTEMS]
 

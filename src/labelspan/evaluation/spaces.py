@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidParameter
 from ..estimators import CCA, HSL, LSI, MLSI, OPLS
-from ..index.model import space_vectors
+from ..index.space import Space
 from ..index.vectors import unit_rows
 from ..metrics import f1_scores, retrieval_at_k, threshold_by_share
 
@@ -105,7 +105,7 @@ def embed(
     space = make_estimator(method, dimensions, Y, **params).fit(
         train, None if method == "LSI" else Y
     )
-    return SplitVectors(space_vectors(space, train), space_vectors(space, test))
+    return SplitVectors(Space.of(space).vectors(train), Space.of(space).vectors(test))
 
 
 def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:

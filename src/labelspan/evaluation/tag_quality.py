@@ -25,13 +25,13 @@ from sklearn.svm import LinearSVC
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput
-from ..index.analysis import detect_language
 from ..index.inputs import LabelLists, read_label_lists, read_texts
-from ..index.learn import default_vectorizer, learn_words
-from ..index.tag_features import TagFeatures
-from ..index.tagger import fit_tagger, label_matrix
+from ..index.item_labels import LabelTable
+from ..index.tagger import fit_tagger
+from ..text import TAGS
 from .html_report import ReportTable
 from .measurements import Record, Results
+from .text_features import learn_features
 
 __all__ = ["TaggingEvaluation", "evaluate_tagging", "tagging_quality", "tagging_table"]
 
@@ -110,7 +110,7 @@ def evaluate_tagging(
     known: LabelLists = [tuple(sorted(set(lists[row] or ()))) for row in train]
     names = tuple(sorted({label for own in known for label in own or ()}))
     truth, missing = _truth([set(lists[row] or ()) for row in held], names)
-    targets = label_matrix(known, names)
+    targets = LabelTable.of(known, names).matrix()
     notes = []
     if missing:
         notes.append(
@@ -210,7 +210,7 @@ def tagging_table(evaluation: TaggingEvaluation) -> ReportTable:
 def _truth(wanted: Sequence[set[str]], names: tuple[str, ...]) -> tuple[Array, int]:
     """Return the known labels as a 0/1 array, and the number of the unknown ones."""
     known = set(names)
-    matrix = label_matrix([tuple(sorted(own & known)) for own in wanted], names)
+    matrix = LabelTable.of([tuple(sorted(own & known)) for own in wanted], names).matrix()
     missing = sum(len(own - known) for own in wanted)
     return matrix.toarray() > 0, missing
 
@@ -225,8 +225,7 @@ def _most_frequent(targets: Any, count: int) -> Predictions:
 
 
 def _svms(texts: list[str], targets: Any, new: list[str], seed: int) -> Predictions:
-    vectorizer = default_vectorizer(len(texts))
-    rows = learn_words(vectorizer, texts)
+    features, rows = learn_features(texts)
     support = np.asarray(targets.sum(axis=0)).ravel()
     columns = np.sort(np.argsort(-support, kind="stable")[:MOST_SVMS])
     wanted = targets[:, columns].toarray() > 0
@@ -234,7 +233,7 @@ def _svms(texts: list[str], targets: Any, new: list[str], seed: int) -> Predicti
     tried = _svm_scores(rows[~part], wanted[~part], rows[part])
     cut = best_cut(tried, wanted[part], int(targets[part].sum()))
     scores = np.full((len(new), support.size), -np.inf, dtype=np.float32)
-    scores[:, columns] = _svm_scores(rows, wanted, vectorizer.transform(new))
+    scores[:, columns] = _svm_scores(rows, wanted, features.of_texts(new))
     return scores, scores >= cut
 
 
@@ -263,8 +262,7 @@ def best_cut(scores: Array, truth: Array, total: int) -> float:
 
 
 def _tagger(texts: list[str], targets: Any, names: tuple[str, ...], new: list[str]) -> Predictions:
-    features = TagFeatures.learn(texts, detect_language(texts))
-    places = np.arange(len(texts))
-    tagger = fit_tagger(names, targets, features.transform(texts), places=places, texts=features)
-    found = tagger.probabilities(features.transform(new))
+    features, rows = learn_features(texts, TAGS)
+    tagger = fit_tagger(names, targets, rows, places=np.arange(len(texts)), texts=features)
+    found = tagger.probabilities(features.of_texts(new))
     return found, found >= tagger.thresholds

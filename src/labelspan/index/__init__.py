@@ -1,7 +1,5 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
-from .audit_results import Finding, LabelAudit
-from .decisions import LabelDecision
 from .filters import Filter
 from .results import (
     Axis,
@@ -16,7 +14,6 @@ from .results import (
     Vote,
     WordShare,
 )
-from .review_queue import Progress, Review
 from .semantic import SemanticIndex
 
 __all__ = [
@@ -24,15 +21,10 @@ __all__ = [
     "AxisShare",
     "Explanation",
     "Filter",
-    "Finding",
     "Hit",
     "Item",
-    "LabelAudit",
-    "LabelDecision",
     "LabelReport",
     "LabelShare",
-    "Progress",
-    "Review",
     "SemanticIndex",
     "Tag",
     "TagExplanation",

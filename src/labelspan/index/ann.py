@@ -13,7 +13,6 @@ The file:
 usearch follows the links in its file without checking them, so a file that is not what was
 written must never reach it. The hash detects damage. A file made by somebody else could have
 the right hash, so all its links are checked here first; at worst it then finds poor neighbours.
-A lazy index checks hash and links of a large file once, and again when the file has changed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import json
 import logging
 import mmap
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -37,9 +35,8 @@ import numpy as np
 from .._files import write_whole
 from .._typing import Array
 from ..errors import InvalidFile, Mismatch
-from .items import file_size
+from .files import file_size
 from .vectors import Ranked, UnitVectors
-from .verified_files import VerifiedFiles
 
 __all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest", "proposed"]
 
@@ -106,11 +103,10 @@ class AnnIndex:
         made_of: dict[str, Any],
         *,
         mapped: bool,
-        known: VerifiedFiles | None = None,
     ) -> Self:
         """Read the index in a file, if it is valid and was made from the same vectors."""
         index = _empty(made_of["width"])
-        content = read_ann_file(path, made_of, bytes(index.save()), mapped=mapped, known=known)
+        content = read_ann_file(path, made_of, bytes(index.save()), mapped=mapped)
         index.view(content)
         return cls(index, content)
 
@@ -188,13 +184,11 @@ class AnnCache:
         sha256: str = "",
         *,
         mapped: bool = True,
-        known: VerifiedFiles | None = None,
     ) -> None:
         self._base = base
         self._path = path
         self._sha256 = sha256
         self._mapped = mapped
-        self._known = known
         self._ann: AnnIndex | None = None
         self._refused: tuple[Any, str] | None = None
         self._opening, self._building = threading.Lock(), threading.Lock()
@@ -251,7 +245,7 @@ class AnnCache:
         if self._refused is not None and self._refused[0] == mark:
             return None
         try:
-            return AnnIndex.read(path, self._made_of(), mapped=self._mapped, known=self._known)
+            return AnnIndex.read(path, self._made_of(), mapped=self._mapped)
         except Exception as error:
             # Whatever is wrong with the file, the vectors can still be searched exactly.
             _log.warning("A file for approximate search is not used: %s", error)
@@ -339,20 +333,12 @@ def write_ann_file(path: Path, content: Any, made_of: Mapping[str, Any]) -> None
     write_whole(path, write)
 
 
-def read_ann_file(
-    path: Path,
-    made_of: Mapping[str, Any],
-    empty: bytes,
-    *,
-    mapped: bool,
-    known: VerifiedFiles | None = None,
-) -> Any:
+def read_ann_file(path: Path, made_of: Mapping[str, Any], empty: bytes, *, mapped: bool) -> Any:
     """Read the bytes of a usearch index, if they are valid and made from the same vectors.
 
     ``empty`` is an empty usearch index with the same settings. The file is mapped, or read into
-    memory: then it may change later. Hash and links of a file that is ``known`` are not checked.
+    memory: then it may change later.
     """
-    started = time.time_ns()
     if file_size(path) < len(_BEGINNING) + 8:
         raise InvalidFile(f"{path} is damaged: it is too short.")
     with path.open("rb") as file:
@@ -373,18 +359,10 @@ def read_ann_file(
         if not isinstance(about, dict) or about.get(name) != value:
             raise InvalidFile(f"{path} is out of date or damaged: its {name} differs.")
     sha256 = str(about.get("sha256"))
-    if known is not None and known.knows(path.name, sha256):
-        return found
-    _verify(path, found, sha256)
-    check_ann(found, empty, made_of["rows"])
-    if known is not None:
-        known.note(path.name, sha256, started)
-    return found
-
-
-def _verify(path: Path, content: Any, sha256: str) -> None:
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if hashlib.sha256(found).hexdigest() != sha256:
         raise InvalidFile(f"{path} is damaged: its content is not what was written.")
+    check_ann(found, empty, made_of["rows"])
+    return found
 
 
 def check_ann(content: Any, empty: bytes, rows: int) -> None:

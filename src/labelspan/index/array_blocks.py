@@ -67,6 +67,10 @@ class ArrayBlocks:
         """Return what was noted about a block."""
         return dict(self._entries[number]["about"])
 
+    def names(self, number: int) -> list[str]:
+        """Return the names of the arrays of a block."""
+        return list(self._entries[number]["arrays"])
+
     def append(self, arrays: Mapping[str, Array], **about: Any) -> None:
         """Write a block, as one file."""
         sha256 = hashlib.sha256()

@@ -28,8 +28,6 @@ class IndexDescription:
         Number of items with a label.
     metadata : list of str
         Keys of the items' metadata.
-    hashed : bool
-        Whether words are hashed to columns.
     """
 
     method: str
@@ -37,20 +35,17 @@ class IndexDescription:
     values: Mapping[str, Any]
     labelled: int
     metadata: list[str]
-    hashed: bool
 
 
 def describe(index: SemanticIndex) -> IndexDescription:
     """Describe an index that was loaded from a folder."""
     assert index.path is not None
-    content = read_manifest(index.path)
-    estimator, vectorizer = content["estimator"], content["vectorizer"] or {}
-    labels, metadata = index._fitted()[1].described()
+    estimator = read_manifest(index.path)["estimator"]
+    store = index.store
     return IndexDescription(
         str(estimator["class"]),
         estimator["params"],
         estimator["values"],
-        len({place for places in labels.values() for place in places}),
-        sorted(metadata),
-        vectorizer.get("class") == "HashedWords",
+        int((store.labels.counts > 0).sum()),
+        sorted(store.metadata_rows()),
     )

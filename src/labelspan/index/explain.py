@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidParameter
-from .items import ItemStore
 from .model import IndexModel
-from .ranking import TextQuery, text_match
 from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
-
-if TYPE_CHECKING:
-    from .tagger import Tagger
+from .searching import TextQuery, text_match
+from .store import ItemStore
+from .tagger import Tagger
 
 __all__ = ["explain", "read_axes"]
 
@@ -24,7 +22,7 @@ __all__ = ["explain", "read_axes"]
 def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: int) -> list[Axis]:
     """Describe axes by the words and labels at both ends."""
     nothing = Ends([], [])
-    count = model.n_dimensions
+    count = model.space.n_dimensions
     for number in numbers:
         if not 0 <= number < count:
             raise InvalidParameter(
@@ -34,8 +32,8 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
     return [
         Axis(
             number,
-            float(model.eigenvalues[number]),
-            model.axis_words(number, n),
+            float(model.space.eigenvalues[number]),
+            model.space.axis_words(number, n, model.names),
             ends("axes", centres.T, labels, number, n) if labels else nothing,
         )
         for number in numbers
@@ -63,7 +61,7 @@ def explain(
     ``own`` is the unit vector of the item, if it is not that of its text.
     """
     if own is None:
-        own = store.vectors([item.id])[0].astype(np.float64)
+        own = store.vectors.rows(store.rows([item.id]))[0].astype(np.float64)
     shares = query.astype(np.float64) * own
     top = np.argsort(-shares, kind="stable")[:n]
     top = top[shares[top] > 0]
@@ -76,7 +74,7 @@ def explain(
     labels = _labels(tagged, item)
     if asked is None or store.words is None:
         return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
-    found = text_match(asked, store, item.id, balance)
+    found = text_match(asked, store, store.row(item.id), balance)
     matches = tuple(
         WordShare(word, share, shared=True)
         for word, share in sorted(found.words.items(), key=lambda pair: -pair[1])[:n]
@@ -96,19 +94,19 @@ def explain(
 
 
 def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tuple[WordShare, ...]:
-    names, components = model.words_in(text), model.components
-    if names is None or components is None:
+    if model.names is None:
         return ()
-    columns, values, length = model.entries(text)
-    if not length or not columns.size:
+    features = model.features_of([text, item.text], "explain")
+    row, there = features[0], set(features[1].indices.tolist())
+    length = model.space.length(row)
+    if not length or not row.nnz:
         return ()
-    shares = values * (own @ components[:, columns].astype(np.float64)) / length
-    # By the words themselves: on hashed columns, different words may meet.
-    there = set((model.words_in(item.text) or {}).values())
+    columns = row.indices
+    shares = row.data * (model.space.weights[columns].astype(np.float64) @ own) / length
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
-        WordShare(names[column], float(shares[j]), names[column] in there)
-        for j, column in zip(order.tolist(), columns[order].tolist(), strict=True)
+        WordShare(str(model.names[columns[j]]), float(shares[j]), int(columns[j]) in there)
+        for j in order.tolist()
         if shares[j] > 0
     )
 

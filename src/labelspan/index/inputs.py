@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from ..errors import InvalidInput, InvalidLabels
 __all__ = [
     "LabelLists",
     "as_names",
+    "did_you_mean",
     "indicator",
     "label_name",
     "read_ids",
@@ -132,6 +134,12 @@ def as_names(given: Any) -> tuple[str, ...]:
 def label_name(label: Any) -> Any:
     """Normalise the name of a label (NFC); anything but a string is returned unchanged."""
     return unicodedata.normalize("NFC", label) if isinstance(label, str) else label
+
+
+def did_you_mean(name: Any, names: Iterable[str]) -> str:
+    """End a sentence about an unknown name, with a question if similar names exist."""
+    similar = difflib.get_close_matches(str(name), names, n=3)
+    return f"; did you mean {', '.join(map(repr, similar))}?" if similar else "."
 
 
 def indicator(lists: LabelLists, names: Sequence[str]) -> Array:

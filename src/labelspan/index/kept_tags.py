@@ -13,7 +13,7 @@ from .tagger_update import tag_features
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
 
-__all__ = ["state_of", "tags_without_item"]
+__all__ = ["tags_without_item"]
 
 
 def tags_without_item(
@@ -24,11 +24,11 @@ def tags_without_item(
     For items without labels, for those that changed since the index was saved, or for all if
     ``fresh``, they are computed.
     """
-    tagger = index._tagger()
+    tagger = index.tagger
     if tagger is None:
         return [[] for _ in ids]
-    model, store = index._fitted()
-    places = np.array([store.place(name) for name in ids], dtype=np.int64)
+    model, store = index.model, index.store
+    places = store.rows(ids)
     rows = np.full(len(ids), UNKNOWN)
     if tagger.places.size:
         at = np.minimum(np.searchsorted(tagger.places, places), tagger.places.size - 1)
@@ -46,7 +46,7 @@ def tags_without_item(
         chances[kept, :most] = found.chances[rows[kept], :most]
         missing = np.flatnonzero(~kept)
     if missing.size:
-        features = tag_features(model, tagger, store, [ids[n] for n in missing])
+        features = tag_features(model, tagger, store, places[missing])
         columns[missing], chances[missing] = tagger.best(features, width, rows[missing])
     return [
         [
@@ -56,9 +56,3 @@ def tags_without_item(
         ]
         for own, likely in zip(columns.tolist(), chances.tolist(), strict=True)
     ]
-
-
-def state_of(index: SemanticIndex) -> str:
-    """Name the state of an index in a folder; all processes that read this state name it so."""
-    generation = "" if index._folder is None else index._folder.generation
-    return f"{generation}, revision {index._fitted()[1].revision}"

@@ -14,11 +14,8 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput
 from .inputs import label_name
-from .items import ItemStore
-from .model import IndexModel
-from .query import query_vectors, text_queries
-from .ranking import BALANCE, all_matches, near_matches
 from .results import Item
+from .searching import BALANCE, all_matches, query_vectors
 
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
@@ -124,15 +121,15 @@ class ItemListing:
 
     Parameters
     ----------
-    model, store
-        Parts of the index.
+    index : SemanticIndex
     """
 
-    def __init__(self, model: IndexModel, store: ItemStore) -> None:
-        self._model, self._store = model, store
-        labels, metadata = store.described()
-        self.size = int(store.unit_vectors.alive.size)
-        self.alive = np.flatnonzero(store.unit_vectors.alive)
+    def __init__(self, index: SemanticIndex) -> None:
+        self._model, self._store = index.model, index.store
+        table, metadata = self._store.labels, self._store.metadata_rows()
+        labels = {name: table.rows(name).tolist() for name in table.totals}
+        self.size = int(self._store.vectors.alive.size)
+        self.alive = np.flatnonzero(self._store.vectors.alive)
         self.labels = Postings(labels)
         self.separator = label_separator(self.labels.names)
         self.groups = Postings(_groups(labels, self.separator))
@@ -143,11 +140,6 @@ class ItemListing:
         self._lock = threading.Lock()
         self._selected: OrderedDict[Selection, Selected] = OrderedDict()
         self._ranks: dict[str, Array] = {}
-
-    @classmethod
-    def of(cls, index: SemanticIndex) -> ItemListing:
-        """List the items of an index as they are now."""
-        return cls(*index._fitted())
 
     @property
     def unlabelled(self) -> int:
@@ -185,7 +177,7 @@ class ItemListing:
         for pair in wanted.without_metadata:
             mask[self._described(pair)] = False
         if wanted.text.strip():
-            places, scores = self._matches(wanted.text, wanted.balance)
+            places, scores = all_matches(self._model, self._store, wanted.text, wanted.balance)
             kept = mask[places]
             return Selected(places[kept].astype(np.int32), scores[kept])
         places = np.flatnonzero(mask).astype(np.int32)
@@ -193,20 +185,13 @@ class ItemListing:
             return Selected(places, None)
         names = tuple(label_name(name) for name in wanted.labels)
         vectors, _ = query_vectors(self._model, self._store, None, (), names)
-        scores = self._store.unit_vectors.cosines(vectors[0], places)
+        scores = self._store.vectors.cosines(vectors[0], places)
         return Selected(places, np.minimum(scores, 1.0))
-
-    def _matches(self, text: str, balance: float) -> tuple[Array, Array]:
-        if self._store.words is None:
-            vectors, _ = query_vectors(self._model, self._store, text, (), ())
-            return near_matches(vectors[0], self._store)
-        (query,), _ = text_queries(self._model, self._store, text, (), ())
-        return all_matches(query, self._store, balance)
 
     def _labelled(self, label: str) -> Array:
         name = label_name(label)
         if name not in self.labels:
-            raise self._store.catalogue.unknown_label(name)
+            raise self._store.labels.unknown(name)
         return self.labels.places(name)
 
     def _grouped(self, group: str) -> Array:
@@ -274,8 +259,8 @@ class ItemListing:
         return made
 
     def _rank_ids(self) -> Array:
-        names = list(self._store.catalogue.rows)
-        return self._ranked(names, [self._store.catalogue.rows[name] for name in names])
+        found = self._store.ids_by_row()
+        return self._ranked(list(found.values()), list(found))
 
     def _rank_titles(self) -> Array:
         titles: list[str] = []
@@ -283,9 +268,9 @@ class ItemListing:
         for start in range(0, len(self.alive), _ITEMS_AT_ONCE):
             part = self.alive[start : start + _ITEMS_AT_ONCE].tolist()
             # An item that a writer removes meanwhile has no title.
-            for item in self._store.in_places(part):
+            for place, item in self._store.fetch(part).items():
                 titles.append(item.title.casefold())
-                places.append(self._store.catalogue.rows[item.id])
+                places.append(place)
         return self._ranked(titles, places)
 
     def _rank_labels(self) -> Array:
@@ -312,7 +297,7 @@ class ItemListing:
 
     def items(self, places: Array) -> list[Item]:
         """Return the items in some places, in this order."""
-        return self._store.in_places(places.tolist())
+        return self._store.items(places.tolist())
 
     def parts(self, places: Array) -> Iterator[list[Item]]:
         """Yield the items in some places, a few hundred at once."""
@@ -321,7 +306,7 @@ class ItemListing:
 
     def place(self, name: str) -> int:
         """Return the place of an item by its id."""
-        return self._store.place(name)
+        return self._store.row(name)
 
 
 def _groups(labels: Mapping[str, Sequence[int]], separator: str) -> dict[str, list[int]]:

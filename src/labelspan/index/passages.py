@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from .analysis import TOKENS, Analyzer, normalise
-from .query_syntax import ParsedQuery, parse_query
+from ..text import TOKENS, Analyzer, ParsedQuery, WordSearch, normalise, parse_query
 from .results import Item
-from .words import WordIndex
 
-if TYPE_CHECKING:
-    from .semantic import SemanticIndex
-
-__all__ = ["Passage", "QueryWords", "SharedWords", "passage", "word_index", "word_places"]
+__all__ = ["Passage", "QueryWords", "SharedWords", "passage", "word_places"]
 
 _LENGTH = 200
 # Beyond this, a text is not looked through for a passage.
@@ -31,14 +23,6 @@ class Passage:
     title: str
     text: str
     words: tuple[str, ...]
-
-
-@lru_cache(maxsize=1000)
-def _beginning(letters: str, second: str) -> re.Pattern[str]:
-    """Return a pattern of tokens that begin with some letters; ``second`` is empty for any."""
-    pattern = rf"\b[{re.escape(letters)}]" if letters else r"(?!)"
-    pattern += rf"[{re.escape(second)}]" if second else ""
-    return re.compile(rf"{pattern}\w*", re.ASCII | re.IGNORECASE)
 
 
 def word_places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
@@ -68,11 +52,6 @@ def _inside(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def word_index(index: SemanticIndex) -> WordIndex | None:
-    """Return the words of an index; None if it has no texts."""
-    return index._fitted()[1].words
-
-
 class QueryWords:
     """Words of a query, to be found in texts in any of their forms."""
 
@@ -85,50 +64,21 @@ class QueryWords:
         # In scripts without spaces a term is two characters, and a token is one.
         self._terms = {term for _, term, _ in own}
         self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
-        self._letters = {term[:1] for term in self._terms}
-        self._starts: set[str] = set()
-        if all(len(term) > 1 and term.isascii() for term in self._terms):
-            self._starts = _starts(self._terms)
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
         self._known: dict[str, bool] = {}
-        first = "".join(sorted(self._letters | {one[0] for one in self._beginnings}))
-        second = "" if self._beginnings else "".join(sorted({one[1] for one in self._starts}))
-        # Only tokens with such first letters are looked at; in texts of ASCII, because other
-        # characters may become these by normalisation.
-        self._tokens = _beginning(first, second).findall
-
-    def has(self, word: str) -> bool:
-        """Return whether a word of a text is searched for."""
-        if word not in self._known:
-            self._known[word] = self._look(word)
-        return self._known[word]
-
-    def _look(self, word: str) -> bool:
-        plain = normalise(word)
-        if self._beginnings and plain.startswith(self._beginnings):
-            return True
-        # Stemming keeps the first letter, and takes far longer than this look at it.
-        if plain[:1] not in self._letters:
-            return False
-        if self._starts and plain.isascii() and plain[:2] not in self._starts:
-            return False
-        return plain in self._terms or self._analyzer.term(plain) in self._terms
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Return where words that are searched for begin, and these words."""
-        plain = _plain(text)
-        tokens = self._tokens(plain) if plain.isascii() else TOKENS.findall(text)
-        return word_places(text, [one for one in set(tokens) if self.has(one)])
-
-
-def _starts(terms: set[str]) -> set[str]:
-    """Return how words of ASCII begin that have some stems: the first two letters.
-
-    Stemming keeps the second letter as well, except for accents, and for y and i (dying, die).
-    """
-    found = {term[:2] for term in terms if len(term) > 1}
-    other = str.maketrans("iy", "yi")
-    return found | {one[0] + one[1].translate(other) for one in found}
+        tokens = set(TOKENS.findall(_plain(text)))
+        new = [one for one in tokens if one not in self._known]
+        plain = [normalise(one) for one in new]
+        for one, word, term in zip(new, plain, self._analyzer.stems(plain), strict=True):
+            self._known[one] = (
+                bool(self._beginnings and word.startswith(self._beginnings))
+                or word in self._terms
+                or term in self._terms
+            )
+        return word_places(text, [one for one in tokens if self._known[one]])
 
 
 def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH) -> Passage:
@@ -179,32 +129,24 @@ class SharedWords:
 
     Parameters
     ----------
-    words : WordIndex
+    words : WordSearch
         Knows how rare words are.
     text : str
     """
 
-    def __init__(self, words: WordIndex, text: str) -> None:
+    def __init__(self, words: WordSearch, text: str) -> None:
         self._words = words
-        self._known = set(words.analyzer.terms(text[:_LONGEST])[0])
-        self._starts = _starts(self._known)
+        analyzer = words.vocabulary.analyzer
+        self._known = set(analyzer.stems(map(normalise, TOKENS.findall(text[:_LONGEST]))))
 
     def of(self, text: str, n: int = 5) -> list[str]:
         """Return words that another text has as well, the rarest first, as it has them."""
-        analyzer, known = self._words.analyzer, self._known
+        analyzer = self._words.vocabulary.analyzer
         found: dict[str, str] = {}
-        beginning = text[:_LONGEST]
-        tokens = TOKENS.findall(beginning)
-        plain_tokens: Iterable[str] = map(normalise, tokens)
-        if beginning.isascii():
-            # All at once, which gives the same.
-            plain_tokens = TOKENS.findall(beginning.lower())
-        for token, plain in zip(tokens, plain_tokens, strict=True):
-            # Most words are not shared, so this is asked first.
-            if plain[:2] not in self._starts and plain.isascii():
-                continue
-            term = analyzer.term(plain)
-            if term in known and plain not in analyzer.common and len(plain) > 1:
+        tokens = TOKENS.findall(text[:_LONGEST])
+        plain = [normalise(token) for token in tokens]
+        for token, word, term in zip(tokens, plain, analyzer.stems(plain), strict=True):
+            if term in self._known and word not in analyzer.common and len(word) > 1:
                 found.setdefault(term, token)
         frequency = self._words.frequency
         return [found[term] for term in sorted(found, key=lambda term: (frequency(term), term))[:n]]

@@ -23,7 +23,7 @@ import numpy as np
 from .._files import write_whole
 from .._typing import Array
 from ..errors import InvalidFile
-from .items import file_size
+from .files import file_size
 
 __all__ = ["PLACES_FILE", "PlaceFile", "item_keys"]
 

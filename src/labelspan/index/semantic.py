@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,28 +16,44 @@ import numpy as np
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from . import query as queries
-from .analysis import AUTO, Analyzer, check_language, detect_language
+from ..text import AUTO, WordSearch, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
-from .audit_results import KINDS, AuditKind, LabelAudit
 from .explain import explain, read_axes
+from .files import FileReader
 from .filters import Filter
 from .folder import IndexFolder
 from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
-from .items import ItemStore
-from .model import Deferred, IndexModel
-from .ranking import BALANCE, check_balance
+from .model import IndexModel
+from .older import read_decisions
 from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
-from .words import WordIndex
+from .saved import read_parts, write_parts
+from .searching import (
+    BALANCE,
+    check_balance,
+    check_count,
+    item_places,
+    query_vectors,
+    search,
+    similar_labels,
+    text_queries,
+    unknown_words,
+)
+from .store import ItemStore
+from .tag_query import explain_tag, label_report, tag, tagged_features
+from .tagger import Tagger
+from .tagger_update import completed, current_tagger
 
 if TYPE_CHECKING:
-    from .learn import ProgressCallback
-    from .tagger import Tagger
+    from ..curation.audit_results import AuditKind, LabelAudit
 
 __all__ = ["SemanticIndex"]
 
 # Seeds of numpy's RandomState are smaller.
 _SEEDS = 1 << 32
+# Stands for the estimator of an index that was loaded.
+_LOADED = object()
+# Called with the number of steps done and their total.
+ProgressCallback = Callable[[int, int], Any]
 
 
 class SemanticIndex:
@@ -53,7 +70,7 @@ class SemanticIndex:
 
     Parameters
     ----------
-    vectorizer : "tfidf", scikit-learn vectorizer or None, default="tfidf"
+    vectorizer : "tfidf" or None, default="tfidf"
         "tfidf" computes TF-IDF of words and pairs of words after Unicode normalisation and case
         folding: ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or
         more, features in only one text or in more than half of them are left out. In scripts
@@ -145,7 +162,8 @@ class SemanticIndex:
         language: str = "auto",
         approximate_from: int = 300_000,
     ) -> None:
-        self._params: dict[str, Any] = {"vectorizer": vectorizer, "estimator": estimator}
+        self.vectorizer = vectorizer
+        self._estimator = estimator
         self.folds = folds
         self.random_state = random_state
         self.language = language
@@ -154,34 +172,25 @@ class SemanticIndex:
         self._model: IndexModel | None = None
         self._store: ItemStore | None = None
         self._folder: IndexFolder | None = None
+        self._mapped = True
+        self._vectors_sha256 = ""
         self._ann: AnnCache | None = None
         # The tagger for the present labels, and the revision of the items that it knows.
         self._current: tuple[int, Tagger | None] | None = None
         self._updating = threading.Lock()
 
     @property
-    def vectorizer(self) -> Any:
-        """The parameter ``vectorizer``."""
-        return self._param("vectorizer")
-
-    @vectorizer.setter
-    def vectorizer(self, value: Any) -> None:
-        self._params["vectorizer"] = value
-
-    @property
     def estimator(self) -> Any:
-        """The parameter ``estimator``."""
-        return self._param("estimator")
+        """The parameter ``estimator``; in a loaded index an unfitted copy of the fitted one."""
+        if self._estimator is _LOADED:
+            from sklearn.base import clone  # noqa: PLC0415 - searches do without it
+
+            self._estimator = clone(self.model.space.estimator)
+        return self._estimator
 
     @estimator.setter
     def estimator(self, value: Any) -> None:
-        self._params["estimator"] = value
-
-    def _param(self, name: str) -> Any:
-        value = self._params[name]
-        if isinstance(value, Deferred):
-            value = self._params[name] = value.make()
-        return value
+        self._estimator = value
 
     # --- learning ---------------------------------------------------------------------
 
@@ -240,20 +249,20 @@ class SemanticIndex:
             The fitted index.
         """
         # Searches do without all that is needed to learn.
-        from ..estimators import MLSI  # noqa: PLC0415
-        from .learn import learn  # noqa: PLC0415
+        from .fitting import FitOptions, fit_items  # noqa: PLC0415
 
         if not self.writable:
             raise self._read_only("fit")
         self._check_params()
-        vectorizer = self.vectorizer
-        if encoder is not None:
-            from .model_encoder import ModelEncoder  # noqa: PLC0415
-
-            vectorizer, vectors = ModelEncoder(encoder, vectors), None
+        reads_texts = self.vectorizer is not None or encoder is not None
+        if vectors is not None and encoder is None and reads_texts:
+            raise Mismatch(
+                "fit: this index computes vectors from texts; omit vectors=, or use "
+                "SemanticIndex(vectorizer=None)."
+            )
         estimator = self.estimator
         if estimator is None:
-            estimator = MLSI("auto") if encoder is None else _default_adapter(labels)
+            estimator = _default_estimator(encoder, labels)
         self._check_cluster(estimator, client, on_pass, device)
         given = read_texts(texts, "fit")
         if len(given) < 2:
@@ -264,26 +273,27 @@ class SemanticIndex:
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
         tables = read_metadata(metadata, len(given), "fit")
         language = check_language("SemanticIndex", self.language)
-        if vectorizer is not None and language == AUTO:
+        if language == AUTO:
             language = detect_language(given)
-        model, found = learn(
-            vectorizer,
+        options = FitOptions(
             estimator,
-            given,
-            vectors,
-            lists,
+            language,
             folds=self.folds,
             random_state=self.random_state,
-            language=language,
-            progress=progress,
             hold=_holder(client, on_pass, device),
         )
-        items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
-        words = None
-        if model.reads_texts:
-            words = WordIndex.build(Analyzer(language), items)
+        found = fit_items(
+            [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)],
+            options,
+            encoder=encoder,
+            vectors=vectors,
+            reads_texts=reads_texts,
+            report=None if progress is None else lambda done, total, _: progress(done, total),
+        )
+        assert found.vectors is not None
         self._encoder = encoder
-        self._hold(model, ItemStore.of(items, found, words), AnnCache(found))
+        store = ItemStore(found.database, found.vectors, found.words)
+        self._hold(found.model, store, AnnCache(found.vectors))
         return self
 
     def _hold(self, model: IndexModel, store: ItemStore, ann: AnnCache | None) -> None:
@@ -301,17 +311,17 @@ class SemanticIndex:
                 f"{self.random_state!r} was given."
             )
         check_language("SemanticIndex", self.language)
-        fine = self.vectorizer is None or self.vectorizer == "tfidf"
-        if not fine and not hasattr(self.vectorizer, "fit_transform"):
+        if self.vectorizer is not None and not (
+            isinstance(self.vectorizer, str) and self.vectorizer == "tfidf"
+        ):
             raise InvalidParameter(
-                "SemanticIndex: vectorizer must be 'tfidf', a scikit-learn vectorizer or None, "
-                f"but {self.vectorizer!r} was given."
+                "SemanticIndex: vectorizer must be 'tfidf' or None, but "
+                f"{self.vectorizer!r:.200} was given; give other features as vectors= with "
+                "vectorizer=None, or encoder=."
             )
-        from ..estimators._base import BaseEmbedding  # noqa: PLC0415
-
-        if self.estimator is not None and not isinstance(self.estimator, BaseEmbedding):
+        if self.estimator is not None and not hasattr(self.estimator, "fit"):
             raise InvalidParameter(
-                "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(50), "
+                "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
                 f"or None, but {self.estimator!r} was given."
             )
 
@@ -327,12 +337,12 @@ class SemanticIndex:
                 "progress= to follow a fit on this machine."
             )
         kind = type(estimator).__name__
-        if client is not None and not estimator._takes_operators:
+        if client is not None and not getattr(estimator, "_takes_operators", False):
             raise Mismatch(
                 f"fit: {kind} needs all rows on one machine; omit client=, or use LSI, MLSI, "
                 "OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
             )
-        if device is not None and not estimator._takes_operators:
+        if device is not None and not getattr(estimator, "_takes_operators", False):
             raise Mismatch(
                 f"fit: {kind} is learned on the host; omit device=, or use LSI, MLSI, OPLS, CCA, "
                 "LDA, HSL, PLSSVD or PLSDA."
@@ -385,7 +395,7 @@ class SemanticIndex:
         names = store.fresh_ids(len(given)) if ids is None else read_ids(ids, len(given), "add")
         tables = read_metadata(metadata, len(given), "add")
         if given:
-            found = model.vectors(model.features(given, vectors, "add"))
+            found = model.vectors(given, vectors, "add")
             items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
             store.add(items, found, replace=replace)
         return self
@@ -441,7 +451,8 @@ class SemanticIndex:
         if len(set(names)) < len(names):
             raise InvalidInput("relabel: an id occurs twice; give each once.")
         if names:
-            store.relabel(names, lists)
+            rows = store.rows(names).tolist()
+            store.relabel(dict(zip(rows, lists, strict=True)))
         return self
 
     def item(self, id: str) -> Item:
@@ -457,7 +468,7 @@ class SemanticIndex:
         Item
             Its id, text, labels and metadata.
         """
-        return self._fitted()[1].item(id)
+        return self.store.item(id)
 
     def items(self, ids: Sequence[str] | None = None) -> list[Item]:
         """Return items by their ids, in the given order.
@@ -472,8 +483,10 @@ class SemanticIndex:
         list of Item
             One for each id.
         """
-        store = self._fitted()[1]
-        return store.items(self.ids if ids is None else as_names(ids))
+        store = self.store
+        if ids is None:
+            return [item for _, item in store.scan()]
+        return store.items(store.rows(as_names(ids)))
 
     def vectors(self, ids: Sequence[str] | None = None) -> Array:
         """Return the unit vectors of items, one row per id.
@@ -488,8 +501,10 @@ class SemanticIndex:
         array of shape (n_ids, n_dimensions)
             A row for each id.
         """
-        store = self._fitted()[1]
-        return store.vectors(self.ids if ids is None else as_names(ids))
+        store = self.store
+        if ids is None:
+            return store.vectors.rows(np.flatnonzero(store.vectors.alive))
+        return store.vectors.rows(store.rows(as_names(ids)))
 
     def __len__(self) -> int:
         return 0 if self._store is None else len(self._store)
@@ -506,7 +521,7 @@ class SemanticIndex:
     @property
     def ids(self) -> list[str]:
         """Ids of all items, in the order in which they were added."""
-        return list(self._fitted()[1].catalogue.rows)
+        return self.store.ids()
 
     @property
     def n_items(self) -> int:
@@ -516,12 +531,12 @@ class SemanticIndex:
     @property
     def n_dimensions(self) -> int:
         """Number of dimensions of the space."""
-        return self._fitted()[0].n_dimensions
+        return self.model.space.n_dimensions
 
     @property
     def labels(self) -> dict[str, int]:
         """Number of items with each label."""
-        return self._fitted()[1].label_counts()
+        return dict(self.store.labels.totals)
 
     @property
     def label_names(self) -> list[str]:
@@ -531,23 +546,23 @@ class SemanticIndex:
     @property
     def can_tag(self) -> bool:
         """Whether the index was fitted with labels, so that :meth:`tag` can predict them."""
-        return self._fitted()[0].can_tag
+        return self.model.can_tag
 
     @property
     def language_(self) -> str | None:
         """Language in which words are compared; None if the index takes vectors."""
-        words = self._fitted()[1].words
-        return None if words is None else words.analyzer.language
+        words = self.words
+        return None if words is None else words.vocabulary.language
 
     @property
     def space(self) -> Any:
         """The fitted estimator."""
-        return self._fitted()[0].estimator
+        return self.model.space.estimator
 
     @property
     def large(self) -> bool:
         """Whether there are ``approximate_from`` items or more."""
-        return len(self._fitted()[1]) >= self.approximate_from
+        return len(self.store) >= self.approximate_from
 
     @property
     def path(self) -> Path | None:
@@ -558,6 +573,27 @@ class SemanticIndex:
     def writable(self) -> bool:
         """Whether items can be added and removed: in memory, or as the writer of a folder."""
         return self._folder is None or self._folder.writable
+
+    @property
+    def model(self) -> IndexModel:
+        """What was learned: features, space and tagger."""
+        return self._fitted()[0]
+
+    @property
+    def store(self) -> ItemStore:
+        """The items: database, vectors, labels and words, by rows."""
+        return self._fitted()[1]
+
+    @property
+    def words(self) -> WordSearch | None:
+        """The words of the texts; None if the index takes vectors."""
+        return self.store.words
+
+    @property
+    def state(self) -> str:
+        """Name of the present state of an index in a folder, the same in all its readers."""
+        generation = "" if self._folder is None else self._folder.generation
+        return f"{generation}, revision {self.store.revision}"
 
     # --- queries ----------------------------------------------------------------------
 
@@ -651,9 +687,9 @@ class SemanticIndex:
         """
         balance = check_balance("search", balance)
         model, store = self._fitted()
-        queries.check_count("search", "k", k)
+        check_count("search", "k", k)
         ann = self._ann_index(approximate)
-        found, used = queries.search(
+        found, used = search(
             model,
             store,
             query,
@@ -666,6 +702,29 @@ class SemanticIndex:
         )
         self.search_by_ = "approximate" if used else "exact"
         return found
+
+    def unknown_words(self, query: str) -> dict[str, list[str]]:
+        """Find the words of a query that no item has, and words that are spelt nearly so.
+
+        Parameters
+        ----------
+        query : str
+            A text, as in :meth:`search`.
+
+        Returns
+        -------
+        dict
+            For each such word at most three others, the most likely first.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["Jurassic Park", "Jurassic World", "The Lost City", "City of Angels"]
+        >>> index = SemanticIndex().fit(texts, [["a"], ["a"], ["b"], ["b"]])
+        >>> index.unknown_words("jurasic city")
+        {'jurasic': ['jurassic']}
+        """
+        return unknown_words(self.store, query)
 
     def prepare_search(self, *, jobs: int = 1, progress: ProgressCallback | None = None) -> Self:
         """Build what approximate search needs, unless a valid one exists.
@@ -688,7 +747,7 @@ class SemanticIndex:
         self
             The index, which now can search approximately.
         """
-        queries.check_count("prepare_search", "jobs", jobs)
+        check_count("prepare_search", "jobs", jobs)
         self._ann_cache().prepare(jobs, progress)
         return self
 
@@ -737,10 +796,8 @@ class SemanticIndex:
             texts or items, a list of such lists.
         """
         model, store = self._fitted()
-        queries.check_count("tag", "k", k)
-        from .tag_query import tag  # noqa: PLC0415 - with scikit-learn
-
-        return tag(model, store, self._tagger(), query=query, k=k, items=items)
+        check_count("tag", "k", k)
+        return tag(model, store, self.tagger, query=query, k=k, items=items)
 
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
@@ -763,11 +820,9 @@ class SemanticIndex:
         TagExplanation
             The probability, with the words and the items that speak for the label.
         """
-        from .tag_query import explain_tag  # noqa: PLC0415 - with scikit-learn
-
         model, store = self._fitted()
-        queries.check_count("explain_tag", "n", n)
-        return explain_tag(model, store, self._tagger(), label=label, query=query, items=items, n=n)
+        check_count("explain_tag", "n", n)
+        return explain_tag(model, store, self.tagger, label=label, query=query, items=items, n=n)
 
     def label_report(self) -> list[LabelReport]:
         """Report for each label how well it is predicted for items that were left out.
@@ -786,10 +841,7 @@ class SemanticIndex:
         >>> [(row.label, row.support, row.precision) for row in index.label_report()]
         [('game', 2, 1.0), ('image', 2, 1.0)]
         """
-        from .tag_query import label_report  # noqa: PLC0415 - with scikit-learn
-
-        self._fitted()
-        return label_report(self._tagger())
+        return label_report(self.tagger)
 
     def audit(self, n: int = 20, *, kinds: Sequence[AuditKind] | None = None) -> LabelAudit:
         """Find labels that look wrong or missing, and labels to merge, split or drop.
@@ -813,46 +865,31 @@ class SemanticIndex:
         With ``vectorizer=None`` the vectors of the space have seen the labels, so that fewer
         labels look wrong than are.
         """
-        from .label_audit import audit_labels  # noqa: PLC0415 - with scikit-learn
+        from ..curation.label_audit import audit_labels  # noqa: PLC0415 - only audits need it
 
-        model, store = self._fitted()
-        queries.check_count("audit", "n", n)
-        tagger = self._tagger()
-        if tagger is None:
-            raise Mismatch("audit: this index was fitted without labels.")
-        wanted: Sequence[AuditKind] = tuple(KINDS) if kinds is None else kinds
-        unknown = [kind for kind in wanted if kind not in KINDS]
-        if unknown:
-            raise InvalidParameter(
-                f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
-            )
-        return audit_labels(model, store, tagger, n, wanted)
+        check_count("audit", "n", n)
+        return audit_labels(self, n, kinds)
 
-    def _tagger(self) -> Tagger | None:
-        """Return the tagger, after it has learned what changed."""
+    @property
+    def tagger(self) -> Tagger | None:
+        """The tagger, after it has learned what changed; None without labels."""
         model, store = self._fitted()
         if not model.can_tag:
             return None
-        from .tagger_update import current_tagger  # noqa: PLC0415 - with scikit-learn
-
         with self._updating:
             revision = store.revision
             if self._current is None or self._current[0] != revision:
                 before = model.tagger if self._current is None else self._current[1]
                 assert before is not None
-                if not store.as_saved:
-                    before = current_tagger(model, store, before)
-                self._current = revision, before
+                self._current = revision, current_tagger(model, store, before)
             return self._current[1]
 
     def _tagged(self, query: Any, items: tuple[str, ...]) -> tuple[Tagger, Any] | None:
         """Return the tagger and the features that it takes of a query; None without text."""
         model, store = self._fitted()
-        tagger = self._tagger()
+        tagger = self.tagger
         if tagger is None or (query is None and not items):
             return None
-        from .tag_query import tagged_features  # noqa: PLC0415 - with scikit-learn
-
         given, names = (query, ()) if query is not None else (None, items)
         return tagger, tagged_features(model, store, tagger, given, names)[0]
 
@@ -889,19 +926,19 @@ class SemanticIndex:
             What words, axes and labels contribute to the score.
         """
         model, store = self._fitted()
-        queries.check_count("explain", "n", n)
+        check_count("explain", "n", n)
         balance = check_balance("explain", balance)
         near = as_names(items), as_names(labels)
         asked = own = None
-        placed = queries.item_places(model, store, query, *near)
+        placed = item_places(model, store, query, *near)
         if placed is not None:
             (places, vector), single = placed, True
-            own = places.rows(np.array([store.place(id)]))[0]
+            own = places.rows(store.rows([id]))[0]
         elif store.words is None or query is None:
-            vectors, single = queries.query_vectors(model, store, query, *near)
+            vectors, single = query_vectors(model, store, query, *near)
             vector = vectors[0]
         else:
-            texts, single = queries.text_queries(model, store, query, *near)
+            texts, single = text_queries(model, store, query, *near)
             asked, vector = texts[0], texts[0].vector
         if not single:
             raise InvalidInput("explain: give one query, not several.")
@@ -935,8 +972,8 @@ class SemanticIndex:
         list of (str, float)
             Labels with their similarity, from 0 to 1, most similar first.
         """
-        queries.check_count("similar_labels", "k", k)
-        return queries.similar_labels(self._fitted()[1], label, k)
+        check_count("similar_labels", "k", k)
+        return similar_labels(self.store, label, k)
 
     def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
         """Describe the dimensions of the space by the words and labels at both ends.
@@ -954,14 +991,17 @@ class SemanticIndex:
             One for each dimension, in the order asked for.
         """
         model, store = self._fitted()
-        queries.check_count("axes", "n", n)
+        check_count("axes", "n", n)
         return read_axes(model, store, range(self.n_dimensions) if numbers is None else numbers, n)
 
     def _ann_cache(self) -> AnnCache:
-        _, store = self._fitted()
+        store = self.store
         if self._ann is None:
             assert self._folder is not None
-            self._ann = AnnCache(store.base, **self._folder.ann_source(ANN_FILE))
+            path = self._folder.path / self._folder.generation / ANN_FILE
+            self._ann = AnnCache(
+                store.vectors.base, path, self._vectors_sha256, mapped=self._mapped
+            )
         return self._ann
 
     def _ann_index(self, approximate: bool | None) -> AnnIndex | None:
@@ -1010,29 +1050,33 @@ class SemanticIndex:
         model, store = self._fitted()
         if path is None and self._folder is None:
             raise InvalidInput("save: this index has no folder yet; give one.")
+        tagger = self.tagger
+        if tagger is not None:
+            tagger = replaced(tagger, left_out=completed(tagger))
+            model = IndexModel(model.features, model.space, tagger)
         settings = {
-            "default_vectorizer": isinstance(self.vectorizer, str),
-            "default_estimator": self.estimator is None,
+            "default_estimator": self._estimator is None,
             "folds": self.folds,
             "random_state": self.random_state,
             "language": self.language,
             "approximate_from": self.approximate_from,
         }
-        tagger = self._tagger()
-        if tagger is not None:
-            from .tagger_update import saved_tagger  # noqa: PLC0415 - with scikit-learn
 
-            model = model.with_tagger(saved_tagger(tagger, store))
+        def write(folder: IndexFolder) -> None:
+            # Decisions stay when an index is replaced.
+            before = [] if store.decisions() else read_decisions(folder.path)
+            folder.write(lambda files, key: write_parts(files, key, model, store, settings, before))
+
         own = self._folder
         if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
             if not own.writable:
                 raise self._read_only("save")
-            own.write(model, store, settings)
+            write(own)
             self._read(verify=False)
             return self
         folder = IndexFolder(Path(path or ""), write=True, new=True)
         try:
-            folder.write(model, store, settings)
+            write(folder)
         finally:
             folder.close()
         return self
@@ -1043,9 +1087,8 @@ class SemanticIndex:
         path: str | os.PathLike[str],
         *,
         write: bool = False,
-        verify: bool = True,
+        verify: bool = False,
         mapped: bool = True,
-        lazy: bool = False,
         encoder: Callable[[list[str]], Any] | None = None,
     ) -> Self:
         """Open a saved index. No code from its files is run.
@@ -1057,18 +1100,14 @@ class SemanticIndex:
         write : bool, default=False
             Whether items will be added or removed: each change is then on disk when its call
             returns. There is one writer at a time; others can read meanwhile.
-        verify : bool, default=True
-            Whether to check that every file and item is what was written. Otherwise only sizes
-            and shapes are checked.
+        verify : bool, default=False
+            Whether to check that every file and item is what was written. Otherwise this is
+            checked for files of up to 16 MiB, and for items when they are read; of larger files
+            sizes, shapes and the numbers in them that lead elsewhere.
         mapped : bool, default=True
             Whether arrays are memory-mapped. Otherwise they are read into memory, and a file that
             is truncated later does no harm: a process that reads a mapped file beyond its end is
             killed by the system.
-        lazy : bool, default=False
-            Whether vectorizer, estimator, tagger and items are read and checked only when they are
-            first needed. A search for a text then starts without importing scikit-learn, and in a
-            time that hardly depends on the number of items. Files of 64 MiB or more are verified
-            again only when they have changed since this user last opened them this way.
         encoder : function or None, default=None
             The model of an index that was fitted with ``encoder=``; without it, such an index can
             only be searched by items and labels.
@@ -1091,7 +1130,8 @@ class SemanticIndex:
         """
         index = cls()
         index._encoder = encoder
-        index._folder = IndexFolder(Path(path), write=write, mapped=mapped, lazy=lazy)
+        index._mapped = mapped
+        index._folder = IndexFolder(Path(path), write=write)
         try:
             index._read(verify=verify)
         except BaseException:
@@ -1101,19 +1141,31 @@ class SemanticIndex:
 
     def _read(self, *, verify: bool) -> None:
         """Replace what the index holds by what is in the folder."""
-        assert self._folder is not None
-        model, store, settings = self._folder.read(verify=verify)
-        model.use_encoder(self._encoder)
-        self._hold(model, store, None)
-        if settings.get("default_vectorizer"):
-            self.vectorizer = "tfidf"
-        else:
-            self.vectorizer = Deferred(lambda: _unfitted(model.vectorizer))
-        self.estimator = (
-            None
-            if settings.get("default_estimator")
-            else Deferred(lambda: _unfitted(model.estimator))
+        folder = self._folder
+        assert folder is not None
+
+        def read(files: FileReader, content: dict[str, Any]) -> Any:
+            found = read_parts(files, content, write=folder.writable, check=folder.check_current)
+            if verify:
+                try:
+                    files.verify()
+                    found[1].verify()
+                except BaseException:
+                    found[1].close()
+                    raise
+            return (*found, files.sha256("vectors.npy"))
+
+        model, store, settings, self._vectors_sha256 = folder.read(
+            read, verify=verify, mapped=self._mapped
         )
+        try:
+            model.use_encoder(self._encoder)
+        except BaseException:
+            store.close()
+            raise
+        self._hold(model, store, None)
+        self.vectorizer = "tfidf" if model.reads_texts else None
+        self._estimator = None if settings.get("default_estimator") else _LOADED
         self.folds = settings["folds"]
         self.random_state = settings["random_state"]
         self.language = settings["language"]
@@ -1129,7 +1181,7 @@ class SemanticIndex:
         """
         if not self.stale():
             return False
-        self._read(verify=True)
+        self._read(verify=False)
         return True
 
     def stale(self) -> bool:
@@ -1168,9 +1220,7 @@ class SemanticIndex:
 
     def _fitted(self) -> tuple[IndexModel, ItemStore]:
         if self._model is None or self._store is None:
-            from sklearn.exceptions import NotFittedError  # noqa: PLC0415
-
-            raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
+            raise _not_fitted()
         return self._model, self._store
 
     def _changing(self, what: str) -> tuple[IndexModel, ItemStore]:
@@ -1200,16 +1250,19 @@ def _holder(client: Any, on_pass: Any, device: Any) -> Callable[[Any], Any] | No
     return None
 
 
-def _unfitted(part: Any) -> Any:
-    """Copy a vectorizer or estimator with its parameters only."""
-    from sklearn.base import clone  # noqa: PLC0415
+def _not_fitted() -> Exception:
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - only where it is raised
 
-    return None if part is None else clone(part)
+    message = "This SemanticIndex is empty; call fit, or SemanticIndex.load."
+    error: Exception = NotFittedError(message)
+    return error
 
 
-def _default_adapter(labels: Any) -> Any:
-    """Return the estimator of vectors of a model: without labels, PCA."""
-    from ..adapt import Adapter  # noqa: PLC0415
-    from ..estimators import LSI  # noqa: PLC0415
+def _default_estimator(encoder: Any, labels: Any) -> Any:
+    """Return the estimator of an index; of vectors of a model without labels, PCA."""
+    from ..adapt import Adapter  # noqa: PLC0415 - only fits need them
+    from ..estimators import LSI, MLSI  # noqa: PLC0415
 
+    if encoder is None:
+        return MLSI("auto")
     return LSI(center=True) if labels is None else Adapter()

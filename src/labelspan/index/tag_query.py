@@ -10,10 +10,10 @@ from scipy import sparse
 
 from ..errors import InvalidInput, Mismatch
 from .inputs import as_names, label_name, read_texts
-from .items import ItemStore
 from .model import IndexModel
-from .query import text_vectors
 from .results import LabelReport, Tag, TagExplanation, Vote, WordShare
+from .searching import text_vectors
+from .store import ItemStore
 from .tagger import Tagger
 from .tagger_update import tag_features, text_features
 
@@ -55,7 +55,9 @@ def tagged_features(
     if (query is None) == (not items):
         raise InvalidInput("tag: give either a text or items.")
     if items:
-        return tag_features(model, tagger, store, list(as_names(items))), isinstance(items, str)
+        return tag_features(model, tagger, store, store.rows(as_names(items))), isinstance(
+            items, str
+        )
     if not model.reads_texts:
         return text_vectors(model, query)
     single = isinstance(query, str)
@@ -93,12 +95,9 @@ def explain_tag(
         contributions[row.indices] = row.data * weights[row.indices]
         text = store.item(items).text if items else query
         words = tagger.texts.word_shares(text, contributions)
-    elif model.words is not None:
-        values = row.data * weights[row.indices]
-        words = dict(zip(model.words[row.indices].tolist(), values.tolist(), strict=True))
     ranked = sorted(words.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     near, cosines = tagger.voters.nearest(features)
-    ids = store.labelled()[0]
+    ids = {row: item.id for row, item in store.fetch(tagger.places[near[0]].tolist()).items()}
     votes = []
     for voter, cosine in zip(near[0].tolist(), cosines[0].tolist(), strict=True):
         name = ids.get(int(tagger.places[voter]))

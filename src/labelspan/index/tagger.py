@@ -11,9 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .inputs import LabelLists
+from ..text import TextFeatures
 from .left_out_tags import LeftOutTags
-from .tag_features import TagFeatures
 from .tagging import (
     NEVER,
     Candidates,
@@ -27,7 +26,7 @@ from .tagging import (
 )
 from .voters import Voters
 
-__all__ = ["Tagger", "fit_tagger", "label_matrix", "labelled_folds", "left_out", "update_tagger"]
+__all__ = ["Tagger", "fit_tagger", "labelled_folds", "left_out", "update_tagger"]
 
 # Entries of a block of probabilities.
 _ENTRIES = 1 << 22
@@ -48,7 +47,7 @@ class Tagger:
     Attributes
     ----------
     labels : tuple of str
-    texts : TagFeatures or None
+    texts : TextFeatures or None
         Computes features of texts; None if they are those of the vectorizer or of the space.
     alpha : float
         The penalty of the regression.
@@ -69,7 +68,7 @@ class Tagger:
     """
 
     labels: tuple[str, ...]
-    texts: TagFeatures | None
+    texts: TextFeatures | None
     alpha: float
     weights: sparse.csc_matrix
     intercept: Array
@@ -147,10 +146,11 @@ def fit_tagger(
     features: Any,
     *,
     places: Array,
-    texts: TagFeatures | None = None,
+    texts: TextFeatures | None = None,
     folds: Sequence[Array] = (),
     outside: Callable[[Array], tuple[Any, Any]] | None = None,
     seed: int = 0,
+    sampled: bool = False,
 ) -> Tagger:
     """Learn to predict labels from the features of labelled items.
 
@@ -162,7 +162,7 @@ def fit_tagger(
     features : array or CSR matrix of shape (n, d)
     places : array of shape (n,)
         Places of the items in the store.
-    texts : TagFeatures or None
+    texts : TextFeatures or None
         What computed the features, if the tagger keeps it.
     folds : list of arrays
         For features that have seen the labels: row numbers of each fold.
@@ -171,6 +171,8 @@ def fit_tagger(
         the rows of the fold, that were learned without the fold. Otherwise the scores of
         left-out items come from the regression in closed form.
     seed : int
+    sampled : bool
+        Whether the items are only a sample of the labelled ones.
     """
     from .label_ridge import LabelRidge, WeightPruner, penalty, with_constant  # noqa: PLC0415 - with scikit-learn
 
@@ -213,6 +215,7 @@ def fit_tagger(
         voters,
         np.asarray(places, dtype=np.int64),
         LeftOutTags.of(candidates, decision, targets),
+        sampled,
     )
 
 
@@ -327,17 +330,6 @@ def update_tagger(
         if tagger.left_out is None
         else tagger.left_out.moved(sources, tagger.voters.labels, targets),
     )
-
-
-def label_matrix(lists: LabelLists, labels: Sequence[str]) -> sparse.csr_matrix:
-    """Build a sparse 0/1 matrix with one column per label; unknown labels count as none."""
-    column = {name: j for j, name in enumerate(labels)}
-    places = np.cumsum([0, *(len(own or ()) for own in lists)])
-    columns = np.array([column[name] for own in lists for name in own or ()], dtype=np.int32)
-    ones = np.ones(columns.size, dtype=np.float32)
-    found = sparse.csr_matrix((ones, columns, places), shape=(len(lists), len(labels)))
-    found.sort_indices()
-    return found
 
 
 def labelled_folds(count: int, folds: int, rng: Any) -> list[Array]:

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile, InvalidParameter
+from ..text import TextFeatures, check_language
 from .left_out_tags import LeftOutTags
-from .tag_features import TagFeatures
 from .tagger import Tagger
 from .tagging import Decision, LabelRecord
 from .voters import Voters
@@ -55,8 +55,7 @@ def pack_tagger(tagger: Tagger) -> tuple[dict[str, Any], dict[str, Array], dict[
     }
     if tagger.texts is not None:
         described["language"] = tagger.texts.language
-        arrays["tagger_idf"] = tagger.texts.weights
-        lists |= {"tagger_words": tagger.texts.words, "tagger_parts": tagger.texts.parts}
+        arrays |= {f"tagger_text_{name}": one for name, one in tagger.texts.arrays().items()}
     return described, arrays, lists
 
 
@@ -87,7 +86,7 @@ def unpack_tagger(
     weights = _unpack_matrix("tagger_weights", (k, width), array)
     texts = None
     if described.get("language") is not None:
-        texts = _unpack_texts(str(described["language"]), array("tagger_idf"), plain)
+        texts = _unpack_texts(str(described["language"]), array)
         if texts.size != width:
             raise InvalidFile(_DAMAGED)
     targets = _unpack_matrix("tagger_targets", (n, k), array)
@@ -117,15 +116,11 @@ def unpack_tagger(
     )
 
 
-def _unpack_texts(language: str, weights: Array, plain: Callable[[str], Any]) -> TagFeatures:
-    from .analysis import check_language  # noqa: PLC0415
-
-    words = _names(plain("tagger_words"), "tagger_words")
-    parts = _names(plain("tagger_parts"), "tagger_parts")
-    if weights.shape != (len(words) + len(parts),):
-        raise InvalidFile(_DAMAGED)
+def _unpack_texts(language: str, array: Callable[[str], Array]) -> TextFeatures:
+    names = ("words", "singles", "pairs", "parts", "idf")
+    arrays = {name: array(f"tagger_text_{name}") for name in names}
     try:
-        return TagFeatures(check_language("load", language), words, parts, weights)
+        return TextFeatures.from_arrays(check_language("load", language), arrays, stems=True)
     except InvalidParameter as error:
         raise InvalidFile(f"manifest.json: the language {language!r:.40} is unknown.") from error
 

@@ -2,106 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .items import ItemStore
+from .._typing import Array
 from .left_out_tags import MOST, LeftOutTags, entries_of
 from .model import IndexModel
+from .store import ItemStore
 from .tagger import Tagger, update_tagger
 
-__all__ = ["completed", "current_tagger", "saved_tagger", "tag_features"]
+__all__ = ["completed", "current_tagger", "tag_features", "text_features"]
 
 # Pairs of items that are compared, at most, when an index is saved.
 _MOST_PAIRS = 1 << 30
 
 
-def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, ids: list[str]) -> Any:
-    """Compute the features of items from which their labels are predicted."""
+def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, rows: Array) -> Any:
+    """Compute the features of the items in some rows from which their labels are predicted."""
     if not model.reads_texts:
-        return store.vectors(ids)
-    texts = [store.item(name).text for name in ids]
+        return store.vectors.rows(rows)
+    found = store.fetch(rows.tolist())
+    texts = [found[row].text if row in found else "" for row in rows.tolist()]
     return text_features(model, tagger, texts)
 
 
 def text_features(model: IndexModel, tagger: Tagger, texts: list[str]) -> Any:
     """Compute the features of texts from which their labels are predicted."""
     if tagger.texts is not None:
-        return tagger.texts.transform(texts)
-    return model.features(texts, None, "tag")
+        return tagger.texts.of_texts(texts)
+    return model.features_of(texts, "tag")
 
 
 def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagger:
     """Return the tagger for the present labels of the items; the same one if nothing changed."""
-    ids, now = store.labelled()
-    known = dict(zip(tagger.places.tolist(), range(tagger.places.size), strict=True))
-    alive = set(ids)
-    kept = np.array([row for place, row in known.items() if place in alive], dtype=np.intp)
+    table = store.labels
+    rows = np.flatnonzero(table.known & store.vectors.alive)
     if tagger.sampled:
         # Of the items of the fit only some were learned; those that were added since are.
-        first = store.base.shape[0]
-        now = {
-            label: [place for place in rows if place >= first or place in known]
-            for label, rows in now.items()
-        }
-        now = {label: rows for label, rows in now.items() if rows}
-    fresh = sorted({place for rows in now.values() for place in rows} - set(known))
-    names = [*tagger.labels, *sorted(set(now) - set(tagger.labels))]
-    places = [*tagger.places[kept].tolist(), *fresh]
-    number = {place: row for row, place in enumerate(places)}
-    rows, columns = [], []
-    for column, label in enumerate(names):
-        own = [number[place] for place in now.get(label, ())]
-        rows += own
-        columns += [column] * len(own)
-    shape = (len(places), len(names))
-    ones = np.ones(len(rows), dtype=np.float32)
-    targets = sparse.csr_matrix((ones, (rows, columns)), shape=shape)
+        first = len(store.vectors.base)
+        rows = rows[(rows >= first) | np.isin(rows, tagger.places)]
+    sources = np.full(rows.size, -1, dtype=np.intp)
+    if tagger.places.size:
+        at = np.minimum(np.searchsorted(tagger.places, rows), tagger.places.size - 1)
+        sources = np.where(tagger.places[at] == rows, at, -1)
+    kept = np.flatnonzero(sources >= 0)
+    targets = table.matrix(rows)
     before = tagger.voters.labels.tocsr()
     wide = sparse.csr_matrix(
-        (before.data, before.indices, before.indptr), (before.shape[0], shape[1])
+        (before.data, before.indices, before.indptr), (before.shape[0], targets.shape[1])
     )
-    changed = abs(targets[: kept.size] - wide[kept])
-    gone = np.setdiff1d(np.arange(before.shape[0]), kept)
+    difference = abs(targets[kept] - wide[sources[kept]]).tocoo()
+    different = difference.data > 0
+    gone = np.setdiff1d(np.arange(before.shape[0]), sources[kept])
+    fresh = np.flatnonzero(sources < 0)
     touched = np.unique(
-        np.concatenate(
-            [
-                changed.tocoo().col[changed.tocoo().data > 0],
-                targets[kept.size :].indices,
-                wide[gone].indices,
-            ]
-        )
+        np.concatenate([difference.col[different], targets[fresh].indices, wide[gone].indices])
     ).astype(np.intp)
-    if not touched.size and not gone.size and not fresh:
+    if not touched.size and not gone.size and not fresh.size:
         return tagger
-    features = tagger.voters.features[kept]
-    if fresh:
-        added = tag_features(model, tagger, store, [ids[place] for place in fresh])
+    features = tagger.voters.features[sources[kept]]
+    order = np.argsort(np.concatenate([kept, fresh]), kind="stable")
+    if fresh.size:
+        added = tag_features(model, tagger, store, rows[fresh])
         stack = sparse.vstack if sparse.issparse(features) else np.vstack
         features = stack([features, added])
         features = sparse.csr_matrix(features) if sparse.issparse(features) else features
-    same = np.asarray(changed.sum(axis=1)).ravel() == 0
-    sources = np.concatenate([np.where(same, kept, -1), np.full(len(fresh), -1, dtype=np.intp)])
-    order = np.argsort(np.array(places, dtype=np.int64), kind="stable")
+    same = sources.copy()
+    same[kept[np.unique(difference.row[different])]] = -1
     return update_tagger(
         tagger,
-        tuple(names),
-        targets=targets[order],
+        tuple(table.names),
+        targets=targets,
         features=features[order],
-        places=np.array(places, dtype=np.int64)[order],
+        places=rows,
         touched=touched,
-        sources=sources[order],
+        sources=same,
     )
-
-
-def saved_tagger(tagger: Tagger, store: ItemStore) -> Tagger:
-    """Return a tagger as it is saved: places of items without gaps, all that is kept of them."""
-    kept = np.array(sorted(store.labelled()[0]), dtype=np.int64)
-    places = np.searchsorted(kept, tagger.places).astype(np.int64)
-    return replace(tagger, places=places, left_out=completed(tagger))
 
 
 def completed(tagger: Tagger) -> LeftOutTags:

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
+from ..curation.audit_results import KINDS
 from ..display.style import shorten
 from ..index import AxisShare, Hit, Item, Tag
-from ..index.audit_results import KINDS
 from ..index.inputs import label_name
 from ..index.passages import SharedWords, passage
-from ..index.query_syntax import parse_query
-from ..index.ranking import weak
+from ..index.searching import weak
+from ..text import parse_query
 from .answer_parts import (
     Asked,
     AskedCount,

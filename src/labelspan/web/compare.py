@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from ..index import Hit, Item
 from ..index.passages import passage
-from ..index.query_syntax import parse_query
+from ..text import parse_query
 from .answer_parts import Asked, AskedCount, AskedText, rounded
 from .http_errors import Refused
 from .schema import Count, Unit

@@ -15,7 +15,8 @@ import threading
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from ..index import Review, SemanticIndex
+from ..curation import Review
+from ..index import SemanticIndex
 from .http_errors import Refused
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..index import Finding
-from ..index.audit_results import KINDS
+from ..curation import Finding
+from ..curation.audit_results import KINDS
 from .answer_parts import Asked, AskedText, CountedData, counted, page_of, rounded
 from .http_errors import Refused
 from .schema import Count, Unit

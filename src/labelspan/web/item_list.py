@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
+from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
 from ..index import Item
-from ..index.audit_results import KINDS
 from ..index.listing import ItemListing, Selected, Selection, metadata_text
 from .answer_parts import (
     Asked,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from ..index.ranking import BALANCE
+from ..index.searching import BALANCE
 from . import answers, axis, compare, findings, item_list, label_table
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from .. import __version__
-from ..index.ranking import BALANCE
+from ..index.searching import BALANCE
 from .fragments import (
     chips,
     compared_list,

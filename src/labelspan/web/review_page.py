@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..index import Finding, Item, LabelDecision, Review
-from ..index.review_queue import finding_key
+from ..curation import Finding, LabelDecision, Review
+from ..curation.review_queue import finding_key
+from ..index import Item
 from .answer_parts import Asked, AskedText, CountedData, counted, rounded
 from .editing import Editing
 from .http_errors import Refused

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ..index.decisions import as_lines, as_table
-from ..index.review_queue import finding_key
+from ..curation.decisions import as_lines, as_table
+from ..curation.review_queue import finding_key
 from .editing import ENTRANCE, Editing
 from .fragments import link
 from .middleware import read_all

@@ -12,13 +12,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+from ..curation import Finding, LabelAudit
 from ..errors import LabelspanError
-from ..index import Finding, Hit, LabelAudit, SemanticIndex, Tag
+from ..index import Hit, SemanticIndex, Tag
 from ..index.ann import installed
 from ..index.kept_tags import tags_without_item
 from ..index.listing import ItemListing
-from ..index.passages import QueryWords, word_index
-from ..index.ranking import BALANCE
+from ..index.passages import QueryWords
+from ..index.searching import BALANCE
 from .answer_cache import AnswerCache
 from .editing import Editing
 from .points import MapPoints, draw
@@ -43,11 +44,11 @@ class Snapshot:
         self.tags = index.can_tag
         self.name = "" if index.path is None else index.path.resolve().name
         self.name = self.name.removesuffix(".labelspan") or "index"
-        self.words = word_index(index)
+        self.words = index.words
         # Words that say nothing by themselves, such as articles.
         self.common: frozenset[str] = frozenset()
         if self.words is not None:
-            self.common = self.words.analyzer.common
+            self.common = self.words.vocabulary.analyzer.common
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
         index.search(None, 1, items=index.ids[:1])
@@ -78,14 +79,14 @@ class Snapshot:
         """All items, to be selected, sorted and counted; made when it is first needed."""
         with self._once:
             if self._listing is None:
-                self._listing = ItemListing.of(self.index)
+                self._listing = ItemListing(self.index)
             return self._listing
 
     def query_words(self, text: str) -> QueryWords | None:
         """Return the words of a query; None if there are none to be found in texts."""
         if self.words is None or not text.strip():
             return None
-        return QueryWords(self.words.analyzer, text)
+        return QueryWords(self.words.vocabulary.analyzer, text)
 
     def predicted(self, ids: list[str]) -> list[list[Tag]]:
         """Return the most probable labels of some items, predicted without the item.

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidParameter, LabelspanError
-from labelspan.index.analysis import check_language
+from labelspan.text import check_language
 
 __all__ = ["LabelspanBackend"]
 

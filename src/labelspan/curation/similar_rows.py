@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from .._typing import Array
 
-__all__ = ["similar_rows"]
+__all__ = ["similar_rows", "unit_rows"]
 
 # Entries of a block of products, and pairs whose cosine is computed at once.
 _ENTRIES, _PAIRS = 1 << 23, 1 << 14
@@ -31,14 +30,14 @@ def similar_rows(rows: Any, least: float) -> list[tuple[int, int, float]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.index.similar_rows import similar_rows
+    >>> from labelspan.curation.similar_rows import similar_rows
     >>> pairs = similar_rows(np.array([[1, 2, 0], [0, 0, 1], [1, 2, 0.1]]), 0.9)
     >>> [(row, other, round(cosine, 3)) for row, other, cosine in pairs]
     [(0, 2, 0.999)]
     """
     if not rows.shape[0]:
         return []
-    units = sparse.csr_matrix(normalize(sparse.csr_matrix(rows, dtype=np.float64)))
+    units = unit_rows(sparse.csr_matrix(rows, dtype=np.float64))
     rare = _rarest(units)
     rest = np.sqrt(np.maximum(0.0, 1 - np.asarray(rare.multiply(rare).sum(axis=1)).ravel()))
     others = units.T.tocsr()
@@ -57,6 +56,16 @@ def similar_rows(rows: Any, least: float) -> list[tuple[int, int, float]]:
             a, b = sorted((int(row[pair]), int(column[pair])))
             found[a, b] = min(1.0, float(cosines[pair]))
     return [(a, b, cosine) for (a, b), cosine in sorted(found.items())]
+
+
+def unit_rows(rows: Any) -> Any:
+    """Scale the rows of an array or a sparse matrix to length 1; rows of zeros stay."""
+    if not sparse.issparse(rows):
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths > 0, lengths, 1)
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    scale = (1 / np.where(lengths > 0, lengths, 1)).astype(rows.dtype)
+    return sparse.csr_matrix(sparse.diags_array(scale) @ rows)
 
 
 def _rarest(units: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -61,8 +61,8 @@ def as_rows(found):
 def test_what_is_kept_gives_the_findings_of_models_without_the_item(planted, monkeypatch, kinds):
     index = planted[0]
     expected = index.audit(30, kinds=kinds)
-    tagger = index._tagger()
-    monkeypatch.setattr(index, "_tagger", lambda: replace(tagger, left_out=None))
+    without = replace(index.tagger, left_out=None)
+    monkeypatch.setattr(SemanticIndex, "tagger", without)
     solved = index.audit(30, kinds=kinds)
     assert as_rows(solved) == as_rows(expected)
     for one, other in zip(solved.findings, expected.findings, strict=True):
@@ -71,11 +71,12 @@ def test_what_is_kept_gives_the_findings_of_models_without_the_item(planted, mon
 
 
 def test_nothing_is_solved_again(planted, monkeypatch):
-    monkeypatch.setattr("labelspan.index.label_audit.left_out", lambda tagger: 1 / 0)
+    monkeypatch.setattr("labelspan.curation.label_audit.left_out", lambda tagger: 1 / 0)
     assert planted[0].audit(5).of("wrong")
 
 
-def test_items_that_changed_are_audited_too(planted, tmp_path):
+def test_items_that_changed_are_audited_too(planted, tmp_path, monkeypatch):
+    monkeypatch.setattr("labelspan.curation.label_audit._CLEARLY_WRONG", 0.3)
     planted[0].save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
         changed = next(name for name in index.ids if index.item(name).labels == ("image", "visual"))
@@ -140,11 +141,12 @@ def test_findings_have_titles(planted):
 def test_reports_hold_every_finding_and_escape_names():
     texts, labels, ids, _ = corpus(60, seed=5)
     labels = [[f"<b>{name}" for name in own] for own in labels]
+    labels[0] = ["<b>game only"]
     found = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).audit(3)
     assert len(audit_rows(found)) == len(found.findings)
     page = audit_page(found, "Labels")
     assert "<b>" not in page
-    assert "&lt;b&gt;game" in page
+    assert "&lt;b&gt;game only" in page
 
 
 def test_an_index_without_labels_cannot_be_audited():

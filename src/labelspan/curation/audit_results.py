@@ -59,7 +59,7 @@ class Finding:
 
     Examples
     --------
-    >>> from labelspan.index import Finding
+    >>> from labelspan.curation import Finding
     >>> Finding("junk", 1.0, (), ("TODO",), "The name says nothing.").labels
     ('TODO',)
     """
@@ -83,6 +83,9 @@ class LabelAudit:
         Kind by kind, within a kind the clearest first.
     n_items, n_labels : int
         Number of items and of labels in the collection.
+    counts : dict
+        Number of all findings of each kind, also of those that are not listed; a
+        :class:`Review` has the same number of wrong and missing labels.
 
     See Also
     --------
@@ -101,6 +104,7 @@ class LabelAudit:
     findings: tuple[Finding, ...]
     n_items: int
     n_labels: int
+    counts: dict[AuditKind, int] = field(default_factory=dict)
 
     def of(self, kind: AuditKind) -> list[Finding]:
         """Return the findings of a kind.

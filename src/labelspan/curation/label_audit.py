@@ -1,31 +1,32 @@
 """Find labels that look wrong or missing, and labels that should be merged, split or dropped.
 
 The evidence is what a model without the item says: the regression and the votes of neighbours
-when the item is left out.
+when the item is left out. For a label that this model predicts badly on left-out items, its
+evidence means nothing, and no finding is made of it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from .._typing import Array
+from ..errors import InvalidParameter, Mismatch
+from ..index.tagger import Tagger, left_out
+from ..index.tagger_update import completed, tag_features
 from .audit_results import KINDS, AuditKind, Finding, LabelAudit
-from .items import ItemStore
-from .model import IndexModel
-from .similar_rows import similar_rows
-from .tagger import Tagger, left_out
-from .tagger_update import completed, tag_features
+from .similar_rows import similar_rows, unit_rows
 
-__all__ = ["audit_labels", "wrong_scores"]
+if TYPE_CHECKING:
+    from ..index import SemanticIndex
+
+__all__ = ["audit_labels", "label_findings", "wrong_scores"]
 
 _JUNK = re.compile(
     r"(?:to ?do|tbd|fixme|xxx+|n/?a|none|null|nil|unknown|undefined|other|misc(?:ellaneous)?|"
@@ -43,21 +44,51 @@ _MOST_LABELS = 3000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 0.01
 _VOTES_AT_ONCE = 50
+# Share of left-out decisions that must be right, and scores from which a finding is clear.
+_RELIABLE = 0.5
+_CLEARLY_WRONG = 0.7
+_CLEARLY_MISSING = 0.5
 
 
 def audit_labels(
-    model: IndexModel,
-    store: ItemStore,
-    tagger: Tagger,
-    n: int,
-    kinds: Collection[AuditKind] = tuple(KINDS),
+    index: SemanticIndex, n: int = 20, kinds: Sequence[AuditKind] | None = None
 ) -> LabelAudit:
-    """Collect at most ``n`` findings of each of some kinds."""
-    ids, rows = store.labelled()
+    """Find labels that look wrong or missing, and labels to merge, split or drop.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        Fitted with labels.
+    n : int, default=20
+        Maximum number of findings of each kind that are listed.
+    kinds : list of str or None, default=None
+        Kinds of findings; None for all. Others are not computed.
+
+    Returns
+    -------
+    LabelAudit
+        Findings by kind, the clearest first, and the number of all findings of each kind.
+    """
+    tagger = index.tagger
+    if tagger is None:
+        raise Mismatch("audit: this index was fitted without labels.")
+    wanted: Sequence[AuditKind] = tuple(KINDS) if kinds is None else kinds
+    unknown = [kind for kind in wanted if kind not in KINDS]
+    if unknown:
+        raise InvalidParameter(
+            f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
+        )
+    ids = index.store.ids_by_row()
+    names = [ids.get(int(row), "") for row in tagger.places]
     found: list[Finding] = []
-    names = [ids.get(int(place), "") for place in tagger.places]
+    counts: dict[AuditKind, int] = {}
+    pairs: dict[AuditKind, list[Finding]] = {}
+    if "wrong" in wanted or "missing" in wanted:
+        pairs = {"wrong": [], "missing": []}
+        for one in label_findings(tagger, names):
+            pairs[one.kind].append(one)
     parts: dict[AuditKind, Iterator[Finding]] = {
-        "unlabelled": _unlabelled(model, store, tagger, ids=ids, rows=rows, n=n),
+        "unlabelled": _unlabelled(index, tagger, ids, n),
         "duplicates": _duplicates(tagger, names),
         "merge": _merge(tagger),
         "split": _split(tagger),
@@ -66,25 +97,85 @@ def audit_labels(
         "junk": _junk(tagger),
         "rare": _rare(tagger, names),
     }
-    if "wrong" in kinds or "missing" in kinds:
-        pairs = _pairs(tagger)
-        parts["wrong"] = _wrong(tagger, pairs, names)
-        parts["missing"] = _missing(tagger, pairs, names)
     for kind in KINDS:
-        # These are generators: what is not asked for is not computed.
-        if kind in kinds:
-            found += islice(parts[kind], n)
-    return LabelAudit(tuple(_titled(found, ids, store)), len(ids), len(tagger.labels))
+        # The others are generators: what is not asked for is not computed.
+        if kind in wanted:
+            every = pairs[kind] if kind in pairs else list(parts[kind])
+            counts[kind] = len(every)
+            found += every[:n]
+    titled = _titled(index, found)
+    return LabelAudit(tuple(titled), len(ids), len(tagger.labels), counts)
 
 
-def _titled(found: list[Finding], ids: dict[int, str], store: ItemStore) -> list[Finding]:
+def _titled(index: SemanticIndex, found: list[Finding]) -> list[Finding]:
     """Add the titles of the items."""
-    listed = {name for one in found for name in one.items}
-    places = [place for place, name in ids.items() if name in listed]
-    titles = {item.id: item.title for item in store.in_places(places)}
+    listed = list({name for one in found for name in one.items})
+    titles = {item.id: item.title for item in index.items(listed)}
     return [
         replace(one, titles=tuple(titles.get(name, name) for name in one.items)) for one in found
     ]
+
+
+def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
+    """Find the labels of items that look wrong or missing, the clearest first.
+
+    A label that an item has looks wrong if a model without the item gives it a far smaller
+    probability than to the other items with the label, and one that it does not have looks missing
+    if its probability is high. Wrong ones are only looked for among labels that are found for at
+    least half of their own items when these are left out, missing ones among labels that are right
+    in at least half of the cases when they are chosen.
+
+    Parameters
+    ----------
+    tagger : Tagger
+    names : list of str
+        Id of each labelled item, in the order of the tagger.
+    """
+    found, record = _pairs(tagger), tagger.record
+    chosen, right, support = (
+        np.asarray(part, dtype=np.float64) for part in (record.chosen, record.right, record.support)
+    )
+    recalled = right >= _RELIABLE * np.maximum(support, 1)
+    precise = right >= _RELIABLE * np.maximum(chosen, 1)
+    made: list[Finding] = []
+
+    def finding(kind: AuditKind, score: float, pair: int) -> Finding:
+        chance = float(found.chances[pair])
+        item, label = names[found.rows[pair]], tagger.labels[found.columns[pair]]
+        reason = f"Without this item its probability is {chance:.0%}."
+        return Finding(kind, score, (item,), (label,), reason, {"probability": chance})
+
+    own = np.flatnonzero(found.truth)
+    scores = wrong_scores(found.columns[own], found.chances[own], len(tagger.labels))
+    clear = (scores >= _CLEARLY_WRONG) & recalled[found.columns[own]]
+    for pair, score in zip(own[clear].tolist(), scores[clear].tolist(), strict=True):
+        made.append(finding("wrong", score, pair))
+    least = np.maximum(tagger.thresholds, _CLEARLY_MISSING)[found.columns]
+    others = np.flatnonzero(~found.truth & (found.chances >= least))
+    for pair in others[precise[found.columns[others]]].tolist():
+        made.append(finding("missing", float(found.chances[pair]), pair))
+    made.sort(key=lambda one: (-one.score, one.items, one.labels))
+    return list(_with_votes(tagger, made, names))
+
+
+def _with_votes(
+    tagger: Tagger, listed: Sequence[Finding], names: Sequence[str]
+) -> Iterator[Finding]:
+    """Add to findings which share of the votes of neighbours is for the label."""
+    number = {name: row for row, name in enumerate(names)}
+    for start in range(0, len(listed), _VOTES_AT_ONCE):
+        part = listed[start : start + _VOTES_AT_ONCE]
+        rows = np.array([number[one.items[0]] for one in part], dtype=np.intp)
+        columns = [tagger.columns[one.labels[0]] for one in part]
+        votes = tagger.voters.votes(tagger.voters.features[rows], rows)
+        shares = np.asarray(votes[np.arange(rows.size), columns]).ravel().tolist()
+        for one, share in zip(part, shares, strict=True):
+            chance = one.evidence["probability"]
+            reason = (
+                f"Without this item its probability is {chance:.0%}, and {share:.0%} of the votes "
+                "of neighbours are for it."
+            )
+            yield replace(one, reason=reason, evidence={"probability": chance, "votes": share})
 
 
 @dataclass(frozen=True)
@@ -139,65 +230,16 @@ def wrong_scores(columns: Array, chances: Array, count: int) -> Array:
     return np.maximum(0.0, 1 - ratio)
 
 
-def _with_votes(tagger: Tagger, found: _Pairs, order: Array) -> Iterator[tuple[int, int, float]]:
-    """Yield places in an order and the pairs there, with the share of the votes for the label."""
-    for start in range(0, order.size, _VOTES_AT_ONCE):
-        chosen = order[start : start + _VOTES_AT_ONCE]
-        rows = found.rows[chosen]
-        votes = tagger.voters.votes(tagger.voters.features[rows], rows)
-        shares = np.asarray(votes[np.arange(rows.size), found.columns[chosen]]).ravel()
-        places = range(start, start + rows.size)
-        yield from zip(places, chosen.tolist(), shares.tolist(), strict=True)
-
-
-def _wrong(tagger: Tagger, found: _Pairs, names: list[str]) -> Iterator[Finding]:
-    own = np.flatnonzero(found.truth)
-    scores = wrong_scores(found.columns[own], found.chances[own], len(tagger.labels))
-    order = np.argsort(-scores, kind="stable")
-    for place, pair, votes in _with_votes(tagger, found, own[order]):
-        label = tagger.labels[found.columns[pair]]
-        chance = float(found.chances[pair])
-        yield Finding(
-            "wrong",
-            float(scores[order[place]]),
-            (names[found.rows[pair]],),
-            (label,),
-            f"Without this item its probability is {chance:.0%}, and {votes:.0%} of the votes of "
-            "neighbours are for it.",
-            {"probability": chance, "votes": votes},
-        )
-
-
-def _missing(tagger: Tagger, found: _Pairs, names: list[str]) -> Iterator[Finding]:
-    others = np.flatnonzero(~found.truth)
-    order = others[np.argsort(-found.chances[others], kind="stable")]
-    for _, pair, votes in _with_votes(tagger, found, order):
-        chance = float(found.chances[pair])
-        yield Finding(
-            "missing",
-            chance,
-            (names[found.rows[pair]],),
-            (tagger.labels[found.columns[pair]],),
-            f"Its probability is {chance:.0%}, and {votes:.0%} of the votes of neighbours are "
-            "for it.",
-            {"probability": chance, "votes": votes},
-        )
-
-
 def _unlabelled(
-    model: IndexModel,
-    store: ItemStore,
-    tagger: Tagger,
-    *,
-    ids: dict[int, str],
-    rows: dict[str, list[int]],
-    n: int,
+    index: SemanticIndex, tagger: Tagger, ids: dict[int, str], n: int
 ) -> Iterator[Finding]:
-    labelled = {place for places in rows.values() for place in places}
-    bare = [name for place, name in sorted(ids.items()) if place not in labelled][: 50 * n]
-    if not bare:
+    counts = index.store.labels.counts
+    rows = [row for row in sorted(ids) if counts[row] <= 0][: 50 * n]
+    if not rows:
         return
-    columns, chances = tagger.best(tag_features(model, tagger, store, bare), 3)
+    bare = [ids[row] for row in rows]
+    features = tag_features(index.model, tagger, index.store, np.array(rows, dtype=np.intp))
+    columns, chances = tagger.best(features, 3)
     for row in np.argsort(-chances[:, 0], kind="stable"):
         labels = tuple(tagger.labels[column] for column in columns[row])
         listed = ", ".join(
@@ -294,7 +336,7 @@ def _agreement(labels: Any, counts: Array, features: Any) -> Array:
 
 def _split(tagger: Tagger) -> Iterator[Finding]:
     found = []
-    units = normalize(tagger.voters.features)
+    units = unit_rows(tagger.voters.features)
     labels = tagger.voters.labels.tocsc()
     for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
         rows = units[np.sort(labels.indices[labels.indptr[column] : labels.indptr[column + 1]])]

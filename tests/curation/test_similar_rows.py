@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelspan.index.similar_rows import similar_rows
+from labelspan.curation.similar_rows import similar_rows
 
 
 def rows_with_near_duplicates(seed, n=120, d=60):
@@ -23,8 +23,8 @@ def rows_with_near_duplicates(seed, n=120, d=60):
 @pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(5))
 def test_similar_rows_are_those_of_all_pairs(seed, least, kind, monkeypatch):
-    monkeypatch.setattr("labelspan.index.similar_rows._ENTRIES", 1000)
-    monkeypatch.setattr("labelspan.index.similar_rows._PAIRS", 7)
+    monkeypatch.setattr("labelspan.curation.similar_rows._ENTRIES", 1000)
+    monkeypatch.setattr("labelspan.curation.similar_rows._PAIRS", 7)
     rows = rows_with_near_duplicates(seed)
     units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     cosines = np.triu(units @ units.T, 1)

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..index.inputs import label_name
+from ..index.results import TagExplanation
+from ..index.tag_query import explain_tag
+from ..index.tagger import Tagger
 from .audit_results import Finding
 from .decisions import DecisionLog, LabelDecision, Verdict
-from .inputs import label_name
-from .results import TagExplanation
+from .label_audit import label_findings
 
 if TYPE_CHECKING:
-    from .semantic import SemanticIndex
-    from .tagger import Tagger
+    from ..index import SemanticIndex
 
 __all__ = ["Progress", "Review"]
 
-_MOST = 10_000
-_LIKELY = 0.5
 _WORDS = 6
 
 Pair = tuple[str, str]
@@ -45,7 +45,7 @@ class Progress:
 
     Examples
     --------
-    >>> from labelspan.index import Progress
+    >>> from labelspan.curation import Progress
     >>> Progress(accepted=3, rejected=1, skipped=0, waiting=12).decided
     4
     """
@@ -72,19 +72,13 @@ class Review:
     Accepting a finding changes the labels of its item: a wrong label is removed, a missing one
     added (:meth:`SemanticIndex.relabel`). Rejecting it leaves them. Either way it is not asked
     again, also after the index was fitted again in the same folder. Decisions are kept in the
-    folder of the index, each on disk when its call returns; in an index without a folder they are
-    kept in memory.
+    database of the index; a decision and its change of labels are one transaction, on disk when
+    the call returns.
 
     Parameters
     ----------
     index : SemanticIndex
         Fitted with labels; in a folder, loaded with ``write=True``.
-
-    Attributes
-    ----------
-    recovered : bool
-        Whether a decision that was being written when a process was killed was found: it was
-        completed if it was written whole, and dropped if not.
 
     See Also
     --------
@@ -98,7 +92,7 @@ class Review:
     Examples
     --------
     >>> from labelspan import SemanticIndex
-    >>> from labelspan.index import Review
+    >>> from labelspan.curation import Review
     >>> texts = ["a chess game", "chess online", "a card game", "edit photos", "edit a photo"]
     >>> labels = [["game"], ["game"], ["image"], ["image"], ["image"]]
     >>> review = Review(SemanticIndex().fit(texts, labels))
@@ -120,12 +114,16 @@ class Review:
             raise Mismatch("review: this index was fitted without labels.")
         self.index = index
         self._lock = threading.RLock()
-        self._log = DecisionLog(index.path, write=True)
-        pending, undone = self._log.pending()
-        self.recovered = self._log.recovered or bool(pending)
-        self._apply(pending, undone=undone)
+        self._decisions = DecisionLog(index.store)
         self._findings: dict[Pair, Finding] | None = None
         self._tagger: Tagger | None = None
+
+    @property
+    def _log(self) -> DecisionLog:
+        # A save replaces the store.
+        if self._decisions.store is not self.index.store:
+            self._decisions = DecisionLog(self.index.store)
+        return self._decisions
 
     # --- the queue --------------------------------------------------------------------
 
@@ -137,17 +135,14 @@ class Review:
         Review
             The review itself.
         """
-        found = self.index.audit(_MOST, kinds=("wrong", "missing")).findings
-        kept = [
-            one
-            for one in found
-            if (one.evidence["probability"] >= _LIKELY) == (one.kind == "missing")
-        ]
-        kept.sort(key=lambda one: -one.score)
+        tagger = self.index.tagger
+        assert tagger is not None
+        ids = self.index.store.ids_by_row()
+        found = label_findings(tagger, [ids.get(int(row), "") for row in tagger.places])
         with self._lock:
-            self._findings = {pair_of(one): one for one in kept}
+            self._findings = {pair_of(one): one for one in found}
             # Evidence is that of the model that made the queue, and does not wait for a new one.
-            self._tagger = self.index._tagger()
+            self._tagger = tagger
         return self
 
     def _queue(self) -> dict[Pair, Finding]:
@@ -275,13 +270,17 @@ class Review:
             None if the item or the label is not known any more.
         """
         (item, label) = pair_of(finding)
-        from .tag_query import explain_tag  # noqa: PLC0415 - with scikit-learn
-
         self._queue()
-        model, store = self.index._fitted()
+        index = self.index
         try:
             return explain_tag(
-                model, store, self._tagger, label=label, query=None, items=item, n=_WORDS
+                index.model,
+                index.store,
+                self._tagger,
+                label=label,
+                query=None,
+                items=item,
+                n=_WORDS,
             )
         except InvalidInput:
             return None
@@ -308,14 +307,8 @@ class Review:
             given = {pair_of(one): one for one in findings}
             if not given:
                 return ()
-            labels = {item: self.index.item(item).labels for item, _ in given}
-            pairs: list[tuple[str, str, str, bool | None]] = []
-            for (item, label), one in given.items():
-                own = labels[item]
-                pairs.append((one.kind, item, label, None if own is None else label in own))
-            made = self._log.add(decision, pairs)
-            self._apply(made, undone=False)
-            return made
+            pairs = [(one.kind, item, label) for (item, label), one in given.items()]
+            return self._log.add(decision, pairs)
 
     def undo(self) -> tuple[LabelDecision, ...]:
         """Undo the last decision, or the last decisions that were made together.
@@ -327,7 +320,6 @@ class Review:
         """
         with self._lock:
             undone = self._log.undo()
-            self._apply(undone, undone=True)
             queue = self._queue()
             for one in undone:
                 pair = one.item, one.label
@@ -362,21 +354,6 @@ class Review:
         with self._lock:
             return self._log.changes()
 
-    def _apply(self, decisions: Sequence[LabelDecision], *, undone: bool) -> None:
-        """Change the labels in the index as decided; note in the log that it was done."""
-        changing = [one for one in decisions if one.changes and one.item in self.index]
-        if changing:
-            items = list(dict.fromkeys(one.item for one in changing))
-            labels = {name: self.index.item(name).labels for name in items}
-            for one in changing:
-                own = set(labels[one.item] or ())
-                wanted = bool(one.had) if undone else one.wanted
-                own = own | {one.label} if wanted else own - {one.label}
-                unknown = undone and one.had is None and not own
-                labels[one.item] = None if unknown else tuple(sorted(own))
-            self.index.relabel(items, [labels[name] for name in items])
-        self._log.applied()
-
 
 def pair_of(finding: Finding) -> Pair:
     """Return the item and the label of a finding."""
@@ -388,8 +365,8 @@ def finding_key(finding: Finding) -> str:
 
     Examples
     --------
-    >>> from labelspan.index import Finding
-    >>> from labelspan.index.review_queue import finding_key
+    >>> from labelspan.curation import Finding
+    >>> from labelspan.curation.review_queue import finding_key
     >>> finding_key(Finding("wrong", 0.9, ("gimp",), ("game",), "")) == finding_key(
     ...     Finding("wrong", 0.5, ("gimp",), ("game",), "")
     ... )

@@ -1,0 +1,128 @@
+"""Items and decisions of an index of this format or an older one, to fit it again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidFile, LabelspanError
+from .database import ItemDatabase
+from .files import file_size
+from .folder import ITEMS, field, generation_folder, read_manifest
+from .inputs import read_ids, read_label_lists, read_metadata
+from .results import Item
+
+__all__ = ["IndexItems", "read_decisions"]
+
+_FIRST_WITH_DATABASE = 5
+
+
+class IndexItems:
+    """Items of an index in a folder, as a stream that :func:`fit_stream` takes.
+
+    Parameters
+    ----------
+    folder : path
+
+    Attributes
+    ----------
+    name : str
+        The folder.
+    fingerprint : dict
+        What must be the same for an interrupted fit to go on.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._content = read_manifest(folder, older=True)
+        self._path = generation_folder(folder, self._content) / ITEMS
+        self._key = field(self._content, "key", str)
+        self.name = str(folder)
+        about = self._path.stat()
+        self.fingerprint: Mapping[str, Any] = {
+            "index": self._key,
+            "bytes": about.st_size,
+            "changed": about.st_mtime_ns,
+        }
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Yield the items in their order, without the first ones."""
+        found = self._items() if self._content["version"] < _FIRST_WITH_DATABASE else self._now()
+        for number, item in enumerate(found):
+            if number >= skip:
+                yield item
+
+    def _now(self) -> Iterator[Item]:
+        database = ItemDatabase.open(self._path, self._key, write=False)
+        try:
+            labels = database.label_table()
+            for row, record in database.scan():
+                yield Item(record.id, record.text, labels.labels(row), record.metadata)
+        finally:
+            database.close()
+
+    def _items(self) -> Iterator[Item]:
+        """Read the table of formats up to 4, with labels as JSON in each row."""
+        file_size(self._path)
+        try:
+            uri = f"{self._path.resolve().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                query = "SELECT id, text, labels, metadata FROM items ORDER BY row"
+                for name, text, labels, metadata in connection.execute(query):
+                    own = None if labels is None else json.loads(labels)
+                    yield Item(
+                        read_ids([name], 1, "fit")[0],
+                        str(text),
+                        read_label_lists([own], None, 1, "fit")[0],
+                        read_metadata([json.loads(metadata)], 1, "fit")[0],
+                    )
+        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+            if isinstance(error, LabelspanError):
+                raise
+            raise InvalidFile(f"{self._path} cannot be read: {error!s:.200}.") from error
+
+
+def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
+    """Read the decisions of the index in a folder; an empty list if there is none."""
+    if not (folder / "manifest.json").exists():
+        return []
+    content = read_manifest(folder, older=True)
+    if content["version"] < _FIRST_WITH_DATABASE:
+        return _old_decisions(folder / "decisions.jsonl")
+    path = generation_folder(folder, content) / ITEMS
+    database = ItemDatabase.open(path, field(content, "key", str), write=False)
+    try:
+        return database.decisions()
+    finally:
+        database.close()
+
+
+def _old_decisions(path: Path) -> list[tuple[Any, ...]]:
+    """Read the log of formats up to 4: a JSON object per line, the last of which may be torn."""
+    if not path.exists():
+        return []
+    file_size(path)
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    undone: set[int] = set()
+    for line in path.read_bytes().splitlines():
+        try:
+            record = json.loads(line)
+            if record["decision"] == "undo":
+                undone.add(int(record["of"]))
+            elif record["decision"] != "applied":
+                number, time, what = int(record["number"]), record["time"], record["decision"]
+                found[number] = [
+                    (number, time, one["item"], one["label"], one["kind"], what, one["had"])
+                    for one in record["pairs"]
+                ]
+        except (ValueError, KeyError, TypeError):
+            continue
+    return [
+        (*record[:-1], None if record[-1] is None else int(record[-1]), int(number in undone))
+        for number, records in found.items()
+        for record in records
+    ]

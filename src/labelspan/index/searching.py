@@ -1,0 +1,490 @@
+"""Search in three steps: mask the rows that may be found, rank them, fetch those that are shown.
+
+The score of an item for a text is the weighted sum of two standardised scores: BM25 of the query's
+words divided by its standard deviation over all items, and the cosine in the space divided by its
+standard deviation. It is given as a share of the largest possible sum, from 0 to 1. Items whose
+id or title is the query come first, with a score of 1. Queries without a text are compared in the
+space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._params import Integer
+from .._typing import Array
+from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..text import ParsedQuery, WordScores, parse_query
+from .ann import AnnIndex, nearest, proposed
+from .filters import Filter
+from .inputs import label_name, read_texts
+from .label_places import LabelPlaces
+from .model import IndexModel
+from .results import Hit
+from .store import ItemStore
+from .vectors import UnitVectors, unit_rows
+
+__all__ = [
+    "BALANCE",
+    "Match",
+    "TextMatch",
+    "TextQuery",
+    "all_matches",
+    "check_balance",
+    "check_count",
+    "item_places",
+    "query_vectors",
+    "search",
+    "similar_labels",
+    "text_match",
+    "text_queries",
+    "text_vectors",
+    "unknown_words",
+    "weak",
+]
+
+# Weight of the space in a search, from 0 (only words) to 1 (only the space).
+BALANCE = 0.4
+# A match with less than this share of the query's words, weighted by their rarity, is weak.
+_WEAK_COVERAGE = 1 / 3
+# For a query that has only a vector, the cosine decides.
+_WEAK_COSINE = 0.25
+_CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
+_GROUP = 32
+
+
+@dataclass(frozen=True)
+class Match:
+    """Score of an item and where it comes from."""
+
+    score: float
+    from_words: float
+    from_space: float
+    exact: Literal["id", "title"] | None
+    weak: bool
+
+
+# Rows, best first, and the match of each.
+RankedMatches = tuple[Array, Sequence[Match]]
+
+
+@dataclass(frozen=True)
+class TextQuery:
+    """Query of a text: the text as given, its parts, and its unit vector."""
+
+    text: str
+    parsed: ParsedQuery
+    vector: Array
+
+
+def search(
+    model: IndexModel,
+    store: ItemStore,
+    query: Any,
+    *,
+    k: int,
+    filter: Filter | Mapping[str, Any] | None,
+    items: tuple[str, ...],
+    labels: tuple[str, ...],
+    ann: AnnIndex | None,
+    balance: float,
+) -> tuple[Any, bool]:
+    """Find the best items; tell whether the index for approximate search was used.
+
+    The items are a list of hits, or a list of such lists for a list of queries.
+    """
+    mask = store.mask(Filter.of(filter), items)
+    places = None if ann is not None else item_places(model, store, query, items, labels)
+    single, used = True, False
+    ranked: Sequence[RankedMatches]
+    if places is not None:
+        ranked = [_by_space(*places[0].top(places[1], k, mask))]
+    elif query is None or store.words is None:
+        vectors, single = query_vectors(model, store, query, items, labels)
+        if ann is None:
+            found = store.vectors.top(vectors, k, mask)
+        else:
+            found, used = nearest(store.vectors, ann, vectors, k, mask)
+        ranked = [_by_space(rows, scores) for rows, scores in found]
+    else:
+        texts, single = text_queries(model, store, query, items, labels)
+        ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
+    shown = store.fetch(sorted({int(row) for rows, _ in ranked for row in rows}))
+    hits = [
+        [
+            _hit(shown[int(row)], match)
+            for row, match in zip(rows, matches, strict=True)
+            if int(row) in shown
+        ]
+        for rows, matches in ranked
+    ]
+    return (hits[0] if single else hits), used
+
+
+def _by_space(rows: Array, scores: Array) -> RankedMatches:
+    return rows, [Match(score, 0.0, score, None, weak=False) for score in scores.tolist()]
+
+
+def _hit(item: Any, match: Match) -> Hit:
+    return Hit(
+        item.id,
+        match.score,
+        item.labels,
+        item.text,
+        item.metadata,
+        match.from_words,
+        match.from_space,
+        match.exact,
+        match.weak,
+    )
+
+
+def weak(hits: Sequence[Hit]) -> str:
+    """Return a sentence that says that there are only weak matches; empty if there are others."""
+    if not hits or not all(hit.weak for hit in hits):
+        return ""
+    return (
+        "Only weak matches: no item has more than a few of these words; these are the closest "
+        "in meaning."
+    )
+
+
+def unknown_words(store: ItemStore, text: str) -> dict[str, list[str]]:
+    """Return the words of a query that no item has, each with words that are spelt nearly so."""
+    if store.words is None:
+        return {}
+    unknown = store.words.score(parse_query(text)).unknown
+    return {word: store.words.near(word) for word in unknown}
+
+
+# --- queries --------------------------------------------------------------------------------
+
+
+def check_count(owner: str, name: str, value: Any) -> None:
+    """Raise an error unless a value is a whole number of at least 1."""
+    if not Integer(1).accepts(value):
+        raise InvalidParameter(
+            f"{owner}: {name} must be {Integer(1).describe()}, but {value!r} was given."
+        )
+
+
+def check_balance(owner: str, balance: Any) -> float:
+    """Return a weight of the space; raise an error unless it is a number from 0 to 1."""
+    fine = isinstance(balance, int | float | np.number) and not isinstance(balance, bool)
+    if not fine or not 0 <= float(balance) <= 1:
+        raise InvalidParameter(
+            f"{owner}: balance must be a number from 0 (only words) to 1 (only the space), but "
+            f"{balance!r} was given."
+        )
+    return float(balance)
+
+
+def text_queries(
+    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+) -> tuple[list[TextQuery], bool]:
+    """Read texts as queries, and tell whether it is a single one."""
+    single = isinstance(query, str)
+    texts = read_texts([query] if single else query, "search")
+    parsed = [parse_query(text) for text in texts]
+    for text, own in zip(texts, parsed, strict=True):
+        if own.excludes and not own.text.strip():
+            raise InvalidInput(
+                f"search: {text!r} only says what to leave out; add a word to search for."
+            )
+    vectors, _ = query_vectors(model, store, [own.text for own in parsed], items, labels)
+    return [TextQuery(*parts) for parts in zip(texts, parsed, vectors, strict=True)], single
+
+
+def query_vectors(
+    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+) -> tuple[Array, bool]:
+    """Compute unit vectors of queries, and tell whether it is a single query.
+
+    A query is the mean of the unit vectors of its text, its items and its labels.
+    """
+    fixed: list[Array] = []
+    if items:
+        fixed.append(store.vectors.rows(store.rows(items)).mean(axis=0))
+    if labels:
+        fixed.append(np.mean([_label_direction(store, name) for name in labels], axis=0))
+    if query is None:
+        if not fixed:
+            raise InvalidInput("search: give a text, items or labels to search for.")
+        return unit_rows(np.mean(unit_rows(np.array(fixed)), axis=0)[None, :]), True
+    texts, single = text_vectors(model, query)
+    total = texts + sum(unit_rows(np.array(fixed))) if fixed else texts
+    return unit_rows(total), single
+
+
+def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
+    """Map texts, or vectors if the index takes these, to unit vectors in the space."""
+    if not model.reads_texts:
+        rows = np.asarray(query)
+        if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
+            raise Mismatch("This index has no vectorizer: a query is a vector, or rows of vectors.")
+        single = rows.ndim == 1
+        rows = rows[None, :] if single else rows
+        return model.space.vectors(model.given(rows, len(rows), "search")), single
+    single = isinstance(query, str)
+    texts = read_texts([query] if single else query, "search")
+    if not texts:
+        raise InvalidInput("search: the list of texts is empty.")
+    return model.space.vectors(model.features_of(texts, "search")), single
+
+
+def item_places(
+    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+) -> tuple[LabelPlaces, Array] | None:
+    """Return the places of all items by their labels, and the mean place of those asked for.
+
+    None if something else is asked for, or if the space does not tell where labels lie.
+    """
+    if query is not None or labels or not items or model.space.directions is None:
+        return None
+    places = store.label_places(model.space.directions)
+    return places, places.query(store.rows(items))
+
+
+def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
+    """Find the labels whose items have the most similar mean vector."""
+    label = label_name(label)
+    names, centres = store.centred_labels()
+    if label not in names:
+        raise store.labels.unknown(label)
+    units = unit_rows(centres)
+    scores = np.clip(units @ units[names.index(label)], 0.0, 1.0)
+    order = [j for j in np.argsort(-scores, kind="stable") if names[j] != label]
+    return [(names[j], float(scores[j])) for j in order[:k] if scores[j] > 0]
+
+
+def _label_direction(store: ItemStore, label: str) -> Array:
+    """Compute the unit vector that predicts a label best, by least squares on all items."""
+    mean, second = store.moments()
+    names, centres = store.centred_labels()
+    label = label_name(label)
+    if label not in names:
+        raise store.labels.unknown(label)
+    own = mean + centres[names.index(label)]
+    ridge = max(float(np.trace(second)) / mean.size, np.finfo(float).tiny) / max(1, len(store))
+    direction = np.linalg.solve(second + ridge * np.eye(mean.size), own)
+    norm = float(np.linalg.norm(direction))
+    return np.asarray(direction / norm if norm > 0 else direction)
+
+
+# --- ranking by words and space -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Scores of a query by words, and the factors of BM25 and of the cosine in the sum."""
+
+    found: WordScores
+    words: float
+    space: float
+
+    @classmethod
+    def of(cls, query: TextQuery, store: ItemStore, balance: float) -> _Scored:
+        """Weigh the two standardised scores; the largest possible sum becomes 1."""
+        assert store.words is not None
+        found = store.words.score(query.parsed)
+        deviation = _deviation(query.vector, store.spread())
+        words = (1 - balance) / found.deviation if found.deviation > 0 else 0.0
+        space = balance / deviation if query.vector.any() and deviation > 0 else 0.0
+        largest = words * found.most + space
+        if largest <= 0:
+            return cls(found, 0.0, 0.0)
+        return cls(found, words / largest, space / largest)
+
+
+def _rank_texts(
+    queries: Sequence[TextQuery],
+    store: ItemStore,
+    *,
+    k: int,
+    mask: Array,
+    balance: float,
+    ann: AnnIndex | None,
+) -> tuple[list[RankedMatches], bool]:
+    """Rank items for each query; tell whether approximate search was used for one of them."""
+    answers: list[RankedMatches] = []
+    approximate = False
+    vectors = store.vectors
+    step = vectors.queries_at_once
+    for start in range(0, len(queries), step):
+        part = queries[start : start + step]
+        stacked = np.stack([query.vector for query in part])
+        proposals = proposed(vectors, ann, stacked, k, mask) if balance > 0 else None
+        cosines = None
+        if proposals is None and balance > 0:
+            cosines = vectors.products(stacked)
+        for n, query in enumerate(part):
+            scored = _Scored.of(query, store, balance)
+            found = scored.found
+            allowed = mask if found.allowed is None else mask & found.allowed
+            rows = None
+            own = None if cosines is None else cosines[n]
+            if proposals is not None:
+                rows = _with_best_words(proposals[n], found.scores, allowed, k)
+                approximate = approximate or rows is not None
+                if rows is None:
+                    own = vectors.products(query.vector[None])[0]
+            if rows is None:
+                rows = _candidates(scored, own, allowed=allowed, k=k, slack=vectors.slack)
+            exact = _exact(query.text, store, mask)
+            answers.append(_ranked(query, rows, vectors, scored, exact, k=k, balance=balance))
+    return answers, approximate
+
+
+def all_matches(
+    model: IndexModel, store: ItemStore, text: str, balance: float
+) -> tuple[Array, Array]:
+    """Return the rows of all items that are not weak matches of a text, and their scores."""
+    vectors = store.vectors
+    if store.words is None:
+        vector = query_vectors(model, store, text, (), ())[0][0]
+        rows = np.flatnonzero(vectors.alive)
+        scores = vectors.cosines(vector, rows)
+        near = scores >= _WEAK_COSINE
+        return rows[near], np.minimum(scores[near], 1.0)
+    (query,), _ = text_queries(model, store, text, (), ())
+    scored = _Scored.of(query, store, balance)
+    found = scored.found
+    mask = vectors.alive if found.allowed is None else vectors.alive & found.allowed
+    if balance < 1:
+        rows = np.flatnonzero(mask & (found.coverage >= _WEAK_COVERAGE))
+    else:
+        rows = np.flatnonzero(mask)
+        rows = rows[vectors.cosines(query.vector, rows) >= _WEAK_COSINE]
+    exact = _exact(query.text, store, vectors.alive)
+    rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
+    scores = scored.words * found.scores[rows]
+    scores = scores + scored.space * vectors.cosines(query.vector, rows)
+    scores[np.isin(rows, list(exact))] = 1.0
+    return rows, np.minimum(scores, 1.0)
+
+
+@dataclass(frozen=True)
+class TextMatch:
+    """Score of one item, and what each word of the query adds to it."""
+
+    match: Match
+    words: dict[str, float]
+
+
+def text_match(query: TextQuery, store: ItemStore, row: int, balance: float) -> TextMatch:
+    """Compute the score of one item as a search gives it, word by word."""
+    assert store.words is not None
+    scored = _Scored.of(query, store, balance)
+    exact = _exact(query.text, store, store.vectors.alive)
+    own = {one: how for one, how in exact.items() if one == row}
+    _, matches = _ranked(query, np.array([row]), store.vectors, scored, own, k=1, balance=balance)
+    shares = {
+        word: scored.words * share
+        for word, share in store.words.explain(query.parsed, row).items()
+        if scored.words
+    }
+    nothing = Match(0.0, 0.0, 0.0, None, weak=True)
+    return TextMatch(matches[0] if matches else nothing, shares)
+
+
+def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
+    """Compute the standard deviation of the cosines of a query with all items."""
+    mean, second = moments
+    wide = query.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(wide @ second @ wide) - float(wide @ mean) ** 2
+    # Where all items lie in one point, the space tells nothing apart; the cosine is used as is.
+    return math.sqrt(spread) if 1e-12 < spread < math.inf else 1.0
+
+
+def _candidates(
+    scored: _Scored, cosines: Array | None, *, allowed: Array, k: int, slack: float
+) -> Array:
+    """Return the rows that may be among the k best, in order; cosines are rounded."""
+    total = scored.words * scored.found.scores
+    if cosines is not None and scored.space > 0:
+        # Half of the slack bounds the rounding of a cosine.
+        total = total + scored.space * np.maximum(cosines, 0.0)
+    if not allowed.all():
+        total[~allowed] = 0.0
+    least = scored.space * slack
+    if len(total) > k:
+        least = max(least / 2, _kth_largest(total, k) - least)
+    else:
+        least /= 2
+    return np.flatnonzero((total >= least) & (total > 0))
+
+
+def _kth_largest(values: Array, k: int) -> float:
+    """Return a number that at least ``k`` values reach: the k-th largest, or slightly less.
+
+    It is the k-th largest maximum of groups, which is found faster if there are many values.
+    """
+    groups = len(values) // _GROUP
+    if groups >= 8 * k:
+        whole = groups * _GROUP
+        maxima = values[:whole].reshape(groups, _GROUP).max(axis=1)
+        values = np.append(maxima, values[whole:])
+    return float(np.partition(values, len(values) - k)[len(values) - k])
+
+
+def _with_best_words(near: Array, scores: Array, allowed: Array, k: int) -> Array | None:
+    """Join proposed rows with those of the best words; None if there are fewer than ``k``."""
+    rows = np.flatnonzero((scores > 0) & allowed)
+    most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
+    if len(rows) > most:
+        rows = rows[np.argpartition(scores[rows], len(rows) - most)[-most:]]
+    found = np.union1d(near[allowed[near]], rows)
+    return found if len(found) >= k else None
+
+
+def _exact(text: str, store: ItemStore, mask: Array) -> dict[int, Literal["id", "title"]]:
+    """Return the rows that may be found whose id or title is the query."""
+    found: dict[int, Literal["id", "title"]] = {}
+    own = store.find(text.strip())
+    if own is not None and mask[own]:
+        found[own] = "id"
+    for row in store.named(text):
+        if mask[row]:
+            found.setdefault(int(row), "title")
+    return found
+
+
+def _ranked(
+    query: TextQuery,
+    rows: Array,
+    vectors: UnitVectors,
+    scored: _Scored,
+    exact: dict[int, Literal["id", "title"]],
+    *,
+    k: int,
+    balance: float,
+) -> RankedMatches:
+    """Rank rows by scores in float64; exact names first."""
+    rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
+    cosines = vectors.cosines(query.vector, rows)
+    from_words = scored.words * scored.found.scores[rows]
+    from_space = scored.space * cosines
+    scores = from_words + from_space
+    first = np.zeros(len(rows), dtype=int)
+    for row, how in exact.items():
+        first[np.searchsorted(rows, row)] = 2 if how == "id" else 1
+    order = np.lexsort((rows, -scores, -first))
+    order = order[(scores[order] > 0) | (first[order] > 0)][:k]
+    unsure = scored.found.coverage[rows] < _WEAK_COVERAGE if balance < 1 else cosines < _WEAK_COSINE
+    matches = [
+        Match(
+            1.0 if first[n] else min(float(scores[n]), 1.0),
+            float(from_words[n]),
+            float(from_space[n]),
+            exact.get(int(rows[n])),
+            bool(unsure[n]) and not first[n],
+        )
+        for n in order
+    ]
+    return rows[order], matches

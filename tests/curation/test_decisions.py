@@ -1,0 +1,303 @@
+"""Decisions: damage, kills, undo, a replaced index; and what a review does with them."""
+
+import csv
+import io
+import json
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _support.forks import forked
+from _support.topics import corpus, planted, planted_index
+
+from labelspan import LSI, SemanticIndex
+from labelspan.curation import Review
+from labelspan.curation.decisions import DecisionLog, as_lines, as_table
+from labelspan.curation.review_queue import finding_key
+from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
+from labelspan.index.older import read_decisions
+
+ONE = ("wrong", "item0", "sound")
+TWO = ("missing", "item2", "sound \u00fc")
+
+
+def summary(log):
+    return [(one.item, one.label, one.decision) for one in log.decisions()]
+
+
+@pytest.fixture(scope="module")
+def original_planted(tmp_path_factory):
+    """A saved index, not to be changed."""
+    path = tmp_path_factory.mktemp("planted") / "index.labelspan"
+    planted_index().save(path)
+    return path
+
+
+@pytest.fixture
+def saved(original_planted, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(original_planted, tmp_path / "index.labelspan"))
+
+
+@pytest.fixture
+def decided(saved):
+    with SemanticIndex.load(saved, write=True) as index:
+        log = DecisionLog(index.store)
+        log.add("accept", [ONE])
+        log.add("reject", [TWO])
+    return saved
+
+
+def test_decisions_are_read_again(decided):
+    with SemanticIndex.load(decided) as index:
+        log = DecisionLog(index.store)
+        assert summary(log) == [("item0", "sound", "accept"), ("item2", "sound \u00fc", "reject")]
+        assert log.changes() == {"item0": {"sound": False}}
+        assert "sound" not in index.item("item0").labels
+        assert all(one.time.endswith("Z") for one in log.decisions())
+        with pytest.raises(InvalidFile, match="readonly"):
+            log.add("skip", [ONE])
+
+
+def test_undo_goes_back_one_by_one(decided):
+    with SemanticIndex.load(decided, write=True) as index:
+        log = DecisionLog(index.store)
+        log.add("skip", [("wrong", "item3", "game"), ("wrong", "item4", "game")])
+        assert [len(log.undo()) for _ in range(4)] == [2, 1, 1, 0]
+        assert summary(DecisionLog(index.store)) == summary(log) == []
+        assert "sound" in index.item("item0").labels
+        log.add("reject", [ONE])
+        assert summary(DecisionLog(index.store)) == [("item0", "sound", "reject")]
+
+
+@pytest.mark.parametrize(
+    "change", ["label = 'other'", "decision = 'perhaps'", "undone = 1", "item = x'00'"]
+)
+def test_a_changed_decision_is_an_error(decided, change):
+    (path,) = decided.glob("generation-*/items.sqlite")
+    with sqlite3.connect(path) as database:
+        database.execute(f"UPDATE decisions SET {change} WHERE number = 1")
+    database.close()
+    with pytest.raises(InvalidFile, match="a decision is not what was written"):
+        SemanticIndex.load(decided)
+
+
+def test_a_full_disk_loses_nothing(decided):
+    with SemanticIndex.load(decided, write=True) as index:
+        log, before = DecisionLog(index.store), index.items()
+        connection = index.store._database._connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(InvalidFile, match="full; the index is as it was"):
+            log.add("accept", [("missing", "item3", "x" * 200_000)])
+        connection.execute("PRAGMA max_page_count = 1000000")
+        assert index.items() == before
+        assert len(summary(log)) == len(summary(DecisionLog(index.store))) == 2
+        log.add("skip", [ONE])
+        assert summary(DecisionLog(index.store))[-1] == ("item0", "sound", "skip")
+
+
+def test_a_decision_under_a_replaced_index_is_refused(decided, original_planted):
+    """The folder is removed and another index copied there while this one is open."""
+    with SemanticIndex.load(decided, write=True) as index:
+        review = Review(index)
+        finding = review.waiting()[0]
+        shutil.rmtree(decided)
+        for there in (False, True):
+            if there:
+                shutil.copytree(original_planted, decided)
+            with pytest.raises(InvalidFile, match=r"was replaced|Load it again"):
+                review.decide([finding], "accept")
+            with pytest.raises(InvalidFile, match=r"was replaced|Load it again"):
+                index.relabel("item3", ["game"])
+    with SemanticIndex.load(decided, verify=True) as index:
+        assert DecisionLog(index.store).decisions() == []
+
+
+def test_decisions_of_an_older_index_are_read(decided):
+    """Up to format 4 they were lines of JSON, of which the last may be torn."""
+    pair = {"kind": "wrong", "item": "item1", "label": "game", "had": True}
+    lines = [
+        {"number": 1, "time": "t", "decision": "accept", "pairs": [pair]},
+        {"number": 2, "time": "t", "decision": "applied", "of": 1},
+        {"number": 3, "time": "t", "decision": "skip", "pairs": [pair]},
+        {"number": 4, "time": "t", "decision": "undo", "of": 3},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"number": 5, "ti'
+    (decided / "decisions.jsonl").write_text(text)
+    manifest = decided / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 4', 1))
+    assert read_decisions(decided) == [
+        (1, "t", "item1", "game", "wrong", "accept", 1, 0),
+        (3, "t", "item1", "game", "wrong", "skip", 1, 1),
+    ]
+
+
+def test_exports_hold_what_was_decided(decided):
+    with SemanticIndex.load(decided) as index:
+        found = DecisionLog(index.store).decisions()
+    rows = list(csv.DictReader(io.StringIO(as_table(found))))
+    lines = [json.loads(line) for line in as_lines(found).splitlines()]
+    assert [row["label"] for row in rows] == ["sound", "sound \u00fc"]
+    assert [list(row) for row in rows] == [list(line) for line in lines]
+    assert lines[0]["decision"] == "accept"
+
+
+def test_audit_and_review_count_the_same(saved):
+    with SemanticIndex.load(saved, write=True) as index:
+        found, review = index.audit(1), Review(index)
+        for kind in ("wrong", "missing"):
+            waiting = review.waiting(kind=kind)
+            assert found.counts[kind] == len(waiting) > 0
+            assert [one.items for one in found.of(kind)] == [waiting[0].items]
+            scores = [one.score for one in waiting]
+            assert scores == sorted(scores, reverse=True)
+
+
+def test_labels_that_are_predicted_badly_have_no_findings():
+    texts, labels, ids = planted()
+    rng = np.random.default_rng(0)
+    noisy = [[*own, *(["noise"] if rng.random() < 0.4 else [])] for own in labels]
+    index = SemanticIndex().fit(texts, noisy, ids)
+    report = {row.label: row for row in index.label_report()}
+    assert report["noise"].recall < 0.5
+    found = Review(index).waiting(kind="wrong")
+    assert found
+    assert "noise" not in {one.labels[0] for one in found}
+
+
+# --- a review -------------------------------------------------------------------------------
+
+
+def test_accepting_changes_labels_and_undoing_restores_them(saved):
+    with SemanticIndex.load(saved, write=True) as index:
+        review = Review(index)
+        wrong = next(one for one in review.waiting(kind="wrong") if one.items == ("item0",))
+        assert wrong.labels == ("sound",)
+        before = index.item("item0").labels
+        total = review.progress().total
+        review.decide([wrong], "accept")
+        assert "sound" not in index.item("item0").labels
+        assert wrong not in review.waiting()
+        progress = review.progress()
+        assert (progress.decided, progress.total) == (1, total)
+        assert review.changes() == {"item0": {"sound": False}}
+        assert [one.item for one in review.undo()] == ["item0"]
+        assert index.item("item0").labels == before
+        assert wrong in review.waiting()
+        missing = review.waiting(kind="missing")[0]
+        review.decide([missing, wrong], "accept")
+        assert missing.labels[0] in index.item(missing.items[0]).labels
+        assert review.findings_of(review.undo()) == [missing, wrong]
+        review.decide([missing], "skip")
+        assert review.waiting(skipped=True) == [missing]
+        assert review.find([finding_key(wrong), "other"]) == [wrong]
+        assert review.explain(wrong).label == "sound"
+    with SemanticIndex.load(saved, write=True) as index:
+        assert [one.decision for one in Review(index).decisions()] == ["skip"]
+
+
+def test_decisions_remain_after_a_save_and_a_new_order(saved):
+    with SemanticIndex.load(saved, write=True) as index:
+        review = Review(index)
+        wrong = next(one for one in review.waiting() if one.items == ("item0",))
+        review.decide([wrong], "accept")
+        index.save()
+        assert Review(index).order().progress().accepted == 1
+        review.order()
+        assert wrong.labels[0] not in [
+            one.labels[0] for one in review.waiting() if one.items == ("item0",)
+        ]
+        review.undo()
+        assert review.waiting()[0].items == ("item0",)
+        assert "sound" in index.item("item0").labels
+    texts, labels, ids, _ = corpus()
+    SemanticIndex().fit(texts, labels, ids).save(saved)
+    with SemanticIndex.load(saved) as index:
+        assert index.store.decisions()
+
+
+def test_an_index_in_memory_keeps_decisions_in_memory():
+    review = Review(planted_index())
+    finding = review.waiting()[0]
+    review.decide([finding], "reject")
+    assert review.decisions()[0].item == finding.items[0]
+    label, count = review.labels()[0]
+    assert len(review.waiting(label=label)) == count
+
+
+def test_what_cannot_be_reviewed_is_refused(saved):
+    with SemanticIndex.load(saved) as index, pytest.raises(Mismatch, match="write=True"):
+        Review(index)
+    texts, *_ = corpus(12)
+    with pytest.raises(Mismatch, match="without labels"):
+        Review(SemanticIndex(estimator=LSI(3)).fit(texts))
+    review = Review(planted_index())
+    with pytest.raises(InvalidParameter, match="kind must be"):
+        review.waiting(kind="junk")
+    with pytest.raises(InvalidInput, match="A decision is one of"):
+        review.decide(review.waiting()[:1], "perhaps")
+    with pytest.raises(InvalidParameter, match="kinds must be"):
+        review.index.audit(kinds=["odd"])
+
+
+# For each folder a process that kills itself before the commit of its second decision, or of an
+# undo, or right after it; they are forked from one, which imports only once.
+KILLED = """
+import os, signal, sys
+from labelspan import SemanticIndex
+from labelspan.curation import Review
+from labelspan.index.database import ItemDatabase
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def decide(folder, where):
+    index = SemanticIndex.load(folder, write=True)
+    review = Review(index)
+    first, second = [one for one in review.waiting(kind="wrong")][:2]
+    review.decide([first], "accept")
+    if where == "after":
+        type(index.store)._take = die
+    elif where in ("before", "undo"):
+        ItemDatabase.put_decisions = die
+    review.undo() if where == "undo" else review.decide([second], "accept")
+
+for argument in sys.argv[1:]:
+    folder, where = argument.split(",")
+    number = os.fork()
+    if number == 0:
+        try:
+            decide(folder, where)
+        finally:
+            os._exit(1)
+    status = os.waitpid(number, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (argument, status)
+"""
+KILLS = {"before": 1, "after": 2, "undo": 1}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_kill_during_a_decision(original_planted, tmp_path):
+    folders = {kill: tmp_path / kill for kill in KILLS}
+    for folder in folders.values():
+        shutil.copytree(original_planted, folder)
+    done = forked(KILLED, *(f"{folder},{where}" for where, folder in folders.items()))
+    assert done.returncode == 0, done.stderr
+    _, labels, ids = planted()
+    for kill, folder in folders.items():
+        with SemanticIndex.load(folder, write=True, verify=True) as index:
+            made = Review(index).decisions()
+            assert len(made) == KILLS[kill], kill
+            # Labels and decisions agree: both are in one transaction.
+            for one in made:
+                assert one.label not in index.item(one.item).labels
+            changed = [
+                name
+                for name, own in zip(ids, labels, strict=True)
+                if set(own) != set(index.item(name).labels)
+            ]
+            assert sorted(changed) == sorted({one.item for one in made})
