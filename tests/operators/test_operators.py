@@ -10,7 +10,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from labelspan.errors import InvalidInput
-from labelspan.operators import Centered, HStack, Operator, RowSubset, Scaled, as_operator, dottest
+from labelspan.operators import Centered, Operator, RowSubset, Scaled, VStack, as_operator, dottest
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
@@ -59,10 +59,11 @@ def cells(data):
     wide = data.csr.copy()
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     A0, S0 = A - A.mean(axis=0), S - S.mean(axis=0)
-    stack, both = HStack([dense, csr]), np.hstack([A, S])
+    stack, both = VStack([dense, csr]), np.vstack([A, S])
     scaled = Scaled(dense.shifted(off), data.left, right)
-    mixed = HStack([Centered(csr, off), scaled, as_operator(A.T).T])
-    deep = Scaled(stack, rows=data.left).centered()[0]
+    mixed = VStack([Centered(csr, off), scaled, as_operator(A.T).T])
+    twice = np.r_[left, left]
+    deep = Scaled(stack, rows=twice[:, 0]).centered()[0]
     return {
         "dense": (dense, A),
         "dense32": (dense32, A),
@@ -91,14 +92,14 @@ def cells(data):
         "scaled-both32": (Scaled(csr32, data.left, right), left * S * right),
         "scaled-neither": (Scaled(dense), A),
         "stack": (stack, both),
-        "stack32": (HStack([dense32, csr32]), both),
-        "stack-of-types": (HStack([dense32, csr]), both),
+        "stack32": (VStack([dense32, csr32]), both),
+        "stack-of-types": (VStack([dense32, csr]), both),
         "subset": (RowSubset(csr, INDEX), S[INDEX]),
         "subset-list": (RowSubset(dense32, [0, 0, 1]), A[[0, 0, 1]]),
         "loopback": (Loopback(A), A),
         "loopback-centered": (Loopback(A).centered()[0], A0),
-        "deep": (deep.rows(INDEX), (left * both - (left * both).mean(axis=0))[INDEX]),
-        "mixed": (mixed, np.hstack([S - off, left * (A - off) * right, A])),
+        "deep": (deep.rows(INDEX), (twice * both - (twice * both).mean(axis=0))[INDEX]),
+        "mixed": (mixed, np.vstack([S - off, left * (A - off) * right, A])),
     }
 
 
@@ -147,8 +148,9 @@ def assert_equals_dense(operator, reference, tol):
 
 
 @pytest.mark.parametrize("name", CELLS)
-@pytest.mark.parametrize("shape", [(13, 7), (7, 13)])
-@pytest.mark.parametrize(("seed", "small_blocks"), [(0, False), (1, True)])
+@pytest.mark.parametrize(
+    ("shape", "seed", "small_blocks"), [((13, 7), 0, False), ((7, 13), 1, True)]
+)
 def test_operator_equals_its_dense_equivalent(name, shape, seed, small_blocks, monkeypatch):
     if small_blocks:
         monkeypatch.setattr(base_module, "_COLUMNS", 3)
@@ -180,7 +182,7 @@ def test_compositions_of_every_operator(name, shape, seed):
     assert_equals_dense(operator.rows(index), reference[index], tol)
     assert_equals_dense(RowSubset(shifted, index), flat[index], tol)
     assert_equals_dense(Scaled(shifted.T, columns=scale), flat.T * scale, tol)
-    assert_equals_dense(HStack([operator, shifted]), np.hstack([reference, flat]), tol)
+    assert_equals_dense(VStack([operator, shifted]), np.vstack([reference, flat]), tol)
 
 
 def test_memory_mapped_arrays(tmp_path):
@@ -220,7 +222,7 @@ def test_no_nonzeros(make, shape, monkeypatch):
     monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
     operator = as_operator(make(np.zeros(shape)))
-    for each in (operator, operator.centered()[0], operator.T, HStack([operator])):
+    for each in (operator, operator.centered()[0], operator.T, VStack([operator])):
         assert_equals_dense(each, np.zeros(each.shape), 0.0)
     assert operator.matmat(np.zeros((shape[1], 0))).shape == (shape[0], 0)
 
@@ -244,8 +246,8 @@ def test_an_operator_may_return_its_block():
         _rmatmat = _matmat
 
     identity = Identity(np.eye(4))
-    for operator in (Centered(identity, np.ones(4)), HStack([identity, identity])):
-        right, left = np.ones((operator.shape[1], 2)), np.ones((4, 2))
+    for operator in (Centered(identity, np.ones(4)), VStack([identity, identity])):
+        left, right = (np.ones((side, 2)) for side in operator.shape)
         operator.matmat(right)
         operator.rmatmat(left)
         assert_array_equal(right, 1)
@@ -368,15 +370,15 @@ def test_data_that_is_not_a_matrix_of_numbers_is_refused(X, make):
 
 
 def test_compositions_refuse_what_does_not_fit():
-    operator, other = as_operator(np.ones((4, 3))), as_operator(np.ones((5, 3)))
+    operator, other = as_operator(np.ones((4, 3))), as_operator(np.ones((4, 5)))
     with pytest.raises(InvalidInput, match=r"Scaled: rows must hold 4 .* has shape \(3,\)"):
         Scaled(operator, rows=np.ones(3))
     with pytest.raises(InvalidInput, match=r"Scaled: columns must hold 3 .* shape \(3, 1\)"):
         Scaled(operator, columns=np.ones((3, 1)))
-    with pytest.raises(InvalidInput, match=r"same number of rows, got \[\(4, 3\), \(5, 3\)\]"):
-        HStack([operator, other])
-    with pytest.raises(InvalidInput, match=r"same number of rows, got \[\]"):
-        HStack([])
+    with pytest.raises(InvalidInput, match=r"same number of columns, got \[\(4, 3\), \(4, 5\)\]"):
+        VStack([operator, other])
+    with pytest.raises(InvalidInput, match=r"same number of columns, got \[\]"):
+        VStack([])
     for index in ([0.5], [[0, 1]], 2, [True, False, True, True], ["a"]):
         with pytest.raises(InvalidInput, match="RowSubset: index must be a vector of row numbers"):
             RowSubset(operator, np.array(index))

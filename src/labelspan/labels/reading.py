@@ -36,6 +36,7 @@ from ..operators.array_backend import (
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
+from ..operators.tensor_blocks import placed
 from ..operators.threads import map_threads, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
@@ -267,7 +268,7 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
     True
     """
     if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
-        y = X.on_device(y)
+        y = placed(y, X.device)
     y = tensor_or_none(y)
     if y is None or y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
         return None

@@ -1,6 +1,6 @@
 """Matrices defined by their products with thin blocks: dense, sparse, or made of others."""
 
-from .compose import HStack, Product, Scaled, Sum, VStack
+from .compose import Product, Scaled, Sum, VStack
 from .convert import as_operator
 from .dense import Dense
 from .dottest import dottest
@@ -12,7 +12,6 @@ from .sparse import Sparse
 __all__ = [
     "Centered",
     "Dense",
-    "HStack",
     "MemoryBlocks",
     "Operator",
     "Product",

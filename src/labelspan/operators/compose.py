@@ -1,4 +1,4 @@
-"""Operators made of other operators: scaled, side by side, stacked, multiplied, added."""
+"""Operators made of other operators: scaled, stacked, multiplied, added."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import scale_rows
-from .operator import Composite, Operator, checked_offset
+from .operator import Composite, Operator
 
-__all__ = ["HStack", "Product", "Scaled", "Sum", "VStack"]
+__all__ = ["Product", "Scaled", "Sum", "VStack"]
 
 
 class Scaled(Composite):
@@ -67,58 +67,6 @@ class Scaled(Composite):
         return out if self._columns is None else self._columns * out
 
 
-class HStack(Composite):
-    """Operators over the same rows side by side: ``[X_1, X_2, ...]``.
-
-    Parameters
-    ----------
-    parts : sequence of Operator
-        At least one; all with the same number of rows.
-
-    See Also
-    --------
-    VStack : Rows instead of columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import HStack, as_operator
-    >>> HStack([as_operator(np.ones((2, 3))), as_operator(np.ones((2, 1)))]).shape
-    (2, 4)
-    """
-
-    def __init__(self, parts: Sequence[Operator]) -> None:
-        if not parts or len({part.shape[0] for part in parts}) != 1:
-            shapes = [part.shape for part in parts]
-            raise InvalidInput(f"HStack: parts must have the same number of rows, got {shapes}.")
-        width = sum(part.shape[1] for part in parts)
-        super().__init__((parts[0].shape[0], width), parts)
-        self.parts = tuple(parts)
-        self._slices = _consecutive([part.shape[1] for part in parts])
-
-    def split(self, block: Array) -> list[Array]:
-        """Split the rows of a block by the part they belong to."""
-        return [block[rows] for rows in self._slices]
-
-    def _matmat(self, block: Array) -> Array:
-        pieces = zip(self.parts, self.split(block), strict=True)
-        return self._added([part.matmat(piece) for part, piece in pieces])
-
-    def _rmatmat(self, block: Array) -> Array:
-        return self._joined([part.rmatmat(block) for part in self.parts])
-
-    def shifted(self, offset: Array) -> Operator:
-        row = checked_offset(offset, self.shape[1])
-        pairs = zip(self.parts, self._slices, strict=True)
-        return HStack([part.shifted(row[columns]) for part, columns in pairs])
-
-    def cogram(self) -> Array:
-        return sum((part.cogram() for part in self.parts[1:]), self.parts[0].cogram())
-
-    def sum_of_squares(self) -> float:
-        return sum(part.sum_of_squares() for part in self.parts)
-
-
 class VStack(Composite):
     """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``.
 
@@ -129,7 +77,7 @@ class VStack(Composite):
 
     See Also
     --------
-    HStack : Columns instead of rows.
+    Sum : Sum of operators.
 
     Examples
     --------
@@ -146,7 +94,8 @@ class VStack(Composite):
         height = sum(part.shape[0] for part in parts)
         super().__init__((height, parts[0].shape[1]), parts)
         self.parts = tuple(parts)
-        self._slices = _consecutive([part.shape[0] for part in parts])
+        ends = np.cumsum([0, *(part.shape[0] for part in parts)]).tolist()
+        self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
 
     def _matmat(self, block: Array) -> Array:
         return self._joined([part.matmat(block) for part in self.parts])
@@ -244,8 +193,3 @@ class Sum(Composite):
     def _weighted(self, products: list[Array]) -> Array:
         pairs = zip(self.weights, products, strict=True)
         return self._added([weight * product for weight, product in pairs])
-
-
-def _consecutive(lengths: Sequence[int]) -> list[slice]:
-    ends = np.cumsum([0, *lengths]).tolist()
-    return [slice(start, stop) for start, stop in pairwise(ends)]

@@ -115,10 +115,6 @@ class Operator(ABC):
             return contiguous(block, self.dtype)
         return placed(block, self.device, self.dtype)
 
-    def on_device(self, block: Array) -> Array:
-        """Move a block to the device in the type that it has."""
-        return block if self.device is None else placed(block, self.device)
-
     def in_float64(self) -> Operator | None:
         """Return the same data with products in float64; None where that is not possible."""
         return self if self.dtype == np.float64 else None
