@@ -97,47 +97,6 @@ def test_products_from_both_sides(far, dtype, after, shape, few, request):  # no
     assert (np.abs(cross - wide.T @ other) <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
 
 
-@pytest.mark.parametrize("far", [0.0, 1.0, 1e7])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("shape", [(3000, 30), (90_000, 70)])
-def test_random_products_of_the_pass_for_the_means(far, dtype, center, shape):
-    """They check a Gram matrix where it is centred afterwards, as they are."""
-    X = rows(far, dtype, shape)
-    plain = Dense(X)
-    assert plain.plan_gram_check()
-    means = plain.column_means()
-    np.testing.assert_allclose(means, X.mean(axis=0, dtype=np.float64), rtol=1e-6, atol=1e-7)
-    operator = plain.centered()[0] if center else plain
-    assert (operator.gram_check() is None) == center
-    operator.rough_gram()
-    found = operator.gram_check()
-    assert (found is None) == (center and far > 1e6)
-    if found is not None:
-        wide = X.astype(np.float64) - means * center
-        expected = wide.T @ (wide @ found[0])
-        close = 1e-12 if dtype == "float64" else 1e-4
-        size = np.abs(wide.T) @ np.abs(wide @ found[0])
-        assert (np.abs(found[1] - expected) <= close * size).all()
-
-
-@pytest.mark.usefixtures("many_rows")
-def test_random_products_that_overflow_are_left_out():
-    operator = Dense(rows(0.0, "float32", (3000, 30)) * np.float32(1e30))
-    operator.plan_gram_check()
-    centered = operator.centered()[0]
-    centered.gram()
-    assert centered.gram_check() is None
-
-
-@pytest.mark.parametrize("shape", [(400, 12), (300, 400), (2000, 1100)])
-def test_small_and_wide_data_has_no_random_products(shape):
-    operator = Dense(rows(0.0, shape=shape))
-    assert not operator.plan_gram_check()
-    operator.column_means()
-    assert operator.gram_check() is None
-
-
 @pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize("columns", [1, 30])
 def test_sums_of_float32_columns_that_are_far_from_zero(columns):

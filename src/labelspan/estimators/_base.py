@@ -134,8 +134,6 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # Whether fit and transform take tensors and operators.
     _takes_operators: ClassVar[bool] = True
     _needs_labels: ClassVar[bool] = False
-    # Whether a fit may check X'X by products that the pass over X for its means takes as well.
-    _checks_gram: ClassVar[bool] = False
 
     n_components: Any
     center: bool
@@ -210,8 +208,6 @@ class BaseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         by_sums = bool(self.center) and isinstance(X, np.ndarray)
         data = self._validate(X, reset=True, least=2, check_finite=not by_sums)
         operator = as_operator(data)
-        if self._checks_gram:
-            operator.plan_gram_check()
         if by_sums and not np.isfinite(operator.column_means()).all():
             # Where only the sums overflow, this passes.
             with np.errstate(invalid="ignore"):

@@ -109,7 +109,6 @@ class LSI(BaseEmbedding):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = SHARED
-    _checks_gram: ClassVar[bool] = True
 
     def __init__(
         self,

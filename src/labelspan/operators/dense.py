@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,35 +19,18 @@ __all__ = ["Dense"]
 # Entries of rows that stay in the cache of a core, and the fewest rows of a block: for thin
 # products, and for Gram matrices, whose sums cost as much as some of the rows.
 _CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 2048
-# Rows that are summed in float32 before float64 takes over, and the share of the columns, as a
-# divisor, from which all are summed again rather than some.
-_SUMMED_ROWS, _MANY_COLUMNS = 512, 16
-# Rows of a narrow product that is taken from both sides.
-_BOTH_ROWS = 256
-# Random columns that check a Gram matrix, and the most columns of a Gram matrix that is checked
-# by them.
-_CHECKED, _MOST_CHECKED = 4, 1024
-# Parts of the rows that threads sum by themselves, and the widest block that is multiplied from
-# both sides while its rows are in the cache.
-_PARTS, _NARROW = 16, 32
-_FIRST_ROWS = 64
+# Rows of a narrow product that is taken from both sides, the widest block of it, and its parts.
+_BOTH_ROWS, _NARROW, _PARTS = 256, 32, 16
 # Entries up to which the rows are centred once, in a copy in float64: less than the time that
 # corrections of each product take; and those of float32 that are converted anyhow.
 _COPIED, _CONVERTED = 1 << 16, 1 << 18
 # Entries of a product up to which threads may have a sum of their own.
 _FEW_SUMS = 1 << 17
+# Rows that show whether a column may be constant, and whether there is anything but zeros.
+_FIRST_ROWS = 64
 # Sums of squares about zero may be this many times those about the means, of 16 digits; and
 # where products are taken in float32, of 7.
-_DIGITS_TO_LOSE = 1e3
-_FEW_TO_LOSE = 10.0
-
-
-class _Probe(NamedTuple):
-    """Random columns R, ``A.T @ A @ R`` and the column sums of ``A @ R`` for an array A."""
-
-    columns: Array
-    product: Array
-    sums: Array
+_DIGITS_TO_LOSE, _FEW_TO_LOSE = 1e3, 10.0
 
 
 class Dense(Operator):
@@ -87,11 +69,6 @@ class Dense(Operator):
         self._sums: Array | None = None
         # Whether products may be corrected afterwards, which needs no copy of the rows.
         self._mild = False
-        # Whether the pass that adds up columns takes random products for a check, and these.
-        self._planned = False
-        self._probe: _Probe | None = None
-        # Columns of float32 that are too far from zero to be centred afterwards, once known.
-        self._away: Array | None = None
         # The rows of a small array, centred, in float64.
         self._copy: Array | None = None
 
@@ -110,7 +87,7 @@ class Dense(Operator):
             return self
         wide = copy(self)
         wide._array, wide.dtype = self._array.astype(np.float64), np.dtype(float)
-        wide._sums = wide._probe = None
+        wide._sums = wide._copy = None
         return wide
 
     def _slices(self, fewest: int = 1, part: slice | None = None) -> Iterator[slice]:
@@ -120,50 +97,6 @@ class Dense(Operator):
         step = max(fewest, _FEW_ROWS, _CACHED // max(1, columns))
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
-
-    def plan_gram_check(self) -> bool:
-        rows, columns = self.shape
-        self._planned = columns <= min(rows, _MOST_CHECKED) and self._array.size > _COPIED
-        return self._planned
-
-    def gram_check(self) -> tuple[Array, Array] | None:
-        if self._probe is None or not (self._offset is None or self._mild):
-            return None
-        columns, product, sums = self._probe
-        if not np.isfinite(product).all():
-            # Squares of float32 overflow long before those of float64.
-            return None
-        if self._offset is None:
-            return columns, product
-        # Centred afterwards, as the Gram matrix itself.
-        along = self._offset @ columns
-        left = self._column_sums() - self.shape[0] * self._offset
-        return columns, product - np.outer(left, along) - np.outer(self._offset, sums)
-
-    def _probed_sums(self) -> Array:
-        """Return the column sums, and keep random products of the same pass."""
-        columns = _random_columns(self.shape[1])
-        across = np.ascontiguousarray(columns.T, dtype=self.dtype)
-        width = across.shape[0]
-
-        def multiply(part: slice) -> tuple[Array, Array]:
-            product, sums = np.zeros((width + 1, self.shape[1])), np.zeros(width)
-            whole = np.ones((width + 1, _BOTH_ROWS), dtype=self.dtype)
-            for start in range(part.start, part.stop, _BOTH_ROWS):
-                piece = self._array[start : min(start + _BOTH_ROWS, part.stop)]
-                # Its last row stays at one, for the column sums.
-                image = whole if piece.shape[0] == _BOTH_ROWS else whole[:, : piece.shape[0]].copy()
-                np.dot(across, piece.T, out=image[:width])
-                product += np.dot(image, piece)
-                sums += np.dot(image[:width], image[width])
-            return product, sums
-
-        found = map_threads(multiply, row_parts(*self.shape, _PARTS), blas=True)
-        product = sum((one for one, _ in found[1:]), found[0][0])
-        sums = sum((one for _, one in found[1:]), found[0][1])
-        # The columns as they were multiplied, rounded to the type of the data.
-        self._probe = _Probe(across.T.astype(np.float64), product[:width].T, sums)
-        return np.asarray(product[width])
 
     def _small(self, dtype: Any) -> Array | None:
         """Return all rows, centred, in float64; None where they are many for products in a type."""
@@ -322,7 +255,7 @@ class Dense(Operator):
         small = self._small(dtype)
         if small is not None:
             return small.T @ small, _pulled(small, block)
-        if self._offset is None or (dtype == np.float32 and self._columns_away().size):
+        if self._offset is None:
             return self._products(block, dtype)[:2]
         # Centred afterwards: no copy of the data is made.
         plain = Dense(self._array)
@@ -340,66 +273,14 @@ class Dense(Operator):
             cross = cross - np.outer(self._offset, column_sums(block))
         return gram, cross
 
-    def _columns_away(self) -> Array:
-        assert self._offset is not None
-        if self._away is None:
-            self._away = self._far(self._offset)
-        return self._away
-
-    def _some_rows(self) -> Array:
-        return self._array[:: max(1, self.shape[0] // _FIRST_ROWS)]
-
-    def _far(self, means: Array) -> Array:
-        """Return the columns that are too far from zero to be centred afterwards in float32.
-
-        As some rows say, and all rows where these name few columns.
-        """
-        squares = np.square(means) / (_FEW_TO_LOSE - 1)
-        far = np.flatnonzero(~(squares <= self._some_rows().var(axis=0, dtype=np.float64)))
-        if 0 < _MANY_COLUMNS * far.size <= self.shape[1]:
-            far = far[~(squares[far] <= self._array[:, far].var(axis=0, dtype=np.float64))]
-        return far
-
     def _column_sums(self) -> Array:
         """Return the column sums in float64, without the offset."""
         if self._sums is None:
             # Infinities and overflow are for the caller to find in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
-                if self._array.size <= (_COPIED if self._planned else _CONVERTED):
-                    wide = self._array.astype(np.float64, copy=False)
-                    self._sums = np.dot(np.ones(self.shape[0]), wide)
-                elif self.dtype == np.float64:
-                    planned = self._planned
-                    self._sums = self._probed_sums() if planned else _wide_sums(self._array)
-                else:
-                    self._sums = self._sums_of_floats()
+                ones = np.ones((self.shape[0], 1))
+                self._sums = inner(ones, self._array, np.float64)[0]
         return self._sums
-
-    def _sums_of_floats(self) -> Array:
-        """Return the column sums of float32: of some rows in float32, and of these in float64.
-
-        That takes a third of the time, and is off by less than the rounding of one entry. Columns
-        far from zero, for which that is much, are summed again in float64.
-        """
-        sums = self._probed_sums() if self._planned else self._plain_sums()
-        far = self._away = self._far(sums / self.shape[0])
-        if _MANY_COLUMNS * far.size > self.shape[1]:
-            return _wide_sums(self._array)
-        sums[far] = _wide_sums(self._array[:, far])
-        return sums
-
-    def _plain_sums(self) -> Array:
-        ones = np.ones(_SUMMED_ROWS, dtype=self.dtype)
-
-        def add(part: slice) -> Array:
-            sums = np.zeros(self.shape[1])
-            for start in range(part.start, part.stop, _SUMMED_ROWS):
-                rows = self._array[start : min(start + _SUMMED_ROWS, part.stop)]
-                sums += ones[: rows.shape[0]] @ rows
-            return sums
-
-        parts = map_threads(add, row_parts(*self.shape, _PARTS), blas=True)
-        return np.asarray(sum(parts[1:], parts[0]))
 
     def _products(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
         """Return both products of the rows in a given type, summed in float64, and column sums.
@@ -456,7 +337,7 @@ class Dense(Operator):
     def shifted(self, offset: Array) -> Dense:
         offset = checked_offset(offset, self.shape[1])
         out = Dense(self._array, offset if self._offset is None else offset + self._offset)
-        out._sums, out._probe = self._sums, self._probe
+        out._sums = self._sums
         return out
 
     def centered(self) -> tuple[Operator, Array]:
@@ -464,15 +345,13 @@ class Dense(Operator):
         # A mean is rounded: subtracted from a constant column it would leave a column of
         # rounding errors, which a solver that scales columns would take for a feature.
         # Few columns are constant in some rows, and only those are checked in full.
-        same = (self._some_rows() == self._array[:1]).all(axis=0)
+        some = self._array[:: max(1, self.shape[0] // _FIRST_ROWS)]
+        same = (some == self._array[:1]).all(axis=0)
         if same.any():
             same = np.flatnonzero(same)
             constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
             means[constant] = self._piece(slice(0, 1), np.float64)[0, constant]
-        out = self.shifted(means)
-        # The means are those from which it was found which columns are far from zero.
-        out._away = self._away if self._offset is None else None
-        return out, means
+        return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
         return Dense(self._array[index], self._offset)
@@ -484,21 +363,9 @@ class Dense(Operator):
         return np.array(self._piece(slice(None)))
 
 
-@lru_cache(maxsize=64)
-def _random_columns(side: int) -> Array:
-    found = np.random.default_rng(20_09).standard_normal((side, _CHECKED))
-    found.setflags(write=False)
-    return found
-
-
 def _pulled(rows: Array, block: Array) -> Array:
     """Return ``rows.T @ block`` for a narrow block, by the faster of two ways to multiply."""
     return np.asarray((block.T @ rows).T)
-
-
-def _wide_sums(rows: Array) -> Array:
-    """Return the column sums, in float64."""
-    return np.asarray(inner(np.ones((rows.shape[0], 1)), rows, np.float64)[0])
 
 
 def _clear(squares: Array, about_means: Array, most: float = _DIGITS_TO_LOSE) -> bool:

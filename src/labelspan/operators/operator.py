@@ -200,17 +200,6 @@ class Operator(ABC):
         """Return ``X.T @ X`` accurate to the precision of the data, for its leading directions."""
         return self.gram()
 
-    def plan_gram_check(self) -> bool:
-        """Let the pass for the column sums prepare :meth:`gram_check`; return whether it will."""
-        return False
-
-    def gram_check(self) -> tuple[Array, Array] | None:
-        """Return random columns R and ``X.T @ X @ R``, computed apart from :meth:`gram`.
-
-        None where no earlier pass has prepared it, or where too few of its digits are left.
-        """
-        return None
-
     def moments(self, block: Array) -> tuple[Array, Array]:
         """Return ``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
         return self.gram(), self.cross(block)

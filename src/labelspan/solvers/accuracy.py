@@ -21,7 +21,6 @@ __all__ = [
     "Check",
     "accuracy_wanted",
     "check_directions",
-    "check_eigenvectors",
     "check_equation",
     "check_regression",
     "column_lengths",
@@ -36,9 +35,6 @@ _COMBINATIONS = 4
 # Random signs from which the lengths of columns are estimated.
 _SIGNS = 16
 _CHECK_SEED = 20_09
-# Squares that four random numbers estimate are less than this many times larger, but for one in
-# five thousand or so.
-_DOUBT = 64.0
 
 
 def rounding(dtype: Any) -> float:
@@ -134,31 +130,6 @@ def check_directions(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
         float(np.linalg.norm(left * scale[:, None] - right) / np.linalg.norm(right)),
     )
-
-
-def check_eigenvectors(
-    gram: Array, probe: tuple[Array, Array], weights: Array, values: Array, *, scale: Array
-) -> float:
-    """Bound what :func:`check_directions` would find, without a pass over X.
-
-    For eigenvectors of ``gram``, with ``W'gram W = I``. The equation is checked in ``gram``, for
-    every direction. ``probe`` is R and ``X'X R``, from products that had no part in ``gram``: its
-    random columns estimate the length of each row of ``gram - X'X``, which bounds what that error
-    does to a direction. Too large a bound means that the directions have to be multiplied by X.
-    """
-    columns, product = probe
-    errors = np.square(gram @ columns - product).mean(axis=1)
-    inverse = 1 / values
-    vectors = host(weights) * np.sqrt(values)
-    gap = (gram @ vectors) * inverse - vectors
-    # Of the error E, |E v| <= |E| |v|, row by row.
-    lost = _DOUBT * errors * np.square(inverse).sum()
-    right = np.square(scale) @ np.square(vectors).sum(axis=1)
-    missed = np.square(scale) @ (np.square(gap).sum(axis=1) + lost)
-    square = vectors.T @ vectors
-    square.flat[:: values.size + 1] -= 1.0
-    turned = np.square(square).sum() + lost.sum()
-    return float(np.sqrt(max(2 * missed / right, 2 * turned / values.size)))
 
 
 def check_equation(

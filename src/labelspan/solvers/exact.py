@@ -24,7 +24,6 @@ from .accuracy import (
     Check,
     accuracy_wanted,
     check_directions,
-    check_eigenvectors,
     check_equation,
     check_regression,
     column_lengths,
@@ -477,8 +476,7 @@ def _ridge_in_basis(basis: Decomposition, alpha: float, how: str) -> Ridge:
 class _Found:
     """An answer before its check.
 
-    ``ridge`` is the labels' regression on X. ``gram`` is the matrix whose eigenvectors the
-    directions are, where they are that.
+    ``ridge`` is the labels' regression on X.
     """
 
     weights: Array
@@ -489,7 +487,6 @@ class _Found:
     rank: int | None = None
     label_axes: Array | None = None
     level: float = 1.0
-    gram: Array | None = None
     images: Array | None = None
 
 
@@ -537,7 +534,7 @@ def _eigenvectors(gram: Array, problem: Problem, *, dual: bool) -> _Found | None
     weights = vectors / np.sqrt(values + alpha)
     spectrum = problem.factor.share * values * (values / (values + alpha))
     scale = _alive(np.sqrt(squares + alpha))
-    return _Found(weights, spectrum, _FROM_PRODUCTS, scale, gram=None if dual else gram)
+    return _Found(weights, spectrum, _FROM_PRODUCTS, scale)
 
 
 def _thin(fit: Ridge, count: int) -> _Found:
@@ -629,16 +626,8 @@ def _check(problem: Problem, found: _Found) -> Check:
             scale=found.scale,
         )
     else:
-        probe = X.gram_check()
-        equation = np.inf
-        if found.gram is not None and probe is not None and not problem.metric_alpha:
-            # Its bound may be too large, for columns in different units: then by the directions.
-            equation = check_eigenvectors(
-                found.gram, probe, found.weights, found.values / factor.share, scale=found.scale
-            )
-        if not equation <= noise:
-            equation = check_directions(
-                X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
-            )
+        equation = check_directions(
+            X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
+        )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)
