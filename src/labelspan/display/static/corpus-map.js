@@ -435,7 +435,7 @@ const CorpusMap = (() => {
       if (scatter.zoom > 1.5) {
         const rows = scatter.inView().filter((row) => marks[row]);
         if (rows.length <= MOST_TITLES)
-          for (const row of rows) {
+          for (const row of scatter.nearestFirst(rows)) {
             const [x, y] = scatter.place(row);
             place(shown(titles[row], 44), x + scatter.size / 2 + 4, y, font("title"), "left", "muted");
           }
@@ -578,7 +578,7 @@ const CorpusMap = (() => {
       return list.replaceChildren(...parts);
     };
     const listView = () => {
-      listed = Array.from(scatter.inView()).filter((row) => marks[row]);
+      listed = scatter.nearestFirst(Array.from(scatter.inView()).filter((row) => marks[row]));
       said.textContent = listed.length ? `${plural(listed.length, "item")} in view.` : "Nothing is in view.";
       drawActive();
       drawList(listed);

@@ -259,16 +259,21 @@ class Scatter {
     return this.toScreen(this.positions[2 * row] / Scatter.SCALE, this.positions[2 * row + 1] / Scatter.SCALE);
   }
 
-  // The numbers of the drawn points in view, those next to the middle first.
+  // The numbers of the drawn points in view.
   inView() {
-    const { positions, x, y } = this;
-    const [w, h] = [this.width / 2 / this.scale, this.height / 2 / this.scale];
-    const away = (row) => [positions[2 * row] / Scatter.SCALE - x, positions[2 * row + 1] / Scatter.SCALE - y];
-    const rows = this.order.filter((row) => {
-      const [across, up] = away(row);
-      return Math.abs(across) < w && Math.abs(up) < h;
-    });
-    return rows.sort((a, b) => Math.hypot(...away(a)) - Math.hypot(...away(b)));
+    const { positions, scale } = this;
+    const [x, y] = [this.x * Scatter.SCALE, this.y * Scatter.SCALE];
+    const [w, h] = [this.width, this.height].map((side) => (side / 2 / scale) * Scatter.SCALE);
+    return this.order.filter(
+      (row) => Math.abs(positions[2 * row] - x) < w && Math.abs(positions[2 * row + 1] - y) < h,
+    );
+  }
+
+  // Points sorted by their distance from the middle.
+  nearestFirst(rows) {
+    const [x, y] = [this.x * Scatter.SCALE, this.y * Scatter.SCALE];
+    const away = (row) => (this.positions[2 * row] - x) ** 2 + (this.positions[2 * row + 1] - y) ** 2;
+    return rows.sort((a, b) => away(a) - away(b));
   }
 
   // The drawn point at a place of the screen; -1 if there is none.
