@@ -42,10 +42,6 @@ class Statistics:
     --------
     Problem : What is solved with their rows.
 
-    See Also
-    --------
-    Problem : What is solved with their rows.
-
     Examples
     --------
     >>> import numpy as np
