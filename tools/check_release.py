@@ -58,6 +58,7 @@ REFERENCES = (
 DATA = {
     "labelspan/index/languages.json",
     "labelspan/py.typed",
+    "labelspan/corpus/names.toml",
     "labelspan/datasets/cards.toml",
     "labelspan/datasets/debtags_corpus.jsonl.gz",
     "labelspan/papers/claims/sun2009.toml",
