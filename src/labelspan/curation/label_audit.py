@@ -68,6 +68,19 @@ def audit_labels(
     -------
     LabelAudit
         Findings by kind, the clearest first, and the number of all findings of each kind.
+
+    See Also
+    --------
+    Review : Decides about wrong and missing labels one by one.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import audit_labels
+    >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image", "TODO"]])
+    >>> audit_labels(index, kinds=["junk"]).counts
+    {'junk': 1}
     """
     tagger = index.tagger
     if tagger is None:

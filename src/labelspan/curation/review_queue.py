@@ -93,15 +93,16 @@ class Review:
     --------
     >>> from labelspan import SemanticIndex
     >>> from labelspan.curation import Review
-    >>> texts = ["a chess game", "chess online", "a card game", "edit photos", "edit a photo"]
-    >>> labels = [["game"], ["game"], ["image"], ["image"], ["image"]]
+    >>> texts = ["a chess game", "a chess club", "play chess", "chess online"]
+    >>> texts += ["edit a photo", "crop a photo", "a photo frame", "photo edit"]
+    >>> labels = [["game"], ["game"], ["image"], ["game"], *[["image"]] * 4]
     >>> review = Review(SemanticIndex().fit(texts, labels))
-    >>> finding = review.waiting(kind="wrong")[0]
+    >>> finding = review.waiting(kind="missing")[0]
     >>> finding.items, finding.labels
-    (('2',), ('image',))
+    (('2',), ('game',))
     >>> _ = review.decide([finding], "accept")
     >>> review.index.item("2").labels
-    ()
+    ('game', 'image')
     >>> _ = review.undo()
     >>> review.index.item("2").labels
     ('image',)
