@@ -304,3 +304,13 @@ def test_minus_one_is_a_class_where_it_is_named():
         stream.partial_fit(X[part], y[part], classes=[-1, 1])
     assert stream.classes_.tolist() == whole.classes_.tolist() == [-1, 1]
     np.testing.assert_allclose(np.abs(stream.components_), np.abs(whole.components_), rtol=1e-8)
+
+
+@pytest.mark.parametrize("model", [LSI(), MLSI(beta=0.0, alpha=1.0), OPLS(alpha=1.0)], ids=str)
+def test_columns_of_zeros_stay_zero_in_a_stream(model):
+    """Eigenvectors of sums of products left rounding in them, which counted as directions."""
+    X = np.array([[0.0, 1.0, 0.0, -2.0], [0.0, 1.0, 0.0, -2.0], [0.0, -2.0, 0.0, 4.0]])
+    Y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    whole = clone(model).fit(X, Y)
+    stream = clone(model).partial_fit(X[:1], Y[:1]).partial_fit(X[1:], Y[1:])
+    check_same(stream, whole, X)

@@ -170,9 +170,10 @@ def _shortened(rows: Array) -> Array:
 
 def _rows_of(products: Array) -> tuple[Array, float]:
     """Return rows with given products, and the squared length below which they have none."""
-    lengths = np.sqrt(np.diag(products))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    unit = products / lengths / lengths[:, None]
+    # A column of zeros must stay one, where eigenvectors would leave rounding in it.
+    lengths = np.sqrt(np.maximum(np.diag(products), 0.0))
+    divisors = np.where(lengths > 0, lengths, 1.0)
+    unit = products / divisors / divisors[:, None]
     lower, failed = lapack.dpotrf(unit, lower=1, clean=1)
     if not failed and np.square(np.diag(lower)).min() > _SAFE:
         return lower.T * lengths, 0.0
