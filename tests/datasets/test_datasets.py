@@ -66,7 +66,7 @@ def test_the_documented_table_is_that_of_the_cards():
             card.size,
             card.title,
             ", ".join(card.papers),
-            card.public or "",
+            card.where,
             card.terms,
         ]
         assert f"| `{row[0]}` | {' | '.join(row[1:])} |".replace("|  |", "| |") in lines
@@ -77,11 +77,6 @@ def test_names_and_unknown_names():
     assert {"reuters21578", "rcv1", "mediamill", "pie", "protein"} <= set(datasets.names())
     with pytest.raises(InvalidParameter, match="no data set 'yest'; the names are balance, "):
         datasets.load("yest")
-
-
-def test_options_of_another_set_are_refused():
-    with pytest.raises(InvalidParameter, match="'wine' has no option 'selection'; leave it out"):
-        datasets.load("wine", selection="all")
 
 
 # --- the sets themselves ----------------------------------------------------------------
@@ -144,24 +139,14 @@ def test_what_comes_with_scikit_learn_is_what_the_file_holds(name, tmp_path):
 
 @needs_data
 def test_the_selection_of_yu2005():
-    chosen = datasets.load_reuters21578(FOLDER)
+    chosen = datasets.load("reuters21578", FOLDER)
     topics = chosen.Y.sum(axis=0)
     assert (chosen.Y.shape, topics.min()) == ((1652, 47), 14)
     assert round(float(topics.mean()), 1) == 84.9
     documents = np.bincount(chosen.X.indices, minlength=chosen.X.shape[1])
     assert documents.min() == 5
     np.testing.assert_allclose(chosen.X.power(2).sum(axis=1), 1)
-    every = datasets.load("reuters21578", FOLDER, selection="all")
-    assert every.X is None
-    assert len(every.texts) == 21578
-    assert np.bincount(every.split)[:2].tolist() == [9603, 3299]
-    row = every.ids.index(chosen.ids[7])
-    assert every.texts[row] == chosen.texts[7]
-    assert set(np.array(chosen.label_names)[chosen.Y[[7]].indices]) <= set(
-        np.array(every.label_names)[every.Y[[row]].indices]
-    )
-    with pytest.raises(InvalidParameter, match="selection must be 'yu2005' or 'all', not 'x'"):
-        datasets.load("reuters21578", FOLDER, selection="x")
+    assert np.bincount(chosen.split)[:2].sum() == 1652
 
 
 # --- finding and refusing ---------------------------------------------------------------
@@ -221,20 +206,16 @@ def test_an_unpinned_copy_is_used_if_its_size_is_right(tmp_path):
 
 
 def test_an_unpinned_copy_of_reuters_is_compared_with_its_card(tmp_path):
-    stories = [{"id": 1, "title": "t", "body": "b", "topics": ["a", "b"]}]
+    stories = [{"id": 1, "title": "one", "body": "two", "topics": ["a", "b"]}]
     path = tmp_path / "reuters21578.unpinned.jsonl.gz"
     for extra, message in [
         ({}, "does not hold stories of Reuters .*; get it again"),
-        ({"lewissplit": "TRAIN", "has_topics": "YES"}, None),
+        ({"lewissplit": "TRAIN", "has_topics": "YES"}, "has 20 rows, .* but the set has 1652"),
     ]:
         lines = "".join(json.dumps(story | extra) + "\n" for story in 20 * stories)
         path.write_bytes(gzip.compress(lines.encode()))
-        if message is not None:
-            with pytest.raises(InvalidFile, match=message):
-                datasets.load_reuters21578(tmp_path)
-    every = datasets.load_reuters21578(tmp_path, selection="all")
-    assert every.label_names == ("a", "b")
-    assert every.split.tolist() == [0] * 20
+        with pytest.raises(InvalidFile, match=message):
+            datasets.load("reuters21578", tmp_path)
 
 
 # --- the object -------------------------------------------------------------------------

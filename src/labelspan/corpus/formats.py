@@ -7,9 +7,7 @@ import io
 import json
 import os
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +15,7 @@ from xml.parsers import expat
 
 from ..errors import InvalidFile, InvalidInput
 from .names import rank
+from .parquet import parquet_rows
 from .sources import (
     LONGEST,
     READABLE,
@@ -61,7 +60,6 @@ SUFFIXES = {
 _SAMPLE = 1 << 21
 # Objects inside objects are read to this depth.
 _DEPTH = 4
-_BATCH = 1000
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -160,7 +158,7 @@ def _sniffed(sample: str, lines: list[str], delimiter: str | None) -> str:
 def read_rows(member: Member, how: FileFormat, tally: Tally) -> Iterator[Row]:
     """Yield the items of a file with their numbers; one is in memory at a time."""
     if how.kind == "parquet":
-        yield from _parquet(member)
+        yield from enumerate(map(flat, parquet_rows(member)), 1)
     elif how.kind == "calibre":
         yield from enumerate(_calibre(member), 1)
     elif how.kind == "posts":
@@ -350,32 +348,7 @@ def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     return found
 
 
-# --- parquet, StackExchange, Calibre --------------------------------------------------------
-
-
-def _parquet(member: Member) -> Iterator[Row]:
-    try:
-        import pyarrow as arrow  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidInput(
-            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
-        ) from error
-    with tempfile.TemporaryFile() as copy, member.whole() as file:
-        source: Any = file
-        if not isinstance(file, io.BufferedReader):
-            # Parquet is read from its end, and a packed file only from its beginning.
-            shutil.copyfileobj(file, copy, 1 << 20)
-            source = copy
-        try:
-            with parquet.ParquetFile(source) as table:
-                batches = table.iter_batches(batch_size=_BATCH)
-                rows = (flat(row) for batch in batches for row in batch.to_pylist())
-                yield from enumerate(rows, 1)
-        except (arrow.ArrowException, OSError) as error:
-            raise InvalidFile(
-                f"{member.name} is damaged or not a parquet file ({error}); get it again."
-            ) from error
+# --- StackExchange, Calibre --------------------------------------------------------
 
 
 def _posts(member: Member) -> Iterator[dict[str, Any]]:

@@ -5,16 +5,16 @@
 public source, where scikit-learn or OpenML has the set.
 """
 
+from .arff import read_arff
 from .cards import Card, card, names
 from .dataset import DataSet
 from .debtags import Debtags, load_debtags
 from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
 from .label_files import RowLabels, read_label_file
+from .libsvm import read_libsvm
 from .npz import read_npz, write_npz
 from .obtain import data_home
-from .readers import read_arff, read_csv, read_jsonl, read_libsvm, read_parquet
 from .registry import load
-from .reuters21578 import load_reuters21578
 from .vector_files import VectorFile, open_vectors
 
 __all__ = [
@@ -28,17 +28,13 @@ __all__ = [
     "data_home",
     "load",
     "load_debtags",
-    "load_reuters21578",
     "make_tagged_corpus",
     "make_tagged_vectors",
     "names",
     "open_vectors",
     "read_arff",
-    "read_csv",
-    "read_jsonl",
     "read_label_file",
     "read_libsvm",
     "read_npz",
-    "read_parquet",
     "write_npz",
 ]

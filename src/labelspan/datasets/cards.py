@@ -30,7 +30,7 @@ class Card:
     papers : tuple of str
         Which of yu2005, sun2009 and wang2010 use it or a similar set.
     where : str
-        Where to get it by hand.
+        How to get it, in a line.
     file, sha256 : str
         The file that :func:`load` looks for, and the hash of its content; the hash is None if no
         file is pinned.
@@ -40,8 +40,8 @@ class Card:
         How it differs from what the papers used.
     about : str
         A description in a few sentences.
-    feature_names : tuple of str
-        Names of the features, if the file has none.
+    feature_names, classes : tuple of str
+        Names of the features, if the file has none, and of the classes in a public source.
     dense : bool
         Whether its arrays are dense, however the file stores them.
 
@@ -74,6 +74,7 @@ class Card:
     remarks: str = ""
     about: str = ""
     feature_names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     dense: bool = False
 
     @property

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from .._files import read_bytes
 from .cards import card
 from .dataset import TEST, TRAIN, DataSet
-from .obtain import Home
-from .readers.lines import indicator
+from .lines import indicator
 
 __all__ = ["Debtags", "load_debtags"]
 
@@ -71,7 +70,7 @@ class Debtags(DataSet):
         return [*super()._rowwise(), ("labels", self.labels), ("metadata", self.metadata)]
 
 
-def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
+def load_debtags() -> Debtags:
     """Load the corpus of Debian programs that comes with the package.
 
     A tag names a facet and a value in it: ``use::editing``, ``works-with::audio``,
@@ -79,13 +78,6 @@ def load_debtags(data_home: Home = None, *, download: bool = True) -> Debtags:
     ``tools/make_debtags.py``: programs of Debian main with three tags or more, and tags with 25
     programs or more; of near-duplicates one is kept. Training and test part (79 % and 21 %)
     are split by source package, and sources with similar texts are in the same part.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        Not used: the corpus is in the package.
-    download : bool, default=True
-        Not used: nothing is downloaded.
 
     Returns
     -------

@@ -85,11 +85,11 @@ def find(card: Card, home: Home) -> tuple[Path, str | None] | None:
 
 def missing(card: Card, home: Home) -> MissingData:
     """Return an error that says where to get a set, and where to put it."""
-    either = "" if card.public is None else f", let it be downloaded from {card.public}"
+    public = "" if card.public is None else f" (from {card.public})"
     return MissingData(
-        f"{card.name}: there is no {card.file} in {str(data_home(home))!r}; put it there "
-        f"(or name its folder by data_home or LABELSPAN_DATA){either}, or make a copy "
-        f"{card.unpinned} from {card.where}."
+        f"{card.name}: there is no {card.file} in {str(data_home(home))!r}; put it there (or name "
+        f"its folder by data_home or LABELSPAN_DATA), or make a copy {card.unpinned}: "
+        f"{card.where}{public}."
     )
 
 

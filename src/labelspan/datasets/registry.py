@@ -1,11 +1,7 @@
-"""Loading a data set by its name."""
+"""Load a data set by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from ..errors import InvalidParameter
 from .cards import card
 from .dataset import DataSet
 from .debtags import load_debtags
@@ -14,14 +10,8 @@ from .reuters21578 import load_reuters21578
 
 __all__ = ["load"]
 
-# Sets that are more than one file of arrays.
-_LOADERS: dict[str, Callable[..., DataSet]] = {
-    "debtags": load_debtags,
-    "reuters21578": load_reuters21578,
-}
 
-
-def load(name: str, data_home: Home = None, *, download: bool = True, **options: Any) -> DataSet:
+def load(name: str, data_home: Home = None, *, download: bool = True) -> DataSet:
     """Load a data set by name.
 
     Parameters
@@ -34,8 +24,6 @@ def load(name: str, data_home: Home = None, *, download: bool = True, **options:
     download : bool, default=True
         Whether to use a public source, where the card names one, for a set that is not in the
         folder. What it returns is kept there, and is marked as not pinned.
-    **options
-        Options of a particular set: ``selection="all"`` for reuters21578.
 
     Returns
     -------
@@ -61,11 +49,9 @@ def load(name: str, data_home: Home = None, *, download: bool = True, **options:
     <DataSet wine: 178 rows, 13 features, 3 classes>
     """
     found = card(name)
-    if name in _LOADERS:
-        return _LOADERS[name](data_home, download=download, **options)
-    if options:
-        raise InvalidParameter(
-            f"load: {name!r} has no option {next(iter(options))!r}; leave it out."
-        )
+    if name == "debtags":
+        return load_debtags()
+    if name == "reuters21578":
+        return load_reuters21578(data_home)
     data = obtain(found, data_home, download=download)
     return data.dense() if found.dense else data

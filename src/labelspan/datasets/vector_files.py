@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..corpus.parquet import arrow_errors
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .npz import read_arrays
 
@@ -243,37 +244,24 @@ def _widened(block: Array) -> Array:
 
 
 def _parquet(path: Path, name: str | None) -> VectorFile:
-    try:
-        import pyarrow as arrow  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidInput(
-            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
-        ) from error
-    try:
+    with arrow_errors(path) as (arrow, parquet):
         table = parquet.ParquetFile(path, memory_map=True)
         schema = table.schema_arrow
         rows = table.metadata.num_rows
         able = [field.name for field in schema if _is_list_of_numbers(arrow, field.type)]
         chosen = _named(path, name, able, schema.names)
         first = next(table.iter_batches(1, columns=[chosen]), None)
-    except (arrow.ArrowException, OSError) as error:
-        raise InvalidFile(
-            f"{path} is damaged or not a parquet file ({error}); get it again."
-        ) from error
     if first is None:
         raise InvalidFile(f"{path} holds no vectors: it has no rows.")
     width = _lists(path, chosen, first.column(0), None, 0).shape[1]
 
     def read(batch_rows: int) -> Iterator[Array]:
         start = 0
-        try:
+        with arrow_errors(path):
             for batch in table.iter_batches(max(1, batch_rows), columns=[chosen]):
                 if batch.num_rows:
                     yield _lists(path, chosen, batch.column(0), width, start)
                 start += batch.num_rows
-        except (arrow.ArrowException, OSError) as error:
-            raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
 
     return VectorFile(str(path), chosen, _checked(path, (rows, width)), read)
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ...corpus.parquet import open_table
 from ...datasets import read_npz
-from ...datasets.readers.parquet import open_table
 from ...errors import InvalidFile, InvalidInput, MissingData
 from ..convert import as_operator
 from ..dense import Dense

@@ -5,36 +5,31 @@ from __future__ import annotations
 import io
 import os
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ...errors import InvalidFile
-from ..dataset import DataSet
+from ..errors import InvalidFile
+from .dataset import DataSet
 from .lines import indicator, malformed, numbered_lines, stem
 
 __all__ = ["read_libsvm"]
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LABELS = re.compile(rf"{_NUMBER}(?:,{_NUMBER})*")
-_ENTRY = re.compile(rf"(\d+):{_NUMBER}")
 _HEADER = re.compile(r"\d+ \d+ \d+\s*")
 
 
 def read_libsvm(
     path: str | os.PathLike[str], *, n_features: int | None = None, zero_based: bool | str = "auto"
 ) -> DataSet:
-    r"""Read a multi-label libsvm (svmlight) file, plain or ``.gz``.
+    r"""Read a multi-label libsvm (svmlight) file, also packed, with scikit-learn's reader.
 
-    A first line of three counts (rows, features, labels), as extreme classification has it,
-    is understood; features are then counted from 0.
+    A first line of three counts (rows, features, labels), as in extreme classification, is
+    understood; features are then counted from 0.
 
     Parameters
     ----------
     path : path
-        The file; ``.gz`` is unpacked.
+        The file; one packed by gzip, bzip2 or xz is unpacked.
     n_features : int or None, default=None
         The number of features; None takes it from the file.
     zero_based : bool or "auto", default="auto"
@@ -43,7 +38,7 @@ def read_libsvm(
     Returns
     -------
     DataSet
-        X and Y in compressed rows; ``label_names`` are the labels' numbers, in order.
+        X and Y in CSR format; ``label_names`` are the numbers of the labels, in order.
 
     See Also
     --------
@@ -76,8 +71,7 @@ def read_libsvm(
             io.BytesIO(body), n_features=n_features, multilabel=True, zero_based=zero_based
         )
     except ValueError as error:
-        _blame(Path(path), lines, start=int(header), width=n_features, zero_based=zero_based)
-        raise InvalidFile(f"{os.fspath(path)} cannot be read: {error}.") from error
+        raise InvalidFile(f"{os.fspath(path)} is not a libsvm file: {error}.") from error
     if header and X.shape[0] != rows:
         raise malformed(path, 1, f"{rows} rows are announced, but {X.shape[0]} follow")
     if names is None:
@@ -90,29 +84,6 @@ def read_libsvm(
     return DataSet(
         stem(path), sparse.csr_array(X), Y, label_names=label_names, source=os.fspath(path)
     )
-
-
-def _blame(path: Path, lines: list[str], *, start: int, width: int | None, zero_based: Any) -> None:
-    """Raise for the line that scikit-learn stumbled over, which it does not name."""
-    for number, line in enumerate(lines[start:], start + 1):
-        words = line.split("#", 1)[0].split()
-        if words and ":" not in words[0]:
-            if not _LABELS.fullmatch(words[0]):
-                raise malformed(path, number, f"{words[0]!r:.40} is not a list of labels")
-            words = words[1:]
-        before = -1
-        for word in words:
-            entry = _ENTRY.fullmatch(word)
-            if entry is None:
-                raise malformed(path, number, f"{word!r:.40} is not feature:value")
-            feature = int(entry[1])
-            if feature <= before:
-                raise malformed(path, number, f"feature {feature} follows {before}; sort them")
-            if width is not None and feature - (zero_based is False) >= width:
-                raise malformed(path, number, f"feature {feature} is beyond the {width} features")
-            before = feature
-        if zero_based is False and words and words[0].startswith("0:"):
-            raise malformed(path, number, "feature 0 occurs, but zero_based=False was given")
 
 
 def _name(value: float) -> str:

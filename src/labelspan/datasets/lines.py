@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,43 +10,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._files import read_bytes
-from ...errors import InvalidFile
+from ..corpus.sources import lines_of, open_source, open_text
+from ..errors import InvalidFile
 
-__all__ = ["TRUTH", "decoded_lines", "indicator", "malformed", "numbered_lines", "stem"]
+__all__ = ["TRUTH", "indicator", "malformed", "numbered_lines", "stem"]
 
 # How files write that a label is present, absent or unknown.
 TRUTH = {"1": 1, "0": 0, "true": 1, "false": 0, "?": -1, "": -1}
 
 
-def numbered_lines(
-    path: str | os.PathLike[str], sha256: str | None = None
-) -> Iterator[tuple[int, str]]:
-    """Iterate over the lines of a UTF-8 text file, numbered from 1; ``.gz`` is unpacked."""
-    path = Path(path)
-    yield from decoded_lines(read_bytes(path, sha256), path, packed=path.suffix == ".gz")
-
-
-def decoded_lines(
-    content: bytes, path: str | os.PathLike[str], *, packed: bool
-) -> Iterator[tuple[int, str]]:
-    """Iterate over the lines of the content of a file or a stream, numbered from 1."""
-    raw: Any = io.BytesIO(content)
-    number = 0
-    try:
-        if packed:
-            raw = gzip.GzipFile(fileobj=raw)
-        # Strict about bytes, lenient about a mark at the start that some editors leave.
-        with io.TextIOWrapper(raw, encoding="utf-8-sig") as lines:
-            for line in lines:
-                number += 1
-                yield number, line
-    except UnicodeDecodeError as error:
-        raise malformed(path, number + 1, f"this is not UTF-8 ({error.reason})") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidFile(
-            f"{path} is damaged after line {number}: {error}; get it again."
-        ) from error
+def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Iterate over the lines of a text file, also a packed one, numbered from 1."""
+    (member,) = open_source(path).members
+    with open_text(member, None) as (text, _):
+        yield from enumerate(lines_of(text, member.name), 1)
 
 
 def malformed(path: str | os.PathLike[str], line: int, what: str) -> InvalidFile:
@@ -76,4 +50,4 @@ def indicator(
 
 def stem(path: str | os.PathLike[str]) -> str:
     """Return a name for the data in a file."""
-    return Path(path).name.split(".")[0]
+    return Path(path).name.partition(".")[0]

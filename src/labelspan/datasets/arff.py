@@ -1,28 +1,165 @@
-"""The grammar of ARFF: attributes, and rows that are dense or sparse."""
+"""Multi-label ARFF files of MULAN and MEKA, dense and sparse, and MULAN's files of label names."""
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 from scipy import sparse
 
-from ...errors import InvalidFile
-from .lines import TRUTH, malformed
+from .._files import read_bytes
+from ..errors import InvalidFile, InvalidParameter
+from .dataset import DataSet
+from .lines import TRUTH, malformed, numbered_lines, stem
 
-__all__ = ["Attribute", "Header", "as_label", "read_header", "read_rows"]
+__all__ = ["read_arff"]
 
 _NUMERIC = ("numeric", "real", "integer")
 _ESCAPE = re.compile(r"\\(.)")
+_MEKA = re.compile(r"-C\s+(-?\d+)")
+
+
+def read_arff(
+    path: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | int | Sequence[str] | None = None,
+) -> DataSet:
+    """Read a multi-label ARFF file, plain or ``.gz``, dense or sparse.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``.gz`` is unpacked.
+    labels : path, int, sequence of str or None, default=None
+        Which attributes are labels: MULAN's XML file, the number of them (the first ones,
+        or the last ones if it is negative, as MEKA has it), or their names. None takes the
+        XML file of the same name, or the number that MEKA writes into the relation's name.
+
+    Returns
+    -------
+    DataSet
+        X and Y in compressed rows if the file is sparse, otherwise plain arrays. A feature
+        with listed values gets those numbers, or their places in the list where they are
+        not all numbers. ``?`` becomes NaN in X and -1 (not known) in Y.
+
+    See Also
+    --------
+    read_libsvm : Another format of multi-label data.
+    read_npz : The format of the data sets here.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.datasets import read_arff
+    >>> text = '''@relation 'notes: -C 2'
+    ... @attribute sweet {0,1}
+    ... @attribute round {0,1}
+    ... @attribute weight numeric
+    ... @data
+    ... {0 1, 2 3.5}
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.arff"
+    ...     _ = path.write_text(text)
+    ...     data = read_arff(path)
+    >>> data.label_names, data.X.toarray()
+    (('sweet', 'round'), array([[3.5]]))
+    """
+    path = Path(path)
+    lines = numbered_lines(path)
+    header = _read_header(path, lines)
+    names = [attribute.name for attribute in header.attributes]
+    labelled = _label_columns(path, header, labels)
+    chosen = set(labelled)
+    attributes = [
+        _as_label(path, attribute) if column in chosen else attribute
+        for column, attribute in enumerate(header.attributes)
+    ]
+    block = _read_rows(path, lines, attributes)
+    features = [column for column in range(len(names)) if column not in chosen]
+    Y = block[:, labelled]
+    # NaN, which was a question mark, has no place among whole numbers.
+    if sparse.issparse(Y):
+        Y.data = np.nan_to_num(Y.data, nan=-1)
+    return DataSet(
+        stem(path),
+        block[:, features],
+        (Y if sparse.issparse(Y) else np.nan_to_num(Y, nan=-1)).astype(np.int8),
+        feature_names=tuple(names[column] for column in features),
+        label_names=tuple(names[column] for column in labelled),
+        source=str(path),
+    )
+
+
+def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
+    names = [attribute.name for attribute in header.attributes]
+    if labels is None:
+        listed = path.with_name(f"{stem(path)}.xml")
+        counted = _MEKA.search(header.relation)
+        if not listed.is_file() and counted is None:
+            raise InvalidParameter(
+                f"read_arff: there is no {listed.name} next to {path.name}, so labels must say "
+                "which attributes are labels: an XML file, their number or their names."
+            )
+        labels = int(counted[1]) if counted and not listed.is_file() else listed
+    if isinstance(labels, int):
+        if not 0 < abs(labels) < len(names):
+            raise InvalidParameter(
+                f"read_arff: labels={labels} does not fit {path.name}, which has {len(names)} "
+                "attributes; features must be left over."
+            )
+        everything = list(range(len(names)))
+        return everything[:labels] if labels > 0 else everything[labels:]
+    from_file = isinstance(labels, str | os.PathLike)
+    wanted = read_label_names(labels) if from_file else list(labels)
+    absent = [name for name in wanted if name not in names]
+    if absent or len(set(wanted)) < len(wanted):
+        what = f"has no attribute {absent[0]!r}" if absent else "cannot have a label twice"
+        raise InvalidParameter(f"read_arff: {path.name} {what}; correct labels.")
+    places = {name: place for place, name in enumerate(names)}
+    return [places[name] for name in wanted]
+
+
+def read_label_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the ``name`` of every ``label`` element of an XML file, in order.
+
+    A document type is refused, because it may declare entities, by which a short file grows
+    without bound or reads other files.
+    """
+    path = Path(path)
+    names: list[str] = []
+    parser = expat.ParserCreate(namespace_separator=" ")
+
+    def refuse(*_: Any) -> None:
+        raise malformed(path, parser.CurrentLineNumber, "a DOCTYPE is not allowed; remove it")
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition(" ")[2] == "label":
+            if "name" not in attributes:
+                raise malformed(path, parser.CurrentLineNumber, "this label has no name")
+            names.append(attributes["name"])
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(read_bytes(path), True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise malformed(path, error.lineno, f"this is not XML ({reason})") from error
+    if not names:
+        raise InvalidFile(f"{path} names no label; MULAN writes <label name='...'/> for each.")
+    return names
 
 
 @dataclass(frozen=True)
-class Attribute:
+class _Attribute:
     """A column: its name, and the numbers of its values where these are listed."""
 
     name: str
@@ -45,17 +182,17 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Header:
+class _Header:
     """What stands before ``@data``."""
 
     relation: str
-    attributes: list[Attribute]
+    attributes: list[_Attribute]
 
 
-def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
+def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
     """Read up to ``@data``."""
     relation = ""
-    attributes: dict[str, Attribute] = {}
+    attributes: dict[str, _Attribute] = {}
     for number, line in _content(lines):
         keyword, *rest = line.split(None, 1)
         match keyword.lower():
@@ -69,13 +206,13 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
             case "@data":
                 if not attributes:
                     raise malformed(path, number, "@data comes before any @attribute")
-                return Header(relation, list(attributes.values()))
+                return _Header(relation, list(attributes.values()))
             case _:
                 raise malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
     raise InvalidFile(f"{path} has no @data; it is not an ARFF file, or only a part of one.")
 
 
-def as_label(path: Path, attribute: Attribute) -> Attribute:
+def _as_label(path: Path, attribute: _Attribute) -> _Attribute:
     """Return the attribute read as a label: present or absent."""
     values = ["0", "1", "0.0", "1.0"] if attribute.codes is None else list(attribute.codes)
     truth = {value: TRUTH.get(value.lower().removesuffix(".0"), -1) for value in values}
@@ -87,7 +224,7 @@ def as_label(path: Path, attribute: Attribute) -> Attribute:
     return replace(attribute, codes={value: float(code) for value, code in truth.items()})
 
 
-def read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[Attribute]) -> Any:
+def _read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[_Attribute]) -> Any:
     """All columns: an array, or compressed rows if the file is sparse. NaN is not known."""
     data, indices, indptr = array("d"), array("q"), array("q", [0])
     kind = None
@@ -131,23 +268,23 @@ def _content(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _attribute(path: Path, number: int, text: str) -> Attribute:
+def _attribute(path: Path, number: int, text: str) -> _Attribute:
     try:
         name, kind = _word(text)
         if kind.lower() in _NUMERIC:
-            return Attribute(name)
+            return _Attribute(name)
         if not (kind.startswith("{") and kind.endswith("}")):
             raise ValueError(f"attribute {name!r} is of type {kind!r:.20}, which has no numbers")
         values = _split(kind[1:-1])
     except ValueError as error:
         raise malformed(path, number, str(error)) from None
     try:
-        return Attribute(name, {value: float(value) for value in values})
+        return _Attribute(name, {value: float(value) for value in values})
     except ValueError:
-        return Attribute(name, {value: float(place) for place, value in enumerate(values)})
+        return _Attribute(name, {value: float(place) for place, value in enumerate(values)})
 
 
-def _check_defaults(path: Path, number: int, attributes: list[Attribute]) -> None:
+def _check_defaults(path: Path, number: int, attributes: list[_Attribute]) -> None:
     for attribute in attributes:
         if attribute.default != 0:
             what = f"sparse rows leave out the first value of {attribute.name!r}, which is not 0"
