@@ -30,10 +30,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelspan.curation.label_audit import wrong_scores
+from labelspan.curation.label_audit import left_out_pairs, wrong_scores
 from labelspan.evaluation.text_features import learn_features
 from labelspan.index.item_labels import LabelTable
-from labelspan.index.tagger import fit_tagger, left_out
+from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS
 
 from .tagging import load_split
@@ -75,16 +75,10 @@ def plant(truth: Any, kind: str, share: float, seed: int) -> Planted:
 
 def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     names = tuple(f"{number:05d}" for number in range(given.shape[1]))
-    features, rows = learn_features(texts, TAGS)
-    tagger = fit_tagger(
-        names,
-        sparse.csr_matrix(given, dtype=float),
-        rows,
-        places=np.arange(len(texts)),
-        texts=features,
-    )
-    found = left_out(tagger)
-    chances = tagger.decision.probability(found.regression + tagger.decision.weight * found.votes)
+    _, rows = learn_features(texts, TAGS)
+    targets = sparse.csr_matrix(given, dtype=np.float32)
+    found = left_out_pairs(learn_tagger(names, targets, rows, np.arange(len(texts))))
+    chances = found.chances
     wrong, missing = np.zeros(given.shape), np.zeros(given.shape)
     own = np.flatnonzero(found.truth)
     scores = wrong_scores(found.columns[own], chances[own], len(names))

@@ -48,7 +48,7 @@ from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import best_cut, tagging_quality
 from labelspan.evaluation.text_features import learn_features
 from labelspan.index.item_labels import LabelTable
-from labelspan.index.tagger import fit_tagger
+from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS, Analyzer, detect_language
 
 __all__ = ["METHODS", "SETS", "main", "measure"]
@@ -149,7 +149,7 @@ def label_names(name: str) -> dict[str, str] | None:
 
 def _labelspan(texts: list[str], targets: Any, names: tuple[str, ...], new: list[str]) -> Any:
     features, rows = learn_features(texts, TAGS)
-    tagger = fit_tagger(names, targets, rows, places=np.arange(len(texts)), texts=features)
+    tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
     found = tagger.probabilities(features.of_texts(new))
     return found, found >= tagger.thresholds
 

@@ -79,9 +79,7 @@ def test_no_circular_imports():
 def test_no_two_modules_share_a_name():
     # Each paper of labelspan.papers may have modules named after its own figures and tables.
     names = [path.stem for path in ROOT.rglob("*.py") if path.stem not in ("__init__", "_base")]
-    # The index has its own until it uses those of text.
-    replaced = {"analysis", "query_syntax"}
-    assert sorted({name for name in names if names.count(name) > 1} - replaced) == []
+    assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 def test_no_two_classes_share_a_name():
@@ -90,10 +88,7 @@ def test_no_two_classes_share_a_name():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    replaced = {"Candidates", "Decision", "LabelRecord", "LeftOutTags", "Tagger", "Voters"}
-    replaced |= {"WeightPruner"}
-    twice = {name: files for name, files in found.items() if len(files) > 1}
-    assert {name: files for name, files in twice.items() if name not in replaced} == {}
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize("package", ["labelspan", *(f"labelspan.{name}" for name in PUBLIC)])

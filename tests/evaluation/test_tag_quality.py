@@ -64,13 +64,13 @@ def test_all_systems_are_measured_on_items_that_they_have_not_seen(monkeypatch):
     texts, labels, _, _ = corpus(120)
     labels = [own if n % 4 else None for n, own in enumerate(labels)]
     seen = []
-    real = tag_quality.fit_tagger
+    real = tag_quality.learn_tagger
 
-    def spy(names, targets, features, **options):
+    def spy(names, targets, features, rows):
         seen.append(targets.shape[0])
-        return real(names, targets, features, **options)
+        return real(names, targets, features, rows)
 
-    monkeypatch.setattr(tag_quality, "fit_tagger", spy)
+    monkeypatch.setattr(tag_quality, "learn_tagger", spy)
     steps = []
     found = evaluate_tagging(texts, labels, progress=lambda *step: steps.append(step))
     assert steps == [(1, 3), (2, 3), (3, 3)]

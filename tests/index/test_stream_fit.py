@@ -111,15 +111,15 @@ def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
         before = index.tagger
         assert before.sampled
-        assert before.places.size == 80
+        assert before.rows.size == 80
         index.add(["topic1x1 newword", "newword again"], [["new"], ["new"]], ["a", "b"])
         after = index.tagger
-        assert after.places.size == 82
+        assert after.rows.size == 82
         assert set(after.labels) - set(before.labels) == {"new"}
         index.save()
     with SemanticIndex.load(tmp_path / "index") as index:
         assert index.tagger.sampled
-        assert index.tagger.places.size == 82
+        assert index.tagger.rows.size == 82
 
 
 def test_rare_labels_are_left_out_everywhere(tmp_path):

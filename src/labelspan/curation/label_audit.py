@@ -18,15 +18,15 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..index.tagger import Tagger, left_out
-from ..index.tagger_update import completed, tag_features
+from ..index.tagger_update import tag_features
+from ..tagger import Tagger
 from .audit_results import KINDS, AuditKind, Finding, LabelAudit
 from .similar_rows import similar_rows, unit_rows
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["audit_labels", "label_findings", "wrong_scores"]
+__all__ = ["audit_labels", "label_findings", "left_out_pairs", "wrong_scores"]
 
 _JUNK = re.compile(
     r"(?:to ?do|tbd|fixme|xxx+|n/?a|none|null|nil|unknown|undefined|other|misc(?:ellaneous)?|"
@@ -92,7 +92,7 @@ def audit_labels(
             f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
         )
     ids = index.store.ids_by_row()
-    names = [ids.get(int(row), "") for row in tagger.places]
+    names = [ids.get(int(row), "") for row in tagger.rows]
     found: list[Finding] = []
     counts: dict[AuditKind, int] = {}
     pairs: dict[AuditKind, list[Finding]] = {}
@@ -144,7 +144,7 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     names : list of str
         Id of each labelled item, in the order of the tagger.
     """
-    found, record = _pairs(tagger), tagger.record
+    found, record = left_out_pairs(tagger), tagger.record
     chosen, right, support = (
         np.asarray(part, dtype=np.float64) for part in (record.chosen, record.right, record.support)
     )
@@ -180,7 +180,7 @@ def _with_votes(
         part = listed[start : start + _VOTES_AT_ONCE]
         rows = np.array([number[one.items[0]] for one in part], dtype=np.intp)
         columns = [tagger.columns[one.labels[0]] for one in part]
-        votes = tagger.voters.votes(tagger.voters.features[rows], rows)
+        votes = tagger.voters.votes(tagger.features[rows], rows)
         shares = np.asarray(votes[np.arange(rows.size), columns]).ravel().tolist()
         for one, share in zip(part, shares, strict=True):
             chance = one.evidence["probability"]
@@ -192,7 +192,7 @@ def _with_votes(
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class LeftOutPairs:
     """Items and labels with their probabilities by models without the item.
 
     All pairs in which the item has the label (``truth``), and the most probable others.
@@ -204,28 +204,18 @@ class _Pairs:
     truth: Array
 
 
-def _pairs(tagger: Tagger) -> _Pairs:
-    """Take the pairs from what is kept with the index, or compute them if it is not there."""
-    kept, labels = tagger.left_out, tagger.voters.labels
-    if kept is not None and kept.own is not None:
-        kept = completed(tagger)
-        if kept.known.all() and kept.own is not None and not np.isnan(kept.own).any():
-            return _kept_pairs(labels, kept.columns, kept.chances, kept.own)
-    found = left_out(tagger)
-    scores = found.regression + tagger.decision.weight * found.votes
-    return _Pairs(found.rows, found.columns, tagger.decision.probability(scores), found.truth)
-
-
-def _kept_pairs(labels: Any, columns: Array, chances: Array, own: Array) -> _Pairs:
+def left_out_pairs(tagger: Tagger) -> LeftOutPairs:
+    """Take the pairs from what the tagger keeps."""
+    found, labels = tagger.left_out, tagger.targets
     count = labels.shape[1]
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
-    listed = np.repeat(np.arange(len(columns)), columns.shape[1])
-    flat = columns.ravel().astype(np.int64)
-    others = (flat >= 0) & ~np.isin(listed * count + flat, rows * count + labels.indices)
-    return _Pairs(
+    listed = np.repeat(np.arange(len(found.columns)), found.columns.shape[1])
+    flat = found.columns.ravel().astype(np.int64)
+    others = ~np.isin(listed * count + flat, rows * count + labels.indices)
+    return LeftOutPairs(
         np.concatenate([rows, listed[others]]),
         np.concatenate([labels.indices, flat[others]]),
-        np.concatenate([own, chances.ravel()[others]]),
+        np.concatenate([found.own, found.chances.ravel()[others]]),
         np.arange(rows.size + others.sum()) < rows.size,
     )
 
@@ -269,9 +259,9 @@ def _unlabelled(
 
 
 def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
-    labels = tagger.voters.labels
+    labels = tagger.targets
     pairs = []
-    for row, other, cosine in similar_rows(tagger.voters.features, _NEARLY_EQUAL):
+    for row, other, cosine in similar_rows(tagger.features, _NEARLY_EQUAL):
         a, b = set(labels[row].indices.tolist()), set(labels[other].indices.tolist())
         if a != b:
             share = len(a ^ b) / max(1, len(a | b))
@@ -292,12 +282,12 @@ def _merge(tagger: Tagger) -> Iterator[Finding]:
     columns = _frequent(tagger, 3)
     if not columns.size:
         return
-    labels = tagger.voters.labels[:, columns]
+    labels = tagger.targets[:, columns]
     both = (labels.T @ labels).toarray()
     counts = np.diag(both).copy()
     union = counts[:, None] + counts - both
     same_items = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
-    same_words = _agreement(labels, counts, tagger.voters.features)
+    same_words = _agreement(labels, counts, tagger.features)
     score = np.maximum(
         np.where(same_items >= _SAME_ITEMS, same_items, 0),
         np.where(same_words >= _SAME_WORDS, same_words, 0),
@@ -349,8 +339,8 @@ def _agreement(labels: Any, counts: Array, features: Any) -> Array:
 
 def _split(tagger: Tagger) -> Iterator[Finding]:
     found = []
-    units = unit_rows(tagger.voters.features)
-    labels = tagger.voters.labels.tocsc()
+    units = unit_rows(tagger.features)
+    labels = tagger.targets.tocsc()
     for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
         rows = units[np.sort(labels.indices[labels.indptr[column] : labels.indptr[column + 1]])]
         # Two groups around the most distant items from the mean, by a few rounds of 2-means.
@@ -383,7 +373,7 @@ def _split(tagger: Tagger) -> Iterator[Finding]:
 
 def _implied(tagger: Tagger) -> Iterator[Finding]:
     columns = _frequent(tagger, _FEW)
-    labels = tagger.voters.labels[:, columns]
+    labels = tagger.targets[:, columns]
     both = (labels.T @ labels).toarray()
     counts = np.diag(both).copy()
     share = both / np.maximum(counts, 1)[:, None]
@@ -426,7 +416,7 @@ def _junk(tagger: Tagger) -> Iterator[Finding]:
 
 
 def _rare(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
-    labels = tagger.voters.labels.tocsc()
+    labels = tagger.targets.tocsc()
     for column in np.flatnonzero(tagger.record.support == 1):
         own = labels[:, [column]].indices
         items = tuple(names[row] for row in own)

@@ -13,7 +13,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import label_name
 from ..index.results import TagExplanation
 from ..index.tag_query import explain_tag
-from ..index.tagger import Tagger
+from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import DecisionLog, LabelDecision, Verdict
 from .label_audit import label_findings
@@ -139,7 +139,7 @@ class Review:
         tagger = self.index.tagger
         assert tagger is not None
         ids = self.index.store.ids_by_row()
-        found = label_findings(tagger, [ids.get(int(row), "") for row in tagger.places])
+        found = label_findings(tagger, [ids.get(int(row), "") for row in tagger.rows])
         with self._lock:
             self._findings = {pair_of(one): one for one in found}
             # Evidence is that of the model that made the queue, and does not wait for a new one.

@@ -27,7 +27,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from ..index.inputs import LabelLists, read_label_lists, read_texts
 from ..index.item_labels import LabelTable
-from ..index.tagger import fit_tagger
+from ..tagger.learning import learn_tagger
 from ..text import TAGS
 from .html_report import ReportTable
 from .measurements import Record, Results
@@ -263,6 +263,6 @@ def best_cut(scores: Array, truth: Array, total: int) -> float:
 
 def _tagger(texts: list[str], targets: Any, names: tuple[str, ...], new: list[str]) -> Predictions:
     features, rows = learn_features(texts, TAGS)
-    tagger = fit_tagger(names, targets, rows, places=np.arange(len(texts)), texts=features)
+    tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
     found = tagger.probabilities(features.of_texts(new))
     return found, found >= tagger.thresholds

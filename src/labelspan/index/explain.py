@@ -10,11 +10,11 @@ import numpy as np
 from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidParameter
+from ..tagger import Tagger
 from .model import IndexModel
 from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
 from .searching import TextQuery, text_match
 from .store import ItemStore
-from .tagger import Tagger
 
 __all__ = ["explain", "read_axes"]
 

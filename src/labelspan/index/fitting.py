@@ -39,6 +39,8 @@ from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter,
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter
 from ..operators.array_backend import is_tensor, on_host
+from ..tagger import Tagger
+from ..tagger.learning import Fold, learn_tagger
 from ..text import (
     AUTO,
     SPACE,
@@ -64,7 +66,6 @@ from .older import read_decisions
 from .results import Item
 from .saved import write_model
 from .space import Space
-from .tagger import Tagger, fit_tagger, labelled_folds
 
 __all__ = ["FitOptions", "Fitted", "ItemStream", "StreamedIndex", "fit_items", "fit_stream"]
 
@@ -599,27 +600,26 @@ class _Fit:
             counts = FeatureCounts(self._texts.vocabulary, TAGS)
             counts.add(joined)
             texts = counts.choose()
-            return fit_tagger(
-                names, targets, texts.transform(joined), places=chosen, texts=texts, sampled=sampled
+            return learn_tagger(
+                names, targets, texts.transform(joined), chosen, texts=texts, sampled=sampled
             )
         if features is not None:
-            return fit_tagger(names, targets, rows[chosen], places=chosen)
+            return learn_tagger(names, targets, rows[chosen], chosen)
         assert vectors is not None
         rng = check_random_state(self._options.random_state)
-        parts = labelled_folds(chosen.size, self._options.folds, rng)
+        parts = _folds(chosen.size, self._options.folds, rng)
         required = get_tags(estimator).target_tags.required
 
-        def outside(held: Array) -> tuple[Array, Array]:
+        def outside(held: Array) -> Fold:
             others = np.setdiff1d(np.arange(len(labels)), chosen[held])
             own = LabelTable.of([labels.labels(int(row)) for row in others], labels.names)
             part = Space.of(_part(estimator, *_training(_some(rows, others), own, required)))
-            inside = np.setdiff1d(np.arange(chosen.size), held)
-            labelled = np.zeros((chosen.size, part.n_dimensions), dtype=np.float32)
-            labelled[inside] = part.vectors(_some(rows, chosen[inside]))
-            return labelled, part.vectors(_some(rows, chosen[held]))
+            inside = np.setdiff1d(chosen, chosen[held])
+            seen, unseen = (part.vectors(_some(rows, own)) for own in (inside, chosen[held]))
+            return held, seen, unseen
 
-        return fit_tagger(
-            names, targets, vectors[chosen], places=chosen, folds=parts, outside=outside
+        return learn_tagger(
+            names, targets, vectors[chosen], chosen, folds=(outside(held) for held in parts)
         )
 
 
@@ -629,6 +629,14 @@ def carry_decisions(out: Path, database: ItemDatabase) -> None:
     if records:
         with database.change() as cursor:
             database.put_decisions(cursor, records)
+
+
+def _folds(count: int, folds: int, rng: Any) -> list[Array]:
+    """Split 0 to count - 1 into random folds; an empty list if there are too few."""
+    folds = min(folds, count // 2)
+    if folds < 2:
+        return []
+    return [np.sort(part) for part in np.array_split(rng.permutation(count), folds)]
 
 
 def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:

@@ -11,9 +11,9 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
+from ..tagger import Tagger
 from ..text import TextFeatures
 from .space import Space
-from .tagger import Tagger
 
 __all__ = ["IndexModel", "ModelEncoder", "read_vectors", "refuse_vectors"]
 

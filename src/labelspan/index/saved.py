@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidFile, InvalidParameter
+from ..tagger import Tagger
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
 from .database import ItemDatabase
 from .files import FileReader, FileWriter, file_size
@@ -13,7 +14,6 @@ from .folder import ITEMS, field
 from .model import IndexModel, ModelEncoder
 from .space import Space
 from .store import ItemStore
-from .tagger_files import pack_tagger, unpack_tagger
 
 __all__ = ["read_parts", "write_model", "write_parts"]
 
@@ -74,11 +74,11 @@ def write_model(
                 files.array(f"segment{number}_{name}", array)
     tagger = None
     if model.tagger is not None:
-        tagger, arrays, lists = pack_tagger(model.tagger)
+        arrays = model.tagger.arrays()
         for name, array in arrays.items():
-            files.array(name, array)
-        for name, value in lists.items():
-            files.json(name, value)
+            files.array(f"tagger_{name}", array)
+        files.json("labels", list(model.tagger.labels))
+        tagger = {"arrays": sorted(arrays)}
     return {
         "class": "SemanticIndex",
         "settings": settings,
@@ -114,7 +114,13 @@ def read_parts(
         described = field(content, "tagger", dict)
 
         def tagger() -> Any:
-            return unpack_tagger(described, files.array, files.json)
+            names = field(described, "arrays", list)
+            labels = files.json("labels")
+            for listed in (names, labels):
+                if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+                    raise InvalidFile("manifest.json: the parts of the tagger are damaged.")
+            arrays = {name: files.array(f"tagger_{name}") for name in names}
+            return Tagger.from_arrays(labels, arrays)
 
     database = ItemDatabase.open(
         files.folder / ITEMS, field(content, "key", str), write=write, check=check

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ import numpy as np
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..tagger import Tagger
 from ..text import AUTO, WordSearch, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .explain import explain, read_axes
@@ -40,8 +40,7 @@ from .searching import (
 )
 from .store import ItemStore
 from .tag_query import explain_tag, label_report, tag, tagged_features
-from .tagger import Tagger
-from .tagger_update import completed, current_tagger
+from .tagger_update import current_tagger
 
 if TYPE_CHECKING:
     from ..curation.audit_results import AuditKind, LabelAudit
@@ -1052,7 +1051,6 @@ class SemanticIndex:
             raise InvalidInput("save: this index has no folder yet; give one.")
         tagger = self.tagger
         if tagger is not None:
-            tagger = replaced(tagger, left_out=completed(tagger))
             model = IndexModel(model.features, model.space, tagger)
         settings = {
             "default_estimator": self._estimator is None,

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InvalidInput, Mismatch
+from ..tagger import Tagger
 from .inputs import as_names, label_name, read_texts
 from .model import IndexModel
 from .results import LabelReport, Tag, TagExplanation, Vote, WordShare
 from .searching import text_vectors
 from .store import ItemStore
-from .tagger import Tagger
 from .tagger_update import tag_features, text_features
 
 __all__ = ["explain_tag", "label_report", "tag", "tagged_features"]
@@ -87,22 +86,19 @@ def explain_tag(
         raise InvalidInput(f"explain_tag: the tagger has not learned the label {label!r}.")
     column = tagger.columns[label]
     probability = float(tagger.decision.probability(tagger.scores(features))[0, column])
-    weights = np.asarray(tagger.weights[:, [column]].todense()).ravel()
     words: dict[str, float] = {}
-    row = sparse.csr_matrix(features)
     if tagger.texts is not None:
-        contributions = np.zeros(weights.size)
-        contributions[row.indices] = row.data * weights[row.indices]
+        contributions = tagger.contributions(features, column)
         text = store.item(items).text if items else query
         words = tagger.texts.word_shares(text, contributions)
     ranked = sorted(words.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     near, cosines = tagger.voters.nearest(features)
-    ids = {row: item.id for row, item in store.fetch(tagger.places[near[0]].tolist()).items()}
+    ids = {row: item.id for row, item in store.fetch(tagger.rows[near[0]].tolist()).items()}
     votes = []
     for voter, cosine in zip(near[0].tolist(), cosines[0].tolist(), strict=True):
-        name = ids.get(int(tagger.places[voter]))
+        name = ids.get(int(tagger.rows[voter]))
         if cosine > 0 and name is not None and name != items:
-            votes.append(Vote(name, cosine, bool(tagger.voters.labels[voter, column])))
+            votes.append(Vote(name, cosine, bool(tagger.targets[voter, column])))
     found = [WordShare(word, share, True) for word, share in ranked if share]
     limit = float(tagger.thresholds[column])
     return TagExplanation(label, probability, limit, tuple(found[:n]), tuple(votes[:n]))

@@ -19,7 +19,7 @@ The contract of the package:
    tagger does not know. A tagger is never changed in place.
 4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for ``.npy`` files;
    ``Tagger.from_arrays(labels, arrays)`` checks that they fit together. The names of the labels
-   and the features' own arrays are stored by the caller.
+   are stored by the caller.
 """
 
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags

@@ -11,8 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput
+from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from ..graph.neighbors import NeighborSearch
+from ..text import TAGS, TextFeatures, check_language
+from ..text.vocabulary import pack_strings, unpack_strings
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasised
 from .label_regression import LabelRegression, WeightPruner
 
@@ -127,6 +129,10 @@ class Tagger:
         What their left-out scores are computed with.
     left_out : LeftOutTags
         Their most probable labels, predicted without the item.
+    texts : TextFeatures or None
+        Computes features of texts; None if others do.
+    sampled : bool
+        Whether the tagger has learned from a sample of the labelled items only.
     """
 
     labels: tuple[str, ...]
@@ -141,6 +147,8 @@ class Tagger:
     targets: sparse.csr_matrix
     diagonal: Array
     left_out: LeftOutTags
+    texts: TextFeatures | None = None
+    sampled: bool = False
 
     @property
     def n_features(self) -> int:
@@ -336,8 +344,13 @@ class Tagger:
 
     def arrays(self) -> dict[str, Array]:
         """Return all that is stored except the names of the labels, by name."""
-        numbers = [self.alpha, self.decision.weight, self.decision.threshold]
+        decision = self.decision
+        numbers = [self.alpha, decision.weight, decision.threshold, self.sampled, self.n_features]
         record = [self.record.chosen, self.record.right, self.record.support]
+        texts: dict[str, Array] = {}
+        if self.texts is not None:
+            texts = {f"texts_{name}": array for name, array in self.texts.arrays().items()}
+            texts["texts_language"] = pack_strings([self.texts.language])
         return {
             "numbers": np.array(numbers, dtype=np.float64),
             "intercept": self.intercept,
@@ -352,11 +365,19 @@ class Tagger:
             **_packed("weights", self.weights),
             **_packed("targets", self.targets),
             **_packed("features", self.features),
+            **texts,
         }
 
     @classmethod
     def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, Array]) -> Tagger:
         """Make the tagger that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        try:
+            return cls._read(labels, arrays)
+        except KeyError as error:
+            raise InvalidFile(f"The tagger has no array {error}; the index is damaged.") from error
+
+    @classmethod
+    def _read(cls, labels: Sequence[str], arrays: Mapping[str, Array]) -> Tagger:
         k = len(labels)
         names = ("rows", "diagonal", "intercept", "thresholds", "record", "levels", "numbers")
         parts = [arrays[name] for name in names]
@@ -371,14 +392,15 @@ class Tagger:
             and levels.shape[0] == 2 < 2 + levels.shape[1]
             and bool((np.diff(rows) > 0).all())
             and bool(np.isfinite(levels).all() and (np.diff(levels) >= 0).all())
-            and numbers.shape == (3,)
+            and numbers.shape == (5,)
             and bool(np.isfinite(numbers).all() and numbers[0] > 0)
             and bool((diagonal > 0).all())
         )
         if not sound:
             raise InvalidFile(_DAMAGED)
-        features = _unpacked("features", arrays, rows.size, None)
-        weights = _unpacked("weights", arrays, k, features.shape[1])
+        width = int(numbers[4])
+        features = _unpacked("features", arrays, rows.size, width)
+        weights = _unpacked("weights", arrays, k, width)
         targets = _unpacked("targets", arrays, rows.size, k)
         left_out = LeftOutTags(
             arrays["left_out_columns"], arrays["left_out_chances"], arrays["left_out_own"]
@@ -390,11 +412,15 @@ class Tagger:
             and columns.shape == chances.shape
             and len(columns) == rows.size
             and own.shape == (targets.nnz,)
+            and bool((own >= 0).all() and (own <= 1).all())
             and (not columns.size or (int(columns.min()) >= 0 and int(columns.max()) < k))
         )
         if not sound:
             raise InvalidFile(_DAMAGED)
-        alpha, weight, threshold = numbers.tolist()
+        texts = _read_texts(arrays)
+        if texts is not None and texts.size != features.shape[1]:
+            raise InvalidFile(_DAMAGED)
+        alpha, weight, threshold, sampled, _ = numbers.tolist()
         decision = Decision(weight, levels[0], levels[1], threshold)
         return cls(
             tuple(labels),
@@ -409,6 +435,8 @@ class Tagger:
             targets,
             diagonal,
             left_out,
+            texts,
+            sampled > 0,
         )
 
 
@@ -513,6 +541,21 @@ def _longer(starts: Array, count: int) -> Array:
     return np.concatenate([starts, np.full(count + 1 - starts.size, starts[-1])])
 
 
+def _read_texts(arrays: Mapping[str, Array]) -> TextFeatures | None:
+    if "texts_language" not in arrays:
+        return None
+    language = "".join(unpack_strings(arrays["texts_language"]))
+    own = {
+        name.removeprefix("texts_"): array
+        for name, array in arrays.items()
+        if name.startswith("texts_")
+    }
+    try:
+        return TextFeatures.from_arrays(check_language("load", language), own, stems=TAGS.stems)
+    except InvalidParameter as error:
+        raise InvalidFile(f"The language {language!r:.40} of the tagger is unknown.") from error
+
+
 def _packed(name: str, matrix: Any) -> dict[str, Array]:
     if not sparse.issparse(matrix):
         return {f"{name}_data": np.asarray(matrix, dtype=np.float32)}
@@ -520,34 +563,29 @@ def _packed(name: str, matrix: Any) -> dict[str, Array]:
         f"{name}_data": matrix.data.astype(np.float32, copy=False),
         f"{name}_columns": matrix.indices.astype(np.int32, copy=False),
         f"{name}_starts": matrix.indptr.astype(np.int64),
-        f"{name}_width": np.array([matrix.shape[1]], dtype=np.int64),
     }
 
 
-def _unpacked(name: str, arrays: Mapping[str, Array], count: int, width: int | None) -> Any:
+def _unpacked(name: str, arrays: Mapping[str, Array], count: int, width: int) -> Any:
     """Read a matrix; one with places outside would make products read foreign memory."""
     data = arrays[f"{name}_data"]
     if f"{name}_columns" not in arrays:
-        if data.ndim != 2 or data.dtype != np.float32 or len(data) != count or width is not None:
+        if data.shape != (count, width) or data.dtype != np.float32:
             raise InvalidFile(_DAMAGED)
         return data
     columns, starts = arrays[f"{name}_columns"], arrays[f"{name}_starts"]
-    wide = arrays[f"{name}_width"]
     sound = (
         (data.dtype.str[1:], columns.dtype.str[1:], starts.dtype.str[1:]) == ("f4", "i4", "i8")
-        and wide.dtype == np.int64
-        and wide.shape == (1,)
-        and 0 <= int(wide[0]) < np.iinfo(np.int32).max
-        and (width is None or int(wide[0]) == width)
+        and 0 <= width < np.iinfo(np.int32).max
         and data.ndim == 1
         and columns.shape == data.shape
         and starts.shape == (count + 1,)
         and starts[0] == 0
         and starts[-1] == data.size
         and bool((np.diff(starts) >= 0).all())
-        and (not data.size or (int(columns.min()) >= 0 and int(columns.max()) < int(wide[0])))
+        and (not data.size or (int(columns.min()) >= 0 and int(columns.max()) < width))
     )
     if not sound:
         raise InvalidFile(_DAMAGED)
     small = starts.astype(np.int32) if data.size < np.iinfo(np.int32).max else starts
-    return sparse.csr_matrix((data, columns, small), shape=(count, int(wide[0])))
+    return sparse.csr_matrix((data, columns, small), shape=(count, width))

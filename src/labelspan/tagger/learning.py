@@ -13,6 +13,7 @@ from .._typing import Array
 from ..operators import as_operator
 from ..operators.row_data import row_squares
 from ..solvers.leave_one_out import choose_alpha
+from ..text import TextFeatures
 from .decision import Candidates, Decision, LabelRecord, LeftOutTags, collect, emphasised
 from .label_regression import LabelRegression
 from .label_tagger import Tagger, Voters, pruner
@@ -21,6 +22,8 @@ __all__ = ["Fold", "learn_tagger"]
 
 # The labels from which the penalty is chosen.
 _LABELS_FOR_PENALTY = 500
+# Sides of a matrix that is factorised, for few labels and for many.
+_DIRECT, _MOST_DIRECT = 1500, 4000
 
 # Items that are held out, and features of all others and of these, learned without them.
 Fold = tuple[Array, Any, Any]
@@ -33,6 +36,8 @@ def learn_tagger(
     rows: Array,
     *,
     folds: Iterable[Fold] = (),
+    texts: TextFeatures | None = None,
+    sampled: bool = False,
     seed: int = 0,
 ) -> Tagger:
     """Learn to predict labels from the features of labelled items.
@@ -52,13 +57,19 @@ def learn_tagger(
         numbers of held-out items, and features of all other items and of the held-out ones that
         were learned without them. Otherwise the scores of left-out items come from the regression
         in closed form.
+    texts : TextFeatures or None, default=None
+        What computed the features, if the tagger keeps it.
+    sampled : bool, default=False
+        Whether these are only a sample of the labelled items.
     seed : int, default=0
         Of random numbers, where there are many items.
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
     alpha = _penalty(features, targets)
-    regression = LabelRegression(features, alpha, seed)
+    # A factorisation costs the same for any number of labels, iterations do not.
+    direct = min(_MOST_DIRECT, max(_DIRECT, 2 * len(labels)))
+    regression = LabelRegression(features, alpha, seed, direct)
     prune = pruner(features, len(labels))
     weights: list[sparse.csr_matrix] = []
     intercept: list[Array] = []
@@ -95,6 +106,8 @@ def learn_tagger(
         targets,
         regression.diagonal,
         LeftOutTags.of(candidates, decision, targets),
+        texts,
+        sampled,
     )
 
 
