@@ -84,7 +84,7 @@ class LoadingsDisplay:
             Maximum number of entries at each end.
         show : {"features", "labels"} or None, default=None
             Only one of the panels. None draws what the estimator has: no labels for LSI
-            and LPP, no features with a kernel.
+            and LPP.
         feature_names, label_names : sequence or None, default=None
             None takes the names of ``fit``, or numbers.
         **plot
