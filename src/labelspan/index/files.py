@@ -243,7 +243,12 @@ class FileReader:
             self._check_hash(self.folder / name, self._entry(name), always=True)
 
     def _check_size(self, path: Path, entry: FileEntry) -> None:
-        size = file_size(path)
+        try:
+            size = file_size(path)
+        except FileNotFoundError:
+            raise InvalidFile(
+                f"{path} is missing; if a writer has replaced the index, refresh it."
+            ) from None
         if size != entry["bytes"]:
             raise InvalidFile(
                 f"{path} is damaged: it has {size} bytes, and {_brief(entry['bytes'])} were "

@@ -1144,6 +1144,8 @@ class SemanticIndex:
 
         def read(files: FileReader, content: dict[str, Any]) -> Any:
             found = read_parts(files, content, write=folder.writable, check=folder.check_current)
+            # Read now: a later save removes these files.
+            _ = found[0].tagger
             if verify:
                 try:
                     files.verify()

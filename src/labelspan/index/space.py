@@ -178,9 +178,11 @@ class Space:
         if wrong:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
 
+        # Opened now: a later save removes the files.
+        arrays = {attribute: files.array(name) for attribute, name in where.items()}
+        plain = {name: value for name, value in described.items() if name != "arrays"}
+
         def packed() -> Packed:
-            arrays = {attribute: files.array(name) for attribute, name in where.items()}
-            plain = {name: value for name, value in described.items() if name != "arrays"}
             return plain, arrays
 
         return cls(weights, offset, eigenvalues, directions, packed=packed)
