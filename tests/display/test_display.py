@@ -118,19 +118,6 @@ def test_a_label_that_is_unknown_where_it_is_asked_for_is_unlabelled():
     assert [found[tuple(p)] for p in points] == [COLOURS[0], PALE, GREY]
 
 
-def test_rings_stand_for_the_other_labels():
-    points = cloud(4)
-    Y = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 0]])
-    shown = EmbeddingDisplay(points, Y).plot(labels=[0, 1, 2], several="rings")
-    rings = [c for c in shown.ax_.collections if not len(c.get_facecolors())]
-    assert [to_hex(ring.get_edgecolor()[0]).upper() for ring in rings] == list(COLOURS[1:3])
-    np.testing.assert_array_equal(rings[0].get_offsets(), points[:1])
-    np.testing.assert_array_equal(rings[1].get_offsets(), points[:2])
-    first, second = rings[1].get_sizes()
-    # On the row with three labels the last ring is outside the one before, and off the point.
-    assert first > rings[0].get_sizes()[0] == second > shown.ax_.collections[0].get_sizes()[0]
-
-
 @pytest.mark.parametrize("count", [50, 2_000, 50_000])
 def test_many_points_are_small_faint_and_drawn_as_pixels(count):
     shown = EmbeddingDisplay(cloud(count), np.arange(count) % 3).plot()

@@ -94,10 +94,6 @@ def test_refusals_of_labels():
         EmbeddingDisplay(X[:, :2], Y[:-1]).plot()
     with pytest.raises(Mismatch, match=r"labels=\['a'\] needs y, and none was given"):
         EmbeddingDisplay(X[:, :2]).plot(labels=["a"])
-    with pytest.raises(InvalidParameter, match="several must be 'first' or 'rings', but 'all'"):
-        EmbeddingDisplay(X[:, :2], Y).plot(several="all")
-    with pytest.raises(InvalidParameter, match="several='rings' has 10 colours, but 11 labels"):
-        EmbeddingDisplay(X[:, :2], np.eye(60)).plot(labels=range(11), several="rings")
     with pytest.raises(InvalidLabels, match="three columns or more, but Y holds classes with 4"):
         LabelMapDisplay.from_labels(classes(60, 0))
     with pytest.raises(InvalidLabels, match="label 1 has no rows, and so no place"):

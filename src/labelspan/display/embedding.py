@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidInput, Mismatch
 from ..operators.convert import column_names
 from .groups import OTHER, UNLABELLED, Groups, group_rows
 from .plane import Components, plane, read_points
@@ -134,7 +134,6 @@ class EmbeddingDisplay:
         ax: Any = None,
         *,
         labels: Any = None,
-        several: Literal["first", "rings"] = "first",
         size: float | None = None,
         alpha: float | None = None,
         legend: bool = True,
@@ -147,10 +146,8 @@ class EmbeddingDisplay:
             Axes to draw into; None makes new ones.
         labels : name, sequence of names or None, default=None
             The labels that have a colour. None takes all, or the ten most frequent where
-            there are more; of labels in an indicator the rarest is first.
-        several : {"first", "rings"}, default="first"
-            How to draw a row with several labels: only in the colour of the first in
-            ``labels``, or with a ring around it for each of the others.
+            there are more; of labels in an indicator the rarest is first. A row with several
+            labels has the colour of the first of them.
         size, alpha : float or None, default=None
             Area in square points, and opacity; None goes by the number of points.
         legend : bool, default=True
@@ -169,7 +166,6 @@ class EmbeddingDisplay:
             raise Mismatch(f"{owner}: labels={labels!r} needs y, and none was given.")
         if self.y is not None:
             groups = group_rows(owner, self.y, count, self.names, labels)
-        _check_several(owner, several, groups)
         size = float(np.clip(400 / np.sqrt(count), 1.8, 36)) if size is None else size
         alpha = float(np.clip(1.3 - 0.2 * np.log10(count), 0.35, 0.9)) if alpha is None else alpha
         style = {"s": size, "alpha": alpha, "rasterized": count > _RASTER}
@@ -179,26 +175,12 @@ class EmbeddingDisplay:
         else:
             handles = _draw_rest(ax, points, groups, style)
             handles = _draw_groups(ax, points, groups, style) + handles
-            if several == "rings":
-                _draw_rings(ax, points, groups, style)
             if legend:
                 side_legend(ax, handles)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         short_ticks(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _check_several(owner: str, several: str, groups: Groups | None) -> None:
-    if several not in ("first", "rings"):
-        raise InvalidParameter(
-            f"{owner}: several must be 'first' or 'rings', but {several!r} was given."
-        )
-    if several == "rings" and groups is not None and groups.names.size > len(COLOURS):
-        raise InvalidParameter(
-            f"{owner}: several='rings' has {len(COLOURS)} colours, but {groups.names.size} labels "
-            "are to be shown; choose some by labels=."
-        )
 
 
 def _draw_rest(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> list[Any]:
@@ -227,15 +209,3 @@ def _draw_groups(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) 
         legend_point(shorten(name), COLOURS[code % len(COLOURS)], MARKERS[code // len(COLOURS)])
         for code, name in enumerate(groups.names)
     ]
-
-
-def _draw_rings(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> None:
-    """Draw around a row a ring for each of its labels except the first."""
-    place = np.cumsum(groups.carried, axis=1) - 1
-    width = 0.3 * np.sqrt(style["s"])
-    for code in range(groups.names.size):
-        rows = np.flatnonzero(groups.carried[:, code] & (place[:, code] > 0))
-        if rows.size:
-            across = np.sqrt(style["s"]) + 2.6 * width * place[rows, code]
-            ring = {**style, "s": across**2, "linewidths": width, "zorder": 2}
-            ax.scatter(*points[rows].T, facecolors="none", edgecolors=COLOURS[code], **ring)

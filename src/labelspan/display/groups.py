@@ -22,12 +22,11 @@ OTHER, UNLABELLED = -1, -2
 class Groups:
     """Rows grouped by the first of their labels that has a colour.
 
-    ``codes`` are positions in ``names``, or ``OTHER`` or ``UNLABELLED``; ``carried`` is an
-    indicator with one column per name; ``rest`` describes the other rows for the legend.
+    ``codes`` are positions in ``names``, or ``OTHER`` or ``UNLABELLED``; ``rest`` describes the
+    other rows for the legend.
     """
 
     codes: Array
-    carried: Array
     names: Array
     rest: str
 
@@ -50,7 +49,7 @@ def group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> Grou
         codes[found.unknown[:, shown].all(axis=1)] = UNLABELLED
     rest = "no label" if shown.size == known.size else "none of these"
     rest = "other classes" if found.kind == "classes" else rest
-    return Groups(codes, carried, known[shown], rest)
+    return Groups(codes, known[shown], rest)
 
 
 def _frequent(found: Labels) -> Array:

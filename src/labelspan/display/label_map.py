@@ -13,19 +13,25 @@ from ..graph.label_graph import label_correlation
 from ..labels import read_labels
 from .label_placement import write_names
 from .plane import Components, plane, read_points, scaling
-from .sizes import areas_of, size_legend
 from .style import (
     COLOURS,
     FONT,
     check_fitted,
     check_names,
+    legend_point,
     make_axes,
     rows_of,
     short_ticks,
     shorten,
+    side_legend,
 )
 
 __all__ = ["LabelMapDisplay"]
+
+# In square points: the most frequent label, the least, and any without counts.
+_LARGEST, _SMALLEST, _PLAIN = 250.0, 6.0, 18.0
+# Above this many points the areas shrink.
+_MANY = 50
 
 
 class LabelMapDisplay:
@@ -195,7 +201,7 @@ class LabelMapDisplay:
             )
         names = check_names(owner, "names", self.names, len(points))
         counts = None if self.counts is None else _read_counts(owner, self.counts, len(points))
-        areas = areas_of(len(points), counts)
+        areas = _areas(len(points), counts)
         weight = np.linalg.norm(points - points.mean(axis=0), axis=1) if counts is None else counts
         order = np.argsort(-weight, kind="stable")
         ax = make_axes(ax, (8, 5.6))
@@ -206,7 +212,7 @@ class LabelMapDisplay:
         short_ticks(ax)
         ax.margins(0.12)
         if counts is not None:
-            size_legend(ax, counts)
+            _size_legend(ax, counts)
         # The title is set before names are placed, because a new one would move the axes.
         ax.set_title(f"{len(points)} labels", fontsize=FONT)
         chosen = order[:n_names]
@@ -255,3 +261,35 @@ def _read_counts(owner: str, counts: Any, size: int) -> Array:
             f"but {counts!r} was given."
         )
     return array
+
+
+def _areas(size: int, counts: Array | None) -> Array:
+    """Return areas of points, in square points, in proportion to counts if there are any."""
+    if counts is None:
+        return np.full(size, _PLAIN)
+    return np.maximum(_SMALLEST, _unit(counts) * counts)
+
+
+def _size_legend(ax: Any, counts: Array) -> None:
+    """Add a legend of a few areas, for round numbers."""
+    most = float(counts.max())
+    rounds = {_round_down(most / part) for part in (1, 4, 16) if most >= part}
+    handles = [
+        legend_point(
+            f"{number:,}", COLOURS[0], size=float(np.sqrt(max(_SMALLEST, _unit(counts) * number)))
+        )
+        for number in sorted(rounds, reverse=True)
+    ]
+    if handles:
+        side_legend(ax, handles, title="rows", title_fontsize=FONT)
+
+
+def _unit(counts: Array) -> float:
+    """Return the area of one row."""
+    return _LARGEST * min(1.0, float(np.sqrt(_MANY / counts.size))) / float(counts.max() or 1.0)
+
+
+def _round_down(number: float) -> int:
+    """Return the largest of 1, 2, 5, 10, 20, 50 and so on that is not above a number."""
+    ten = 10 ** int(np.log10(number))
+    return max(int(step * ten) for step in (1, 2, 5) if step * ten <= number)

@@ -267,6 +267,7 @@ class _Grid:
         fits = (p >= least) & (odds >= _LEAST_ODDS) & (counts.data >= _LEAST_ITEMS / 2)
         cell, name, p, q, total = (part[fits] for part in (cell, name, p, q, total))
         least = _LEAST_EVIDENCE if names.kind == "label" and larger is None else _LESS_EVIDENCE
+        least = min(least, len(self._places) / 4)
         rest = (1 - p) * np.log(np.maximum(1 - p, 1e-12) / (1 - q))
         clear = total * (p * np.log(p / q) + rest) >= least
         score = p**_PURITY_POWER * np.log(np.minimum(p / q, _FULL_LIFT))
