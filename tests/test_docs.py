@@ -21,6 +21,7 @@ MODULES = [
             "adapt",
             "checks",
             "corpus",
+            "curation",
             "datasets",
             "display",
             "errors",
