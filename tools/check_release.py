@@ -56,8 +56,8 @@ REFERENCES = (
 
 # Besides modules.
 DATA = {
-    "labelspan/index/languages.json",
     "labelspan/py.typed",
+    "labelspan/text/languages.json",
     "labelspan/corpus/names.toml",
     "labelspan/datasets/cards.toml",
     "labelspan/datasets/debtags_corpus.jsonl.gz",
@@ -65,7 +65,10 @@ DATA = {
     "labelspan/papers/claims/wang2010.toml",
     "labelspan/papers/claims/yu2005.toml",
 }
-WEB = re.compile(r"labelspan/web/(static/[\w-]+\.(js|css|svg)|templates/\w+\.html)")
+WEB = re.compile(
+    r"labelspan/(web/(static/[\w-]+\.(js|css|svg)|templates/\w+\.html)"
+    r"|display/static/[\w-]+\.(js|css|html|json))"
+)
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 FOLDERS = {".ci", "benchmarks", "docs", "examples", "src", "tests", "tools"}
