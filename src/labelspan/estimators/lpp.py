@@ -151,7 +151,9 @@ class LPP(BaseEmbedding):
         root = np.sqrt(laplacian.degrees)  # D^1/2
         nothing = np.zeros((rows.shape[0], 0))
         # Centred, n rows have n - 1 directions; far from zero, rounding shows one more.
-        basis = complete_basis(Scaled(rows, rows=root), nothing, self.alpha)  # X'DX
+        # Without the penalty, which would leave out short directions: their eigenvalues are the
+        # smallest.
+        basis = complete_basis(Scaled(rows, rows=root), nothing)  # X'DX
         basis = basis.leading(rows.shape[0] - bool(self.center))
         count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", default)
         damped = np.sqrt(self.alpha / (basis.values[0] + self.alpha))
