@@ -289,7 +289,8 @@ class Adapter(BaseEmbedding):
         inner = None if stream is None else stream.seen
         operator = as_operator(self._validate(X, reset=inner is None))
         self._refuse_wide(operator.shape[1])
-        names, kind = (classes, None) if inner is None else (inner.names, inner.kind)
+        given = None if classes is None else np.asarray(classes)
+        names, kind = (given, None) if inner is None else (inner.names, inner.kind)
         for rows, labels in self._batches(operator, y, names=names, kind=kind):
             if inner is None:
                 inner = self._opened(labels, operator.dtype, operator.shape[1])
