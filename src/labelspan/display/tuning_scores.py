@@ -79,7 +79,7 @@ class TuningDisplay:
             if candidate.params["n_components"] == best["n_components"]:
                 lines.setdefault(candidate.params.get("beta"), []).append(candidate)
         for beta, line in lines.items():
-            name = None if beta is None else f"beta = {beta:g}"
+            name = None if beta is None else f"beta = {_shown(beta)}"
             for candidate in line:
                 if candidate.params["alpha"] == "auto":
                     ax.axhline(candidate.mean, ls=":", color="grey", label=_automatic(name))
@@ -106,6 +106,10 @@ class TuningDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _automatic(name: str | None) -> str:
