@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from _support.commands import one_sentence, run
+from _support.commands import run
 from _support.tagged import as_lines, formats, rows
 
 
@@ -206,7 +206,14 @@ def test_evaluate_names_no_option_that_it_does_not_have(here, monkeypatch):
 # --- too many dimensions ------------------------------------------------------------------
 
 
-def test_more_dimensions_than_the_labels_allow(here):
+@pytest.mark.parametrize(("method", "asked"), [("mlsi", 5000), ("opls", 50)])
+@pytest.mark.filterwarnings("always::labelspan.errors.LabelspanWarning")
+def test_more_dimensions_than_there_are(method, asked, here):
     formats(here)
-    said = one_sentence(run("fit", "a.jsonl", "--method", "opls", "--dimensions", 50))
-    assert "n_components=50 is too large" in said
+    result = run("fit", "a.jsonl", "--method", method, "--dimensions", asked, "--json")
+    assert result.exit_code == 0, result.output
+    used = json.loads(result.stdout)["dimensions"]
+    assert used < asked
+    said = f"Note: {method.upper()}: n_components={asked} is more than the {used} that there are"
+    assert said in result.stderr
+    assert f"; {used} are used." in result.stderr

@@ -1,5 +1,6 @@
 """Streaming: any split and any order of the rows gives the batch answer."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -237,6 +238,7 @@ def test_a_stream_larger_than_memory(tmp_path):
         file.write(known.tobytes())
     command = [sys.executable, "-c", OUT_OF_CORE, str(path), str(rows), str(columns)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)  # the labelspan that is tested
     done = subprocess.run(
         [*command, str(int(1.25 * 2**30))],
         capture_output=True,
