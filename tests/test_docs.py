@@ -22,6 +22,7 @@ MODULES = [
             "checks",
             "corpus",
             "curation",
+            "export",
             "datasets",
             "display",
             "errors",

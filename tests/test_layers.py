@@ -18,7 +18,7 @@ LAYERS = [
     {"text", "estimators"},
     {"tagger", "adapt", "checks"},
     {"curation", "index"},
-    {"display"},
+    {"display", "export"},
     {"papers", "evaluation"},
     {"web"},
     {"cli"},

@@ -6,7 +6,7 @@ writes it for other programs.
 
 from .adapter import Adapter
 from .adapter_report import AdapterReport, HeldOutComparison
-from .export import export_map, to_faiss
+from .map_files import export_map, to_faiss
 
 __all__ = [
     "Adapter",

@@ -12,6 +12,7 @@ from .audit import audit
 from .data import data
 from .demo import demo
 from .evaluate import evaluate
+from .export import export
 from .failures import CommandGroup
 from .fit import add, fit
 from .inspect import axes, info
@@ -49,6 +50,7 @@ app.command()(adapt)
 app.command("map")(corpus_map)
 app.command()(serve)
 app.command()(mcp)
+app.command()(export)
 app.command()(axes)
 app.command()(info)
 app.add_typer(data, name="data")

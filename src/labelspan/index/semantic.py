@@ -505,6 +505,31 @@ class SemanticIndex:
             return store.vectors.rows(np.flatnonzero(store.vectors.alive))
         return store.vectors.rows(store.rows(as_names(ids)))
 
+    def embed(self, texts: str | Sequence[str]) -> Array:
+        """Return the unit vectors of texts in the space, as a search compares them.
+
+        Parameters
+        ----------
+        texts : str or list of str
+            One text or several; their words, not a query syntax.
+
+        Returns
+        -------
+        array of shape (n_dimensions,) or (n_texts, n_dimensions)
+            Zeros for a text of which no word is known.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> float((index.embed("chess") @ index.vectors(["0"])[0]).round(1))
+        1.0
+        """
+        given = read_texts([texts] if isinstance(texts, str) else texts, "embed")
+        found = self.model.vectors(given, None, "embed")
+        return found[0] if isinstance(texts, str) else found
+
     def __len__(self) -> int:
         return 0 if self._store is None else len(self._store)
 

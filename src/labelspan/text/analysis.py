@@ -166,6 +166,8 @@ class Analyzer:
         self.language = language
         found = _languages().get(language)
         self.common: frozenset[str] = frozenset() if found is None else found.common
+        # Name of the Snowball algorithm.
+        self.stemmer: str | None = None if found is None else found.stemmer
         self._stemmer: Any = None
         self._lock = threading.Lock()
         if found is not None:

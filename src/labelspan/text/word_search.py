@@ -451,6 +451,39 @@ class WordSearch:
         found = [self._match(state, *words[term], [term]) for term in words]
         return found + [self._match(state, f"{one}*", n, (), one) for one, n in prefixes.items()]
 
+    def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
+        """Return BM25 of all items and terms without the rarity of terms, for other programs.
+
+        Returns
+        -------
+        terms : list of str
+        weights : CSR matrix of shape (rows, terms), float32
+            Rows that were removed are empty.
+        """
+        state = self._state
+        terms = list(self.vocabulary.terms)
+        numbers = {term: number for number, term in enumerate(terms)}
+        rows, columns, weights = [], [], []
+        for one, first in zip(state.segments, state.first, strict=False):
+            rows.append(one.rows + first)
+            columns.append(np.repeat(one.terms, np.diff(one.starts)))
+            weights.append(one.weights.astype(np.float32))
+        for term in state.labels.terms:
+            number = numbers.setdefault(term, len(numbers))
+            own = state.labels.rows(term)
+            rows.append(own)
+            columns.append(np.full(own.size, number, dtype=np.int32))
+            weights.append(np.full(own.size, _LABEL, dtype=np.float32))
+        parts = (np.concatenate([np.zeros(0, np.int32), *list]) for list in (rows, columns))
+        values = np.concatenate([np.zeros(0, np.float32), *weights])
+        found = sparse.csr_matrix((values, tuple(parts)), shape=(state.n, max(1, len(numbers))))
+        found.sum_duplicates()
+        halves = np.repeat(state.halves, np.diff(found.indptr))
+        found.data = (K1 + 1) * found.data / (found.data + halves)
+        found.data[np.isin(np.repeat(np.arange(state.n), np.diff(found.indptr)), state.removed)] = 0
+        found.eliminate_zeros()
+        return list(numbers), found
+
     def explain(self, query: ParsedQuery, row: int) -> dict[str, float]:
         """Return what each word of a query adds to the score of an item."""
         shares: dict[str, float] = {}

