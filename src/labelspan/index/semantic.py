@@ -22,6 +22,7 @@ from .explain import explain, read_axes
 from .files import FileReader
 from .filters import Filter
 from .folder import IndexFolder
+from .frames import ResultTable, frame_of, read_frame
 from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
 from .model import IndexModel
 from .older import read_decisions
@@ -301,6 +302,69 @@ class SemanticIndex:
             self._store.close()
         self._model, self._store, self._ann, self._current = model, store, ann, None
 
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        labels: str | None = None,
+        id: str | None = None,
+        separator: str | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Fit an index on a data frame of pandas or polars; other columns are metadata.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            One row per item.
+        text : str or list of str
+            Column of the text, or several, the first of which is the title.
+        labels : str or None, default=None
+            Column of the labels: lists, or texts. A missing value means that they are unknown.
+        id : str or None, default=None
+            Column of the ids; None numbers the items.
+        separator : str or None, default=None
+            What separates the labels in a text; None takes each text as one label.
+        **settings
+            Parameters of the index.
+
+        Returns
+        -------
+        SemanticIndex
+            The fitted index.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from labelspan import SemanticIndex
+        >>> frame = pd.DataFrame(
+        ...     {"title": ["chess game", "chess online", "edit photos", "crop photos"],
+        ...      "tags": ["game", "game|net", "image", "image"], "year": [2001, 2010, 2003, 2005]}
+        ... )
+        >>> index = SemanticIndex.from_frame(frame, text="title", labels="tags", separator="|")
+        >>> index.item("1").labels, index.item("1").metadata
+        (('game', 'net'), {'year': 2010})
+        """
+        found = read_frame(frame, text=text, labels=labels, id=id, separator=separator)
+        return cls(**settings).fit(found.texts, found.labels, found.ids, metadata=found.metadata)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return all items as a data frame: id, text, labels and metadata.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+            What the frame is made by.
+
+        Returns
+        -------
+        DataFrame
+            One row per item.
+        """
+        return frame_of(self.items(), library)
+
     def _check_params(self) -> None:
         known = {"folds": Integer(2), "random_state": Integer(0), "approximate_from": Integer(0)}
         check_params("SemanticIndex", {name: getattr(self, name) for name in known}, known)
@@ -523,8 +587,8 @@ class SemanticIndex:
         >>> from labelspan import SemanticIndex
         >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
         >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-        >>> float((index.embed("chess") @ index.vectors(["0"])[0]).round(1))
-        1.0
+        >>> index.embed(["chess", "photos"]).shape[0]
+        2
         """
         given = read_texts([texts] if isinstance(texts, str) else texts, "embed")
         found = self.model.vectors(given, None, "embed")
@@ -725,7 +789,7 @@ class SemanticIndex:
             balance=balance,
         )
         self.search_by_ = "approximate" if used else "exact"
-        return found
+        return _as_tables(found)
 
     def unknown_words(self, query: str) -> dict[str, list[str]]:
         """Find the words of a query that no item has, and words that are spelt nearly so.
@@ -821,7 +885,7 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("tag", "k", k)
-        return tag(model, store, self.tagger, query=query, k=k, items=items)
+        return _as_tables(tag(model, store, self.tagger, query=query, k=k, items=items))
 
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
@@ -1291,3 +1355,10 @@ def _default_estimator(encoder: Any, labels: Any) -> Any:
     if encoder is None:
         return MLSI("auto")
     return LSI(center=True) if labels is None else Adapter()
+
+
+def _as_tables(found: list[Any]) -> list[Any]:
+    """Return results that a notebook shows as tables."""
+    if found and isinstance(found[0], list):
+        return [ResultTable(one) for one in found]
+    return ResultTable(found)

@@ -1,0 +1,60 @@
+"""Data frames in and out, and results as tables in a notebook."""
+
+import pytest
+
+from labelspan import SemanticIndex
+from labelspan.errors import InvalidParameter
+
+COLUMNS = {
+    "name": ["a", "b", "c", "d"],
+    "title": ["Chess game", "Chess online", "Edit photos", "Crop <photos>"],
+    "body": ["for two", None, "and films", "and pictures"],
+    "tags": [["game"], ["game", "net"], None, ["image"]],
+    "year": [2001, None, 2003, 2005],
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_in_and_out(library):
+    module = pytest.importorskip(library)
+    frame = module.DataFrame(COLUMNS)
+    index = SemanticIndex.from_frame(frame, text=["title", "body"], labels="tags", id="name")
+    assert index.ids == ["a", "b", "c", "d"]
+    assert index.item("a").text == "Chess game\nfor two"
+    assert index.item("b").text == "Chess online"
+    assert index.item("b").labels == ("game", "net")
+    assert index.item("c").labels is None
+    assert [index.item(name).metadata.get("year") for name in "abcd"] == [2001, None, 2003, 2005]
+    found = index.to_frame(library)
+    assert found["id"].to_list() == index.ids
+    assert [None if one is None else list(one) for one in found["labels"].to_list()] == [
+        ["game"],
+        ["game", "net"],
+        None,
+        ["image"],
+    ]
+    assert frame["title"].to_list() == COLUMNS["title"]
+
+
+def test_what_is_not_there():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InvalidParameter, match="no column 'txt'; the columns are name, title"):
+        SemanticIndex.from_frame(pandas.DataFrame(COLUMNS), text="txt")
+    index = SemanticIndex.from_frame(pandas.DataFrame(COLUMNS), text="title", labels="tags")
+    with pytest.raises(InvalidParameter, match="'pandas' or 'polars', but 'dask'"):
+        index.to_frame("dask")
+
+
+def test_results_are_tables_in_a_notebook():
+    pandas = pytest.importorskip("pandas")
+    index = SemanticIndex.from_frame(pandas.DataFrame(COLUMNS), text="title", labels="tags")
+    hits = index.search("photos", 2)
+    assert isinstance(hits, list)
+    page = hits._repr_html_()
+    assert page.count("<tr>") == 2
+    assert "Crop &lt;photos&gt;" in page
+    assert "<tr>" in index.tag("chess", 2)._repr_html_()
+    assert [one._repr_html_().count("<tr>") for one in index.search(["chess", "photos"], 1)] == [
+        1,
+        1,
+    ]
