@@ -78,18 +78,18 @@ def test_lsi_from_files(tmp_path, data, passes, center, kind, monkeypatch):  # n
     assert overlap(found, model) > 1 - close
 
 
-@pytest.mark.parametrize("balance", [False, True])
-def test_mlsi_from_files(tmp_path, data, passes, balance):
+@pytest.mark.parametrize("label_weight", [None, "balanced"])
+def test_mlsi_from_files(tmp_path, data, passes, label_weight):
     X, Y = data
-    options = {"alpha": 0.5, "balance": balance, "solver": "krylov", "tol": 1e-5}
+    options = {"alpha": 0.5, "label_weight": label_weight, "solver": "krylov", "tol": 1e-5}
     found = MLSI(6, **options).fit(written(tmp_path, X), Y)
     expected = MLSI(6, **(options | {"solver": "exact", "tol": None})).fit(X, Y)
     # Only the labels are as long as the rows.
     assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-4)
     if overlap(found, expected) <= 1 - 1e-4:
-        # Without balance, two eigenvalues are close, and in memory it is not closer.
-        assert not balance
+        # Without weights, two eigenvalues are close, and in memory it is not closer.
+        assert label_weight is None
         in_memory = MLSI(6, **options).fit(X, Y)
         assert overlap(found, expected) > overlap(in_memory, expected) - 1e-3
     np.testing.assert_allclose(
