@@ -95,7 +95,9 @@ from _support.stored import answers, made
 from labelspan import SemanticIndex
 from labelspan.errors import LabelspanError
 folder = sys.argv[1]
-before = answers(SemanticIndex.load(folder))
+# Closed, so that no file of a reader is left that a full disk would not have room for.
+with SemanticIndex.load(folder) as index:
+    before = answers(index)
 bigger = made(200)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 for limit in (100, 5_000, 20_000, 40_000):
@@ -107,7 +109,8 @@ for limit in (100, 5_000, 20_000, 40_000):
     else:
         raise SystemExit(f"saved within {limit} bytes a file")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert answers(SemanticIndex.load(folder)) == before
+    with SemanticIndex.load(folder) as index:
+        assert answers(index) == before
 print("intact")
 """
 

@@ -128,9 +128,18 @@ class ItemDatabase:
 
     @classmethod
     def open(
-        cls, path: Path, key: str, *, write: bool, check: Callable[[], None] | None = None
+        cls,
+        path: Path,
+        key: str,
+        *,
+        write: bool,
+        check: Callable[[], None] | None = None,
+        locked: bool = False,
     ) -> Self:
-        """Open a file, if it belongs to the manifest with this key."""
+        """Open a file, if it belongs to the manifest with this key.
+
+        ``locked`` says that the caller holds the lock of the folder, so that nobody writes.
+        """
         log, shared, journal = (path.with_name(path.name + end) for end in _SIDE_FILES)
         file_size(path)
         for side_file in (log, shared):
@@ -140,8 +149,10 @@ class ItemDatabase:
             # An index uses a log instead; a journal could name other files for SQLite to delete.
             raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
         mode = "mode=rw" if write else "mode=ro"
-        if not write and not os.access(path.parent, os.W_OK) and not log.exists():
-            # Readers of a log write to a shared file; on a read-only medium there is no log.
+        empty = not log.exists() or (locked and file_size(log) == 0)
+        if not write and empty and (locked or not os.access(path.parent, os.W_OK)):
+            # Readers of a log write to a shared file, for which a full disk has no room and a
+            # read-only one no place; without a writer and a log it is not needed.
             mode = "immutable=1"
         opened = cls(_connect(path, f"?{mode}"), str(path))
         try:

@@ -181,9 +181,9 @@ class FileReader:
     def _entry(self, name: str) -> FileEntry:
         found = self.entries.get(name)
         if not isinstance(found, dict):
-            raise InvalidFile(f"manifest.json: there is no file {name!r}.")
+            raise InvalidFile(f"manifest.json: there is no file {_brief(name)}.")
         if type(found.get("bytes")) is not int or not isinstance(found.get("sha256"), str):
-            raise InvalidFile(f"manifest.json: it gives no size and hash for {name!r}.")
+            raise InvalidFile(f"manifest.json: it gives no size and hash for {_brief(name)}.")
         return found
 
     def array(self, name: str) -> Array:

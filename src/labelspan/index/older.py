@@ -87,14 +87,14 @@ class IndexItems:
 
 
 def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
-    """Read the decisions of the index in a folder; an empty list if there is none."""
+    """Read the decisions of the index in a folder whose lock is held; empty if there is none."""
     if not (folder / "manifest.json").exists():
         return []
     content = read_manifest(folder, older=True)
     if content["version"] < _FIRST_WITH_DATABASE:
         return _old_decisions(folder / "decisions.jsonl")
     path = generation_folder(folder, content) / ITEMS
-    database = ItemDatabase.open(path, field(content, "key", str), write=False)
+    database = ItemDatabase.open(path, field(content, "key", str), write=False, locked=True)
     try:
         return database.decisions()
     finally:
