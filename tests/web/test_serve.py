@@ -191,9 +191,14 @@ def test_workers_that_have_begun_to_start_end_by_ctrl_c(folder):
 def test_workers_end_with_the_process_that_started_them(folder):
     process = served_by(folder, "--workers", "2")
     try:
-        process.stderr.readline()
+        port = int(re.search(r":(\d+)/", process.stderr.readline())[1])
+        wait_until(lambda: len(workers_of(process)) == 2)
+        assert items_at(port) == 60
+        workers = workers_of(process)
         process.kill()
-        assert process.communicate(timeout=600)[1] == ""
+        # The end of its output comes when the last process has closed it.
+        process.communicate(timeout=120)
+        wait_until(lambda: not any(map(is_there, workers)))
     finally:
         process.kill()
         process.communicate()

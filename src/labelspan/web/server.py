@@ -10,7 +10,9 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from multiprocessing import parent_process
 from os import PathLike
+from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -141,9 +143,18 @@ def worker_app() -> Guard:
     """Make the application of one of several processes."""
     # Ctrl-C reaches all of them; uvicorn ends those that it started.
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    Thread(target=_end_with_parent, daemon=True).start()
     options = json.loads(os.environ[_OPTIONS])
     served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
     return make_app(served, hosts=options["hosts"])
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended, even by a signal that kills."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def configure(app: Guard | str, *, workers: int = 1) -> uvicorn.Config:
