@@ -119,7 +119,8 @@ def test_search_finds_nothing_and_says_so(saved):
     ("args", "message"),
     [
         (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
-        (["search", "-i", "{saved}"], "give a text, items or labels"),
+        (["search", "-i", "{saved}"], "Nothing to search for; give words, --like or --label."),
+        (["search", "-i", "{saved}", " "], "The query is empty; give words to search for."),
         (["search", "-i", "{saved}", "-"], "Standard input is empty; give one query per line."),
         (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
         (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),
@@ -187,7 +188,8 @@ def test_info(saved):
     assert found["label_counts"] == SemanticIndex.load(saved).labels
     assert found["metadata"] == ["title", "year"]
     shown = run("info", saved).stdout
-    for part in ("48", "MLSI", "beta 0.5", "frequent labels"):
+    chosen = f"alpha {found['alpha']:.3g} (auto), beta {found['beta']:.3g} (auto)"
+    for part in ("48", "MLSI", chosen, "frequent labels"):
         assert part in shown
 
 

@@ -63,8 +63,9 @@ def info(
                 for name, value in about.parameters.items()
                 if name in ("alpha", "beta", "form", "laplacian")
             },
-            # What "auto" chose; None for LSI, and for an index of an earlier version.
+            # What "auto" chose; None for a method without the parameter.
             "alpha": about.values.get("alpha_"),
+            "beta": about.values.get("beta_"),
             "solver": str(about.values["solver_"]),
             "metadata": about.metadata,
             "megabytes": round(size / 1e6, 2),
@@ -81,9 +82,10 @@ def info(
     found["parameters"] = ", ".join(
         f"{name} {value}" for name, value in found["parameters"].items()
     )
-    alpha = found.pop("alpha")
-    if alpha is not None and "alpha auto" in found["parameters"]:
-        found["parameters"] = found["parameters"].replace("alpha auto", f"alpha {alpha:.3g} (auto)")
+    for name in ("alpha", "beta"):
+        value, shown = found.pop(name), found["parameters"]
+        if value is not None:
+            found["parameters"] = shown.replace(f"{name} auto", f"{name} {value:.3g} (auto)")
     found["metadata"] = ", ".join(found["metadata"])
     if cache.vectors:
         text = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"

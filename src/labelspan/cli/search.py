@@ -118,6 +118,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         metadata = _metadata(where)
         with open_index(index) as opened:
+            from ..errors import InvalidInput  # noqa: PLC0415
             from ..index import Filter  # noqa: PLC0415
             from ..index.searching import weak  # noqa: PLC0415
 
@@ -127,7 +128,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             if queries == [None] and not like and not label:
-                raise typer.BadParameter("give words to search for, --like or --label.")
+                raise InvalidInput("Nothing to search for; give words, --like or --label.")
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -161,7 +162,7 @@ def _queries(words: list[str] | None) -> list[str | None]:
     if words != ["-"]:
         text = " ".join(words or ())
         if words and not text.strip():
-            raise typer.BadParameter("the query is empty; give words to search for.")
+            raise InvalidInput("The query is empty; give words to search for.")
         return [text or None]
     lines = standard_lines()
     found: list[str | None] = [line.strip() for line in lines if line.strip()]
