@@ -37,7 +37,8 @@ def test_the_page_shows_the_record(record):
 def test_the_record_is_complete(record):
     assert [run["items"] for run in record["runs"]] == [200_000, 2_000_000, 5_000_000]
     for run in record["runs"]:
-        assert set(run["steps"]) == set(STEPS)
+        assert set(run["steps"]) == set(record["runs"][0]["steps"]) >= {"learn tags"}
+        assert 0 < sum(step["cpu"] for step in run["steps"].values()) <= run["cpu"]
         assert run["peak bytes"] < LIMIT
         assert run["passes"]["wide"]["number"] > 0
 
