@@ -181,10 +181,10 @@ def test_the_parameter_of_the_index(client):
         local = index.fit(texts, labels, vectors=vectors).vectors()
         index.fit(texts, labels, vectors=vectors, client=client, on_pass=passes.append)
         np.testing.assert_allclose(index.vectors() @ index.vectors().T, local @ local.T, atol=1e-5)
-    # Sent once for each of the two fits, and learned from four times; MLSI chooses its
-    # penalty and fits the labels of the unlabelled rows each time.
+    # Sent once for each of the two fits, and learned from once; MLSI multiplies the labelled rows
+    # for its penalty, and then all.
     assert passes.count("load") == 2
-    assert passes.count("gram") == 16
+    assert passes.count("gram") == 3
 
 
 def test_what_the_index_refuses(client):

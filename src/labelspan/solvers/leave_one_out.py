@@ -151,6 +151,11 @@ class RidgeSpectrum:
     intercept: bool = False
     axes: Array | None = None
 
+    @property
+    def spans_all(self) -> bool:
+        """Whether nothing of any labels is outside the left vectors and the intercept."""
+        return bool(self.squares.size + self.intercept >= self.left.shape[0])
+
     @classmethod
     def of_rows(
         cls, rows: Any, *, intercept: bool = True, weights: Array | None = None
@@ -609,9 +614,10 @@ def leave_one_out(
         spectrum, labels, coordinates, means
     )
     leverage_squares = np.square(spectrum.left)
-    # What is outside the space of the features; zero up to rounding where they span all.
+    # What is outside the space of the features. Where they span all it is rounding, which in
+    # float32 would be larger than what a small penalty leaves.
     outside = 1.0 - spectrum.free - leverage_squares.sum(axis=1)
-    outside = np.where(outside > 1e-12, outside, 0.0)
+    outside = np.where((outside > 1e-12) & (not spectrum.spans_all), outside, 0.0)
     weights = np.ones(spectrum.left.shape[0]) if spectrum.roots is None else spectrum.roots**2
     total = float(weights.sum())
 
@@ -730,6 +736,8 @@ def _squares_of_few(
         if spectrum.roots is not None:
             values *= spectrum.roots[:, None]
         outside[:, part] = values - spectrum.left @ coordinates[:, part]
+    if spectrum.spans_all:
+        outside[:] = 0.0
 
     def squares(kept: Array) -> Array:
         residuals = outside + spectrum.left @ (kept[:, None] * coordinates)
@@ -755,6 +763,8 @@ def _squares_of_many(
     outside = lengths + ((fitted - 2 * seen) * spectrum.left).sum(axis=1)
     outside = np.where(outside > 1e-13 * lengths, outside, 0.0)
     across = (seen - fitted) * spectrum.left
+    if spectrum.spans_all:
+        outside[:], across[:] = 0.0, 0.0
 
     def squares(kept: Array) -> Array:
         short = spectrum.left * kept
