@@ -386,3 +386,19 @@ def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_i
     last = np.flatnonzero(~as_good)[0] - 1
     assert curve.alpha >= curve.alphas[last]
     assert curve.error <= curve.errors.min() * 1.001
+
+
+def test_rounding_is_not_outside_of_features_that_span_all():
+    rng = np.random.default_rng(0)
+    left = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    squares = np.linspace(2.0, 0.5, 40)
+    alphas = np.array([1e-7, 1e-5, 1e-3])
+    for k in (3, 60):
+        labels = (rng.random((40, k)) < 0.3).astype(float)
+        found = [
+            leave_one_out(
+                RidgeSpectrum(squares, vectors, np.zeros(40)), labels, alphas=alphas
+            ).errors
+            for vectors in (left, left.astype(np.float32).astype(float))
+        ]
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
