@@ -119,8 +119,6 @@ def test_search_finds_nothing_and_says_so(saved):
     ("args", "message"),
     [
         (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
-        (["search", "-i", "{saved}"], "Nothing to search for; give words, --like or --label."),
-        (["search", "-i", "{saved}", " "], "The query is empty; give words to search for."),
         (["search", "-i", "{saved}", "-"], "Standard input is empty; give one query per line."),
         (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
         (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),

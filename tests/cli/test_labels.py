@@ -75,8 +75,14 @@ def test_items_are_removed(saved):
 def test_unknown_words_are_offered_near_spellings(saved):
     told = run("search", "ches", "-i", saved).stdout
     assert "Nothing has 'ches'; did you mean 'chess'?" in told
-    assert run("search", " ", "-i", saved).exit_code == 2
-    assert run("search", "-i", saved).exit_code == 2
+    for words, message in (
+        ((), "Nothing to search for; give words"),
+        ((" ",), "The query is empty"),
+    ):
+        result = run("search", *words, "-i", saved)
+        assert result.exit_code == 2
+        assert result.stderr.startswith(message)
+        assert result.stderr.count("\n") == 1
     assert json.loads(run("search", "the", "--json", "-i", saved).stdout)["note"]
 
 

@@ -118,7 +118,6 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         metadata = _metadata(where)
         with open_index(index) as opened:
-            from ..errors import InvalidInput  # noqa: PLC0415
             from ..index import Filter  # noqa: PLC0415
             from ..index.searching import weak  # noqa: PLC0415
 
@@ -128,7 +127,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             if queries == [None] and not like and not label:
-                raise InvalidInput("Nothing to search for; give words, --like or --label.")
+                raise _empty("Nothing to search for; give words, --like or --label.")
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -162,7 +161,7 @@ def _queries(words: list[str] | None) -> list[str | None]:
     if words != ["-"]:
         text = " ".join(words or ())
         if words and not text.strip():
-            raise InvalidInput("The query is empty; give words to search for.")
+            raise _empty("The query is empty; give words to search for.")
         return [text or None]
     lines = standard_lines()
     found: list[str | None] = [line.strip() for line in lines if line.strip()]
@@ -290,3 +289,9 @@ def _why(reason: Explanation) -> str:
     parts += [f"labels expected: {', '.join(labels)}"] if labels else []
     star = " (* not in its text)" if any(not word.shared for word in reason.words) else ""
     return "; ".join(parts) + star
+
+
+def _empty(message: str) -> typer.Exit:
+    """Say what is missing; the status is that of a wrong call."""
+    typer.echo(message, err=True)
+    return typer.Exit(2)
