@@ -138,7 +138,7 @@ class Exported:
     --------
     >>> from labelspan.export import Exported
     >>> print(Exported("labelspan", written=3, removed=1, unchanged=96).examples())
-    -- words and space together; POST /api/1/embed returns the vector of a text
+    -- words and space together; SemanticIndex.embed returns the vector of a text
     SELECT id, title, score FROM labelspan.search('two words', '[0.1, ...]', 10);
     -- more like this
     SELECT id, title, score FROM labelspan.similar('ID', 10);
@@ -158,7 +158,7 @@ class Exported:
             Two statements.
         """
         return (
-            "-- words and space together; POST /api/1/embed returns the vector of a text\n"
+            "-- words and space together; SemanticIndex.embed returns the vector of a text\n"
             f"SELECT id, title, score FROM {self.schema}.search('two words', '[0.1, ...]', 10);\n"
             "-- more like this\n"
             f"SELECT id, title, score FROM {self.schema}.similar('ID', 10);"
