@@ -28,9 +28,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from labelspan import LSI, MLSI
-from labelspan.datasets import make_tagged_corpus, make_tagged_vectors
+from labelspan.datasets import make_tagged_vectors
 
 from .harness import Report, Row, make_parser, measure
+from .tagged_corpus import make_tagged_corpus
 
 ROWS, WORDS, LABELS = 804_414, 47_236, 103
 WORDS_PER_TEXT = 85.0

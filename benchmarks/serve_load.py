@@ -33,7 +33,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from labelspan import SemanticIndex
-from labelspan.datasets.debtags import Debtags, load_debtags
+from labelspan.datasets import DataSet, load_debtags
 
 from .harness import Report, Row, make_parser
 
@@ -170,7 +170,7 @@ def request(kind: str, rng: np.random.Generator) -> tuple[str, bytes | None]:
 
 
 @cache
-def load_corpus() -> Debtags:
+def load_corpus() -> DataSet:
     """The corpus, read once."""
     return load_debtags()
 

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from labelspan import datasets
 
+from ..tagged_corpus import make_tagged_corpus
 from .cases import rarest
 from .ours import OURS
 from .peers import PEERS
@@ -83,7 +84,7 @@ def draw(point: Point, seed: int) -> Task:
     """The data of one point, words weighted."""
     size = dict(point.sizes)
     if point.kind == "sparse":
-        data = datasets.make_tagged_corpus(
+        data = make_tagged_corpus(
             size["n"],
             size["d"],
             size["k"],

@@ -14,7 +14,7 @@ import sklearn.datasets
 from scipy import sparse
 
 from labelspan import datasets
-from labelspan.datasets import Card, DataSet, write_npz
+from labelspan.datasets import DataSet, write_npz
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "datasets.md"
@@ -24,8 +24,6 @@ needs_data = pytest.mark.skipif(
     reason="set LABELSPAN_DATA to the folder that holds rcv1.npz, yeast.npz and the others",
 )
 CARDS = [datasets.card(name) for name in datasets.names()]
-SOURCES = {"balance": 11, "emotions": 40589, "housing": 531, "soybean": 42, "usps": 41082}
-SOURCES["yeast"] = 40597
 
 
 @pytest.fixture(autouse=True)
@@ -243,16 +241,8 @@ def test_parts_must_fit():
         DataSet("a", Y=np.eye(3), label_names=["x"])
 
 
-def test_dense_and_astype_leave_the_original():
+def test_dense_leaves_the_original():
     data = DataSet("a", sparse.csr_array(np.eye(3)), sparse.csr_array(np.eye(3)))
     assert isinstance(data.dense().X, np.ndarray)
-    assert data.astype(np.float32).X.dtype == np.float32
-    assert data.X.dtype == np.float64
     assert sparse.issparse(data.Y)
     assert len(DataSet("empty")) == 0
-
-
-def test_a_card_is_data():
-    assert isinstance(datasets.card("yeast"), Card)
-    with pytest.raises(AttributeError):
-        datasets.card("yeast").n = 1

@@ -5,12 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from _support.support import scattered
 from scipy import sparse
 from scipy.io import arff as scipy_arff
-from sklearn.datasets import dump_svmlight_file
 
-from labelspan.datasets import open_vectors, read_arff, read_libsvm
+from labelspan.datasets import open_vectors, read_arff
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 
 XML = """<?xml version="1.0" encoding="utf-8"?>
@@ -195,64 +193,17 @@ def test_xml_is_read_safely(fruit, text, message):
     assert str(xml) in str(caught.value)
 
 
-# --- libsvm -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("zero_based", [True, False])
-def test_libsvm_is_what_scikit_learn_wrote(tmp_path, zero_based):
-    rng = np.random.default_rng(3)
-    X = scattered((12, 9), 0.4, rng)
-    Y = (rng.random((12, 4)) < 0.4).astype(int)
-    Y[0] = 0
-    Y[1] = 1
-    path = tmp_path / "x.svm"
-    dump_svmlight_file(X, Y, str(path), multilabel=True, zero_based=zero_based)
-    data = read_libsvm(path, n_features=9, zero_based=zero_based)
-    np.testing.assert_allclose(data.X.toarray(), X.toarray(), rtol=1e-12)
-    np.testing.assert_array_equal(data.Y.toarray(), Y)
-    assert data.label_names == ("0", "1", "2", "3")
-
-
-def test_libsvm_with_a_line_of_counts(tmp_path):
-    path = write(tmp_path, "x.txt", "2 4 5\n1,4 0:1.5 3:2\n 1:1\n")
-    data = read_libsvm(path)
-    assert data.X.toarray().tolist() == [[1.5, 0, 0, 2], [0, 1, 0, 0]]
-    assert data.Y.toarray().tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("1 1:2\n\n1,x 1:2\n", {}, " is not a libsvm file: "),
-        ("1 1:2\n1 2\n", {}, " is not a libsvm file: "),
-        ("1 1:two\n", {}, " is not a libsvm file: "),
-        ("1 2:1 1:1\n", {}, " is not a libsvm file: "),
-        ("1 9:1\n", {"n_features": 8}, " is not a libsvm file: "),
-        ("1 0:1\n", {"zero_based": False}, " is not a libsvm file: "),
-        ("3 4 5\n1 0:1\n", {}, ", line 1: 3 rows are announced, but 1 follow"),
-        ("1 4 5\n5 0:1\n", {}, ", line 1: 5 labels are announced, but 5 occurs"),
-        ("1 4 5\n1 4:1\n", {}, " is not a libsvm file: "),
-    ],
-)
-def test_malformed_libsvm_is_named(tmp_path, text, options, message):
-    path = write(tmp_path, "bad.svm", text)
-    with pytest.raises(InvalidFile) as caught:
-        read_libsvm(path, **options)
-    assert f"{path}{message}" in str(caught.value)
-
-
-def test_damaged_bytes_raise_an_error(tmp_path):
-    path = tmp_path / "x.svm.gz"
-    path.write_bytes(gzip.compress(b"1 1:1\n" * 5000)[:-20])
+def test_damaged_bytes_raise_an_error(tmp_path, fruit):
+    path = tmp_path / "x.arff.gz"
+    content = fruit.read_bytes()
+    path.write_bytes(gzip.compress(content)[:-20])
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
-        read_libsvm(path)
-    path.write_bytes(gzip.compress(b"1 1:1\n" * 5000))
-    assert len(read_libsvm(path)) == 5000
-    path.write_bytes(b"1 1:\xff\n")
-    with pytest.raises(InvalidFile, match="line 1: this is not UTF-8"):
-        read_libsvm(path)
-    with pytest.raises(MissingData, match=r"There is no file .*none\.svm"):
-        read_libsvm(tmp_path / "none.svm")
+        read_arff(path, 1)
+    path.write_bytes(content + b"1.5, 1, \xff, 0, 4, true\n")
+    with pytest.raises(InvalidFile, match="line 15: this is not UTF-8"):
+        read_arff(path, fruit.with_suffix(".xml"))
+    with pytest.raises(MissingData, match=r"There is no file .*none\.arff"):
+        read_arff(tmp_path / "none.arff")
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
@@ -260,11 +211,3 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(InvalidInput, match=r"needs pyarrow.*pip install 'labelspan\[io\]'"):
         open_vectors(tmp_path / "x.parquet")
-
-
-def test_readers_do_not_change_the_file(tmp_path):
-    path = write(tmp_path, "x.svm", "1 1:1\n")
-    before = path.stat().st_mtime_ns, path.read_bytes()
-    read_libsvm(path)
-    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.svm"]

@@ -77,7 +77,7 @@ def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
 def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
     """Download a data set if it is not in the folder yet, and verify it."""
     from ..datasets import card, load  # noqa: PLC0415
-    from ..datasets.obtain import find  # noqa: PLC0415
+    from ..datasets.registry import find  # noqa: PLC0415
 
     with plain_errors():
         one = card(name)
@@ -99,7 +99,7 @@ def _described(one: Card, data_home: Path | None) -> dict[str, Any]:
 
 def _state(one: Card, data_home: Path | None) -> str:
     """Say whether a data set is in the folder, or where it comes from."""
-    from ..datasets.obtain import find  # noqa: PLC0415
+    from ..datasets.registry import find  # noqa: PLC0415
 
     found = find(one, data_home)
     if found is not None:

@@ -8,33 +8,27 @@ public source, where scikit-learn or OpenML has the set.
 from .arff import read_arff
 from .cards import Card, card, names
 from .dataset import DataSet
-from .debtags import Debtags, load_debtags
-from .generators import Tagged, make_tagged_corpus, make_tagged_vectors
+from .debtags import load_debtags
+from .generators import make_tagged_vectors
 from .label_files import RowLabels, read_label_file
-from .libsvm import read_libsvm
 from .npz import read_npz, write_npz
-from .obtain import data_home
-from .registry import load
+from .registry import data_home, load
 from .vector_files import VectorFile, open_vectors
 
 __all__ = [
     "Card",
     "DataSet",
-    "Debtags",
     "RowLabels",
-    "Tagged",
     "VectorFile",
     "card",
     "data_home",
     "load",
     "load_debtags",
-    "make_tagged_corpus",
     "make_tagged_vectors",
     "names",
     "open_vectors",
     "read_arff",
     "read_label_file",
-    "read_libsvm",
     "read_npz",
     "write_npz",
 ]

@@ -15,15 +15,20 @@ import numpy as np
 from scipy import sparse
 
 from .._files import read_bytes
+from ..corpus.sources import lines_of, open_source, open_text
 from ..errors import InvalidFile, InvalidParameter
 from .dataset import DataSet
-from .lines import TRUTH, malformed, numbered_lines, stem
 
 __all__ = ["read_arff"]
 
 _NUMERIC = ("numeric", "real", "integer")
-_ESCAPE = re.compile(r"\\(.)")
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_VALUE = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*,")
+_ENTRY = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^,\s][^,]*)\s*(?:,|$)", re.ASCII)
+_NAME = re.compile(rf"({_QUOTED}|[^\s{{]+)\s*(\S.*)")
 _MEKA = re.compile(r"-C\s+(-?\d+)")
+# How files write that a label is present or absent.
+_TRUTH = {"1": 1, "0": 0, "true": 1, "false": 0}
 
 
 def read_arff(
@@ -50,7 +55,6 @@ def read_arff(
 
     See Also
     --------
-    read_libsvm : Another format of multi-label data.
     read_npz : The format of the data sets here.
 
     Examples
@@ -73,7 +77,12 @@ def read_arff(
     (('sweet', 'round'), array([[3.5]]))
     """
     path = Path(path)
-    lines = numbered_lines(path)
+    (member,) = open_source(path).members
+    with open_text(member, None) as (text, _):
+        return _read(path, _content(enumerate(lines_of(text, member.name), 1)), labels)
+
+
+def _read(path: Path, lines: Iterator[tuple[int, str]], labels: Any) -> DataSet:
     header = _read_header(path, lines)
     names = [attribute.name for attribute in header.attributes]
     labelled = _label_columns(path, header, labels)
@@ -89,7 +98,7 @@ def read_arff(
     if sparse.issparse(Y):
         Y.data = np.nan_to_num(Y.data, nan=-1)
     return DataSet(
-        stem(path),
+        path.name.partition(".")[0],
         block[:, features],
         (Y if sparse.issparse(Y) else np.nan_to_num(Y, nan=-1)).astype(np.int8),
         feature_names=tuple(names[column] for column in features),
@@ -101,7 +110,7 @@ def read_arff(
 def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
     names = [attribute.name for attribute in header.attributes]
     if labels is None:
-        listed = path.with_name(f"{stem(path)}.xml")
+        listed = path.with_name(f"{path.name.partition('.')[0]}.xml")
         counted = _MEKA.search(header.relation)
         if not listed.is_file() and counted is None:
             raise InvalidParameter(
@@ -118,7 +127,7 @@ def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
         everything = list(range(len(names)))
         return everything[:labels] if labels > 0 else everything[labels:]
     from_file = isinstance(labels, str | os.PathLike)
-    wanted = read_label_names(labels) if from_file else list(labels)
+    wanted = _read_label_names(labels) if from_file else list(labels)
     absent = [name for name in wanted if name not in names]
     if absent or len(set(wanted)) < len(wanted):
         what = f"has no attribute {absent[0]!r}" if absent else "cannot have a label twice"
@@ -127,7 +136,7 @@ def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
     return [places[name] for name in wanted]
 
 
-def read_label_names(path: str | os.PathLike[str]) -> list[str]:
+def _read_label_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the ``name`` of every ``label`` element of an XML file, in order.
 
     A document type is refused, because it may declare entities, by which a short file grows
@@ -138,12 +147,12 @@ def read_label_names(path: str | os.PathLike[str]) -> list[str]:
     parser = expat.ParserCreate(namespace_separator=" ")
 
     def refuse(*_: Any) -> None:
-        raise malformed(path, parser.CurrentLineNumber, "a DOCTYPE is not allowed; remove it")
+        raise _malformed(path, parser.CurrentLineNumber, "a DOCTYPE is not allowed; remove it")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag.rpartition(" ")[2] == "label":
             if "name" not in attributes:
-                raise malformed(path, parser.CurrentLineNumber, "this label has no name")
+                raise _malformed(path, parser.CurrentLineNumber, "this label has no name")
             names.append(attributes["name"])
 
     parser.StartDoctypeDeclHandler = refuse
@@ -152,10 +161,14 @@ def read_label_names(path: str | os.PathLike[str]) -> list[str]:
         parser.Parse(read_bytes(path), True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        raise malformed(path, error.lineno, f"this is not XML ({reason})") from error
+        raise _malformed(path, error.lineno, f"this is not XML ({reason})") from error
     if not names:
         raise InvalidFile(f"{path} names no label; MULAN writes <label name='...'/> for each.")
     return names
+
+
+def _malformed(path: Path, line: int, what: str) -> InvalidFile:
+    return InvalidFile(f"{path}, line {line}: {what}.")
 
 
 @dataclass(frozen=True)
@@ -193,7 +206,7 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
     """Read up to ``@data``."""
     relation = ""
     attributes: dict[str, _Attribute] = {}
-    for number, line in _content(lines):
+    for number, line in lines:
         keyword, *rest = line.split(None, 1)
         match keyword.lower():
             case "@relation":
@@ -201,21 +214,21 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
             case "@attribute":
                 attribute = _attribute(path, number, "".join(rest))
                 if attribute.name in attributes:
-                    raise malformed(path, number, f"{attribute.name!r:.40} is declared twice")
+                    raise _malformed(path, number, f"{attribute.name!r:.40} is declared twice")
                 attributes[attribute.name] = attribute
             case "@data":
                 if not attributes:
-                    raise malformed(path, number, "@data comes before any @attribute")
+                    raise _malformed(path, number, "@data comes before any @attribute")
                 return _Header(relation, list(attributes.values()))
             case _:
-                raise malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
+                raise _malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
     raise InvalidFile(f"{path} has no @data; it is not an ARFF file, or only a part of one.")
 
 
 def _as_label(path: Path, attribute: _Attribute) -> _Attribute:
     """Return the attribute read as a label: present or absent."""
     values = ["0", "1", "0.0", "1.0"] if attribute.codes is None else list(attribute.codes)
-    truth = {value: TRUTH.get(value.lower().removesuffix(".0"), -1) for value in values}
+    truth = {value: _TRUTH.get(value.lower().removesuffix(".0"), -1) for value in values}
     if min(truth.values()) < 0:
         raise InvalidFile(
             f"{path}: the label {attribute.name!r} has the values {', '.join(values):.60}, "
@@ -228,26 +241,26 @@ def _read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[_A
     """All columns: an array, or compressed rows if the file is sparse. NaN is not known."""
     data, indices, indptr = array("d"), array("q"), array("q", [0])
     kind = None
-    for number, line in _content(lines):
+    for number, line in lines:
         if kind is None:
             kind = line[0] == "{"
             if kind:
                 _check_defaults(path, number, attributes)
         if kind is not (line[0] == "{"):
-            raise malformed(path, number, "dense and sparse rows do not go together")
+            raise _malformed(path, number, "dense and sparse rows do not go together")
         try:
             row = _sparse_row(line) if kind else dict(enumerate(_split(line)))
         except ValueError as error:
-            raise malformed(path, number, str(error)) from None
+            raise _malformed(path, number, str(error)) from None
         if (max(row, default=0) >= len(attributes)) if kind else (len(row) != len(attributes)):
             found = f"place {max(row)}" if kind else f"{len(row)} values"
-            raise malformed(path, number, f"{found} in a file of {len(attributes)} attributes")
+            raise _malformed(path, number, f"{found} in a file of {len(attributes)} attributes")
         for column, value in row.items():
             try:
                 data.append(attributes[column].read(value))
             except ValueError:
                 what = f"{value!r:.40} is not a value of {attributes[column].name!r}"
-                raise malformed(path, number, what) from None
+                raise _malformed(path, number, what) from None
         indices.extend(row)
         indptr.append(len(data))
     shape = (len(indptr) - 1, len(attributes))
@@ -270,14 +283,17 @@ def _content(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 def _attribute(path: Path, number: int, text: str) -> _Attribute:
     try:
-        name, kind = _word(text)
+        match = _NAME.fullmatch(text.strip())
+        if match is None:
+            raise ValueError("this @attribute has no name or no type")
+        name, kind = _plain(match[1]), match[2]
         if kind.lower() in _NUMERIC:
             return _Attribute(name)
         if not (kind.startswith("{") and kind.endswith("}")):
             raise ValueError(f"attribute {name!r} is of type {kind!r:.20}, which has no numbers")
         values = _split(kind[1:-1])
     except ValueError as error:
-        raise malformed(path, number, str(error)) from None
+        raise _malformed(path, number, str(error)) from None
     try:
         return _Attribute(name, {value: float(value) for value in values})
     except ValueError:
@@ -288,62 +304,39 @@ def _check_defaults(path: Path, number: int, attributes: list[_Attribute]) -> No
     for attribute in attributes:
         if attribute.default != 0:
             what = f"sparse rows leave out the first value of {attribute.name!r}, which is not 0"
-            raise malformed(path, number, f"{what}; write the file densely")
+            raise _malformed(path, number, f"{what}; write the file densely")
 
 
 def _sparse_row(line: str) -> dict[int, str]:
     if not line.endswith("}"):
         raise ValueError("this row does not end with a brace")
+    inner, at = line[1:-1].rstrip(), 0
     row: dict[int, str] = {}
-    for entry in _split(line[1:-1]) if line[1:-1].strip() else ():
-        place, *value = entry.split(None, 1) if entry else [""]
-        if not (place.isascii() and place.isdigit() and value):
+    while at < len(inner):
+        match = _ENTRY.match(inner, at)
+        if match is None:
+            entry = inner[at:].partition(",")[0].strip()
             raise ValueError(f"{entry!r:.40} is not an index and a value")
-        if int(place) in row:
-            raise ValueError(f"place {place} is named twice")
-        row[int(place)] = _plain(value[0])
+        if int(match[1]) in row:
+            raise ValueError(f"place {match[1]} is named twice")
+        row[int(match[1])] = _plain(match[2])
+        at = match.end()
     return row
 
 
-def _word(text: str) -> tuple[str, str]:
-    """Split off the first word, which may be quoted."""
-    if text[:1] in ("'", '"'):
-        end = _closing(text, 0)
-        return _plain(text[: end + 1]), text[end + 1 :].strip()
-    words = text.replace("{", " {", 1).split(None, 1)
-    if len(words) < 2:
-        raise ValueError("this @attribute has no name or no type")
-    return words[0], words[1]
-
-
 def _split(text: str) -> list[str]:
-    """Values between commas; quoted ones may hold commas."""
+    """Return the values between commas; quoted ones may hold commas."""
     if "'" not in text and '"' not in text:
         return [value.strip() for value in text.split(",")]
-    values, start, at = [], 0, 0
-    while at < len(text):
-        # A quotation mark inside a word is a letter like any other.
-        if text[at] in "'\"" and (at == start or text[at - 1].isspace()):
-            at = _closing(text, at)
-        elif text[at] == ",":
-            values.append(text[start:at])
-            start = at + 1
-        at += 1
-    return [_plain(value.strip()) for value in [*values, text[start:]]]
-
-
-def _closing(text: str, start: int) -> int:
-    """Where the quotation that opens at ``start`` ends."""
-    at = start + 1
-    while at < len(text) and text[at] != text[start]:
-        at += 2 if text[at] == "\\" else 1
-    if at >= len(text):
-        raise ValueError("a quotation mark is not closed")
-    return at
+    # The comma makes the last value end as the others do.
+    return [_plain(match[1]) for match in _VALUE.finditer(f"{text},")]
 
 
 def _plain(word: str) -> str:
     """Remove the quotation marks of a word."""
-    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
-        return _ESCAPE.sub(r"\1", word[1:-1])
-    return word
+    word = word.strip()
+    if word[:1] not in ("'", '"'):
+        return word
+    if not re.fullmatch(_QUOTED, word):
+        raise ValueError("a quotation mark is not closed")
+    return re.sub(r"\\(.)", r"\1", word[1:-1])

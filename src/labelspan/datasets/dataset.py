@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..errors import InvalidInput
 
-__all__ = ["TEST", "TRAIN", "UNKNOWN", "DataSet"]
+__all__ = ["TEST", "TRAIN", "UNKNOWN", "DataSet", "indicator"]
 
 # The entries of ``DataSet.split``.
 TRAIN, TEST, UNKNOWN = 0, 1, 255
@@ -41,6 +41,8 @@ class DataSet:
         0 for training, 1 for test, 255 if unknown.
     links : CSR array of shape (n, n), or None
         A symmetric graph over the rows.
+    labels, metadata : sequence of lists of str, and of dicts, or None
+        The names of the labels of each row, and what else is known of it.
     extra : mapping of str to array
         Further arrays of the file.
     source : str
@@ -72,6 +74,8 @@ class DataSet:
     label_names: Sequence[str] | None = None
     split: NDArray[Any] | None = None
     links: Any = None
+    labels: Sequence[list[str]] | None = None
+    metadata: Sequence[Mapping[str, Any]] | None = None
     extra: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     source: str = ""
 
@@ -117,7 +121,17 @@ class DataSet:
             return int(self.Y.shape[1])
         return None if self.y is None else int(np.unique(self.y).size)
 
-    def take(self, rows: Any) -> Self:
+    @property
+    def train(self) -> NDArray[np.bool_]:
+        """Mask of the training part."""
+        return np.asarray(self.split == TRAIN)
+
+    @property
+    def test(self) -> NDArray[np.bool_]:
+        """Mask of the test part."""
+        return np.asarray(self.split == TEST)
+
+    def take(self, rows: Any) -> DataSet:
         """Select rows by number or by a boolean mask; ``extra`` is left out.
 
         Parameters
@@ -128,7 +142,7 @@ class DataSet:
         Returns
         -------
         DataSet
-            A set of the same class.
+            Those rows.
         """
         index = np.arange(len(self))[np.asarray(rows)]
         taken: dict[str, Any] = {name: _take(part, index) for name, part in self._rowwise()}
@@ -136,33 +150,18 @@ class DataSet:
             taken["links"] = taken["links"][:, index]
         return replace(self, **taken, extra=MappingProxyType({}))
 
-    def astype(self, dtype: Any) -> Self:
-        """Return a copy whose features have another dtype.
-
-        Parameters
-        ----------
-        dtype : dtype
-            The type of the entries of X.
-
-        Returns
-        -------
-        DataSet
-            A set of the same class.
-        """
-        return replace(self, X=self.X.astype(dtype))
-
-    def dense(self) -> Self:
+    def dense(self) -> DataSet:
         """Return a copy with dense X and Y; for sets that are small or not sparse.
 
         Returns
         -------
         DataSet
-            A set of the same class.
+            Those rows.
         """
         return replace(self, X=_dense(self.X), Y=_dense(self.Y))
 
     def _rowwise(self) -> list[tuple[str, Any]]:
-        names = ("X", "Y", "y", "texts", "ids", "split", "links")
+        names = ("X", "Y", "y", "texts", "ids", "split", "links", "labels", "metadata")
         return [(name, getattr(self, name)) for name in names]
 
 
@@ -178,3 +177,20 @@ def _take(part: Any, index: NDArray[np.intp]) -> Any:
 
 def _dense(part: Any) -> Any:
     return part.toarray() if sparse.issparse(part) else part
+
+
+def indicator(
+    lists: Sequence[Iterable[str]], names: Sequence[str] | None = None
+) -> tuple[Any, tuple[str, ...]]:
+    """Convert lists of labels to a 0/1 matrix in CSR format; also return the labels of its columns.
+
+    Without ``names`` all labels are used, sorted; with them, only those.
+    """
+    rows = [set(labels) for labels in lists]
+    chosen = tuple(sorted(set().union(*rows)) if names is None else names)
+    columns = {name: column for column, name in enumerate(chosen)}
+    found = [sorted(columns[name] for name in labels if name in columns) for labels in rows]
+    indptr = np.cumsum([0, *map(len, found)], dtype=np.int32)
+    indices = np.array([column for row in found for column in row], dtype=np.int32)
+    ones = np.ones(indices.size, dtype=np.uint8)
+    return sparse.csr_array((ones, indices, indptr), shape=(len(rows), len(chosen))), chosen
