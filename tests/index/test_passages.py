@@ -44,6 +44,20 @@ def test_a_passage_is_of_the_rest_of_the_text():
     assert len(cut.text) <= 203
 
 
+def test_a_title_is_a_line_or_a_sentence_cut_between_words():
+    text = "Chess is played on a board. " + "It has many rules and a long history. " * 4
+    assert passage(item(text)).title == "Chess is played on a board."
+    assert passage(item(text)).text.startswith("It has many rules")
+    long = "the board of a chess player " * 6
+    cut = passage(item(long))
+    assert len(cut.title) <= 90
+    assert long.startswith(cut.title.removesuffix("…") + " ")
+    assert cut.text.startswith("the board of a chess"), "not continued in the middle of it"
+    dense = passage(item("棋" * 200))
+    assert dense.title == "棋" * 89 + "…"
+    assert passage(item("ends with dots …")).text == ""
+
+
 def test_a_passage_has_the_most_words_that_are_searched_for():
     text = "title\n" + "filler " * 60 + "the chess of a player " + "filler " * 60
     wanted = QueryWords(ENGLISH, "chess players")

@@ -106,11 +106,13 @@ def passage(item: Item, wanted: QueryWords | None = None, length: int = _LENGTH)
 
 
 def _parts(item: Item) -> tuple[str, str]:
-    """Return the title of an item, and the rest of the beginning of its text in one line."""
+    """Return the title of an item, and the rest of the beginning of its text in one line.
+
+    A title that was cut is repeated: a passage does not begin in the middle of a sentence.
+    """
     title = item.title
     line = " ".join(item.text[:_LONGEST].split())
-    shown = title.removesuffix("…").rstrip() if title != item.id else ""
-    return title, line.removeprefix(shown).strip() if shown else line
+    return title, line.removeprefix(title).strip()
 
 
 def _best_start(found: list[tuple[int, str]], length: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,8 @@ __all__ = [
 
 _SNIPPET = 200
 _LONGEST_TITLE = 90
+# A first sentence of a line that is too long for a title.
+_SENTENCE = re.compile(r".{15,89}?(?:[.!?](?=\s)|[\u3002\uff01\uff1f])")
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,18 @@ class Item:
 
     @property
     def title(self) -> str:
-        """First line of the text, shortened if it is long; the id if the text is empty."""
+        """First line of the text, or its first sentence if it is long, cut between words.
+
+        The id if the text is empty.
+        """
         line = next((part for part in self.text.splitlines() if part.strip()), self.id)
         line = " ".join(line.split())
-        return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
+        if len(line) <= _LONGEST_TITLE:
+            return line
+        if sentence := _SENTENCE.match(line):
+            return sentence.group()
+        start = line[:_LONGEST_TITLE]
+        return f"{start.rpartition(' ')[0] or start[:-1]}…"
 
 
 @dataclass(frozen=True)
