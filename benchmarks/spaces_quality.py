@@ -51,7 +51,7 @@ from labelspan.metrics import (
     retrieval_at_k,
     threshold_by_share,
 )
-from labelspan.solvers.leave_one_out import RidgeSpectrum, leave_one_out
+from labelspan.solvers.alpha import RidgeSpectrum, leave_one_out
 
 from .machine import describe_machine
 from .spaces_data import DEVELOPMENT, SETS, TEST, Split, load_set, make_split

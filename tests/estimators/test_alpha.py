@@ -13,7 +13,7 @@ from labelspan import CCA, HSL, LDA, MLSI, OPLS, KernelFeatures, tune
 from labelspan.errors import InvalidParameter, Mismatch, UncertainPenalty
 from labelspan.estimators import _labelled
 from labelspan.operators import Operator, as_operator
-from labelspan.solvers.leave_one_out import choose_alpha, generalized_cross_validation
+from labelspan.solvers.alpha import choose_alpha, generalized_cross_validation
 
 X, Y = make_multilabel_classification(150, n_features=40, n_classes=5, random_state=0)
 X = X.astype(float)

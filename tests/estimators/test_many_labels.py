@@ -12,7 +12,7 @@ from labelspan import CCA, DLE, HSL, LDA, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels, NotEnoughMemory
 from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels, reading
 from labelspan.operators import as_operator, memory
-from labelspan.solvers.leave_one_out import held_out
+from labelspan.solvers.alpha import held_out
 from labelspan.solvers.many_labels import ManyLabels, krylov_bytes
 
 
@@ -99,7 +99,7 @@ def test_factors_of_sparse_labels(sparse_labels, center):
 def test_labels_are_never_dense(model, sparse_labels, monkeypatch):
     """Neither rows x labels nor labels x labels, nor features x labels."""
     X, Y = problem(columns=50)
-    monkeypatch.setattr("labelspan.solvers.partial_least_squares._FORMED", 0)
+    monkeypatch.setattr("labelspan.solvers.pls_components._FORMED", 0)
     labels = sparse.csr_array(Y)
 
     def refuse(self, *args, **kwargs):

@@ -14,7 +14,7 @@ from labelspan import OPLS, PLSDA, PLSSVD
 from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidLabels, LabelspanWarning
 from labelspan.operators import as_operator
-from labelspan.solvers import partial_least_squares
+from labelspan.solvers import pls_components
 
 MODELS = [PLSSVD(), PLSDA(), PLSSVD(standardize=True), PLSDA(standardize=True)]
 
@@ -149,7 +149,7 @@ def test_constant_columns_have_no_weight():
 def test_a_large_cross_product_is_never_formed(monkeypatch):
     X, Y = problem(7, "wide")
     direct = PLSSVD(3).fit(X, Y)
-    monkeypatch.setattr(partial_least_squares, "_FORMED", 0)
+    monkeypatch.setattr(pls_components, "_FORMED", 0)
     for data in (X, sparse.csr_array(X)):
         found = PLSSVD(3).fit(data, Y)
         assert "blocks" in found.status_

@@ -7,7 +7,7 @@ from sklearn.datasets import make_multilabel_classification
 
 from labelspan import MLSI
 from labelspan.operators import as_operator
-from labelspan.solvers.known_entries import complete_labels
+from labelspan.solvers.unknown import complete_labels
 
 X, Y = make_multilabel_classification(150, n_features=30, n_classes=5, random_state=0)
 X = X / np.linalg.norm(X, axis=1)[:, None]

@@ -32,7 +32,7 @@ from labelspan.evaluation.spaces import (
 )
 from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
 from labelspan.operators import as_operator
-from labelspan.solvers.leave_one_out import choose_alpha
+from labelspan.solvers.alpha import choose_alpha
 
 
 def corpus(count=180, labels=6, seed=0):

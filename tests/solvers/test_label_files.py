@@ -8,7 +8,7 @@ from labelspan import CCA, HSL, LDA, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
 from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator
 from labelspan.operators.paired_rows import PairedRows
-from labelspan.solvers.leave_one_out import held_out, held_out_in_passes
+from labelspan.solvers.alpha import held_out, held_out_in_passes
 
 ROWS, COLUMNS, LABELS = 900, 300, 30
 
@@ -166,7 +166,7 @@ def test_alpha_is_that_of_held_out_rows(files, data, intercept):
 
 def test_the_error_is_that_of_models_of_the_other_rows(files, data, monkeypatch):
     """The Krylov space holds all of a small problem: its error is that of a plain regression."""
-    import labelspan.solvers.leave_one_out as module
+    import labelspan.solvers.alpha as module
 
     monkeypatch.setattr(module, "_FEW_HELD", 1)
     monkeypatch.setattr(module, "_CHANGE", 0.0)

@@ -25,9 +25,9 @@ from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..operators.array_backend import host
-from ..solvers.known_entries import complete_labels
-from ..solvers.leave_one_out import choose_alpha
+from ..solvers.alpha import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.unknown import complete_labels
 from .adapter_report import (
     QUANTILE,
     AdapterReport,

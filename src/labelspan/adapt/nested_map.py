@@ -19,7 +19,7 @@ from scipy import linalg
 
 from .._typing import Array
 from ..solvers import Statistics
-from ..solvers.leave_one_out import (
+from ..solvers.alpha import (
     RidgeSpectrum,
     leave_one_out,
     spectral_cross_validation,

@@ -16,7 +16,7 @@ from ..labels.reading import Kind, indicator_on_device
 from ..operators import Operator
 from ..operators.array_backend import as_block, host, like, on_host
 from ..solvers import AlphaCurve
-from ..solvers.leave_one_out import generalized_cross_validation
+from ..solvers.alpha import generalized_cross_validation
 from ._base import BaseEmbedding, Features, refuse_overflow
 from ._partial_fit import (
     Batch,

@@ -17,7 +17,7 @@ from ..operators.label_columns import canonical_csr, label_square, seen_by
 from ..operators.memory import refuse_too_large
 from ..operators.paired_rows import PairedRows, paired
 from ..solvers import AlphaCurve, Solution
-from ..solvers.leave_one_out import held_out, held_out_in_passes
+from ..solvers.alpha import held_out, held_out_in_passes
 from ..solvers.many_labels import ManyLabels, krylov_bytes
 from ._base import squared_norm
 from ._options import accept, dimensions_for, lengths_of, seed_of

@@ -25,8 +25,8 @@ from ..operators import Operator
 from ..operators.blas_buffers import take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
+from ..solvers.alpha import choose_alpha
 from ..solvers.auto import FORMER
-from ..solvers.leave_one_out import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [

@@ -16,8 +16,8 @@ from ..labels.factor import block_rank, equalizing_weights, stack_weights
 from ..operators import Operator
 from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..solvers import AlphaCurve, Problem, Solution, Solver
-from ..solvers.known_entries import complete_labels
-from ..solvers.leave_one_out import choose_alpha
+from ..solvers.alpha import choose_alpha
+from ..solvers.unknown import complete_labels
 from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
 from ._labelled import LabelledEmbedding, centred_labels, stream_penalty
 from ._many_labels import fit_stack

@@ -18,7 +18,7 @@ from ..operators.array_backend import host
 from ..operators.label_columns import seen_by
 from ..operators.memory import refuse_too_large
 from ..solvers import Solution
-from ..solvers.partial_least_squares import (
+from ..solvers.pls_components import (
     PLSComponents,
     cross_directions,
     pls_components,

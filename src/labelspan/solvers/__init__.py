@@ -1,10 +1,10 @@
 """Solvers: stateless values that take a problem and give a solution."""
 
+from .alpha import AlphaCurve
 from .auto import SOLVERS, SolverChoice, choose_solver
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
-from .leave_one_out import AlphaCurve
 from .penalties import L1, L2, Penalty
 from .problem import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
 from .sufficient_statistics import Statistics

@@ -12,7 +12,7 @@ from scipy import sparse
 from .._typing import Array
 from ..operators import as_operator
 from ..operators.row_data import row_squares
-from ..solvers.leave_one_out import choose_alpha
+from ..solvers.alpha import choose_alpha
 from ..text import TextFeatures
 from .decision import Candidates, Decision, LabelRecord, LeftOutTags, collect, emphasised
 from .label_regression import LabelRegression

@@ -285,7 +285,7 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     --------
     >>> import numpy as np
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers.leave_one_out import choose_alpha
+    >>> from labelspan.solvers.alpha import choose_alpha
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 20))
     >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))
@@ -589,7 +589,7 @@ def leave_one_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.solvers.leave_one_out import RidgeSpectrum, leave_one_out
+    >>> from labelspan.solvers.alpha import RidgeSpectrum, leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 20))
     >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))

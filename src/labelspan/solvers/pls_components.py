@@ -55,7 +55,7 @@ class CrossDirections:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.solvers.partial_least_squares import svd_directions
+    >>> from labelspan.solvers.pls_components import svd_directions
     >>> svd_directions(np.diag([3.0, 2.0]), 1).values
     array([3.])
     """
@@ -136,7 +136,7 @@ class PLSComponents:
     --------
     >>> import numpy as np
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers.partial_least_squares import pls_components
+    >>> from labelspan.solvers.pls_components import pls_components
     >>> X, y = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]), np.array([[1.0], [-1.0], [0.0]])
     >>> found = pls_components(as_operator(X), y, 2)
     >>> (found.rotations @ found.label_loadings.T).round(6).ravel() + 0.0

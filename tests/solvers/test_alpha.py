@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
 from labelspan.solvers import Exact, Problem, problem
-from labelspan.solvers import leave_one_out as leave_one_out_module
-from labelspan.solvers.leave_one_out import (
+from labelspan.solvers import alpha as alpha_module
+from labelspan.solvers.alpha import (
     RidgeSpectrum,
     alpha_grid,
     choose_alpha,
@@ -359,7 +359,7 @@ def test_combinations_of_labels_have_their_expected_error(k):
     errors = rng.standard_normal((50, k)) * np.linspace(3, 1, k)
     found = []
     for seed in range(400):
-        R = leave_one_out_module._combinations(labels, np.random.default_rng(seed))
+        R = alpha_module._combinations(labels, np.random.default_rng(seed))
         found.append(np.square(errors @ R).sum() / np.square(errors).sum())
     assert R.shape[1] == (k if k <= 16 else 8)
     assert np.mean(found) == pytest.approx(1.0, abs=0.02 if k > 16 else 1e-12)
@@ -369,9 +369,9 @@ def test_combinations_of_labels_have_their_expected_error(k):
 def test_combinations_are_the_same_from_products_and_from_passes(kind, monkeypatch):
     rng = np.random.default_rng(0)
     labels = as_operator(kind((rng.random((300, 40)) < np.linspace(0.02, 0.9, 40)).astype(float)))
-    at_once = leave_one_out_module._combinations(labels, np.random.default_rng(1))
-    monkeypatch.setattr(leave_one_out_module, "_GRAM_LABELS", 0)
-    in_passes = leave_one_out_module._combinations(labels, np.random.default_rng(1))
+    at_once = alpha_module._combinations(labels, np.random.default_rng(1))
+    monkeypatch.setattr(alpha_module, "_GRAM_LABELS", 0)
+    in_passes = alpha_module._combinations(labels, np.random.default_rng(1))
     np.testing.assert_allclose(at_once, in_passes, atol=1e-12)
 
 
