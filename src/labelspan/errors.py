@@ -5,6 +5,7 @@
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
      |    +-- InvalidFile                 a file is damaged, or not of its format
+     |    |    +-- Replaced               an index was replaced since it was opened
      |    +-- Mismatch                    two choices that do not fit each other
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      +-- MissingData (FileNotFoundError)  a data set or an index was not found
@@ -42,6 +43,7 @@ __all__ = [
     "NotConverged",
     "NotEnoughMemory",
     "NotStreaming",
+    "Replaced",
     "TooManyFiles",
     "UncertainPenalty",
 ]
@@ -65,6 +67,10 @@ class InvalidLabels(InvalidInput):
 
 class InvalidFile(InvalidInput):
     """A file is damaged, or does not hold what its format asks for."""
+
+
+class Replaced(InvalidFile):
+    """The folder now holds another index than the one that was opened; nothing was changed."""
 
 
 class Mismatch(InvalidInput):

@@ -36,14 +36,14 @@ def test_keys_decide_and_undo(saved):
     assert "Removed: sound of item1." in said
     assert "nearest items: " in said
     assert "Keys: y yes" in said
-    assert "Undone: skip sound" in said
-    assert "Undone: reject sound" in said
+    assert "Undone: Skip sound of" in said
+    assert "Undone: Keep sound of" in said
     assert said.splitlines()[-1].startswith("1 accepted, 0 rejected, 0 skipped")
     with SemanticIndex.load(saved) as index:
         assert "sound" not in index.item("item1").labels
     # The next session begins where this one ended, and its undo goes further back.
     again = review(saved, "u", "--kind", "wrong").stdout
-    assert "Undone: accept sound of item1." in again
+    assert "Undone: Remove sound from item1." in again
     with SemanticIndex.load(saved) as index:
         assert "sound" in index.item("item1").labels
 

@@ -17,7 +17,7 @@ from labelspan import LSI, SemanticIndex
 from labelspan.curation import Review
 from labelspan.curation.decisions import DecisionLog, as_lines, as_table
 from labelspan.curation.review_queue import finding_key
-from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
+from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch, Replaced
 from labelspan.index.older import read_decisions
 
 ONE = ("wrong", "item0", "sound")
@@ -66,7 +66,8 @@ def test_undo_goes_back_one_by_one(decided):
     with SemanticIndex.load(decided, write=True) as index:
         log = DecisionLog(index.store)
         log.add("skip", [("wrong", "item3", "game"), ("wrong", "item4", "game")])
-        assert [len(log.undo()) for _ in range(4)] == [2, 1, 1, 0]
+        assert [len(log.undo().parts) for _ in range(3)] == [2, 1, 1]
+        assert log.undo() is None
         assert summary(DecisionLog(index.store)) == summary(log) == []
         assert "sound" in index.item("item0").labels
         log.add("reject", [ONE])
@@ -109,9 +110,9 @@ def test_a_decision_under_a_replaced_index_is_refused(decided, original_planted)
         for there in (False, True):
             if there:
                 shutil.copytree(original_planted, decided)
-            with pytest.raises(InvalidFile, match=r"was replaced|Load it again"):
+            with pytest.raises(Replaced, match=r"was replaced|Load it again"):
                 review.decide([finding], "accept")
-            with pytest.raises(InvalidFile, match=r"was replaced|Load it again"):
+            with pytest.raises(Replaced, match=r"was replaced|Load it again"):
                 index.relabel("item3", ["game"])
     with SemanticIndex.load(decided, verify=True) as index:
         assert DecisionLog(index.store).decisions() == []
@@ -131,8 +132,8 @@ def test_decisions_of_an_older_index_are_read(decided):
     manifest = decided / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 4', 1))
     assert read_decisions(decided) == [
-        (1, "t", "item1", "game", "wrong", "accept", 1, 0),
-        (3, "t", "item1", "game", "wrong", "skip", 1, 1),
+        (1, "t", "item1", "game", "wrong", "accept", 1, 0, "", "review"),
+        (3, "t", "item1", "game", "wrong", "skip", 1, 1, "", "review"),
     ]
 
 
@@ -185,7 +186,7 @@ def test_accepting_changes_labels_and_undoing_restores_them(saved):
         progress = review.progress()
         assert (progress.decided, progress.total) == (1, total)
         assert review.changes() == {"item0": {"sound": False}}
-        assert [one.item for one in review.undo()] == ["item0"]
+        assert [one.item for one in review.undo().parts] == ["item0"]
         assert index.item("item0").labels == before
         assert wrong in review.waiting()
         missing = review.waiting(kind="missing")[0]

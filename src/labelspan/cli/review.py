@@ -34,7 +34,7 @@ from .index_argument import (
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
-    from ..curation import Finding, LabelDecision, Review
+    from ..curation import DecisionGroup, Finding, LabelDecision, Review
     from ..curation.decisions import Verdict
 
 __all__ = ["review"]
@@ -94,9 +94,9 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
 
-    Keys: a accepts (removes a wrong label, adds a missing one), r rejects, s skips, u undoes the
-    last decision, q quits. Each decision is saved at once, and tags are learned from it. Keys
-    can also be piped, one per line.
+    Keys: y does what is asked (removes a wrong label, adds a missing one), n does not, s skips,
+    u undoes the last decision, q quits. Each decision is saved at once, and tags are learned from
+    it. Keys can also be piped, one per line.
 
     For example:
 
@@ -210,9 +210,10 @@ def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skip
                 made = max(0, made - len(again))
                 _say_undone(undone)
             elif key in _KEYS and queue:
-                (decision,) = review.decide([queue.pop(0)], _KEYS[key])
+                decision = review.decide([queue.pop(0)], _KEYS[key])
                 made += 1
-                typer.echo(_said(decision))
+                assert decision is not None
+                typer.echo(_said(decision.parts[0]))
             else:
                 typer.echo("Keys: y yes, n no, s skip, u undo, q quit.")
         done = review.progress(label=label, kind=kind)
@@ -267,8 +268,5 @@ def _said(decision: LabelDecision) -> str:
     return f"{'Not added' if decision.wanted else 'Kept'}: {what}."
 
 
-def _say_undone(undone: tuple[LabelDecision, ...]) -> None:
-    for one in undone:
-        typer.echo(f"Undone: {one.decision} {one.label} of {one.item}.")
-    if not undone:
-        typer.echo("There is nothing to undo.")
+def _say_undone(undone: DecisionGroup | None) -> None:
+    typer.echo("There is nothing to undo." if undone is None else f"Undone: {undone.said}")

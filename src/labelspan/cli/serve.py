@@ -35,6 +35,9 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         bool,
         typer.Option("--edit", help="Allow everyone who has the printed address to change labels."),
     ] = False,
+    who: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="With --edit: who changes labels.")
+    ] = "",
     compare_with: Annotated[
         Path | None,
         typer.Option(help="Another index, to see its results next to those of this one."),
@@ -60,7 +63,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan serve notes.labelspan --open
 
-      labelspan serve notes.labelspan --edit
+      labelspan serve notes.labelspan --edit --as anna
 
       labelspan serve notes.labelspan --workers 4
 
@@ -104,6 +107,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 port=port,
                 allow_hosts=allow_host or (),
                 edit=edit,
+                who=who,
                 workers=workers,
                 compare_with=compare_with,
                 started=started,

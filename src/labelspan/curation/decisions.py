@@ -1,7 +1,9 @@
 """Decisions about labels, in the database of an index.
 
-A decision and the change of labels that follows from it are one transaction; undoing is another.
-Decisions stay when the index is fitted or saved again in the same folder.
+A decision is an edit of the labels of items, a label renamed, merged or dropped, or a finding or
+a suggested label that was accepted or rejected. It and the change of labels that follows from it
+are one transaction; undoing is another. Decisions stay when the index is fitted or saved again in
+the same folder.
 """
 
 from __future__ import annotations
@@ -9,20 +11,40 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import InvalidFile, InvalidInput
+from ..index.inputs import as_names, read_label_lists
 from ..index.item_labels import Labels
 from ..index.store import ItemStore
 
-__all__ = ["DecisionLog", "LabelDecision", "Verdict", "as_lines", "as_table"]
+if TYPE_CHECKING:
+    from ..index import SemanticIndex
+
+__all__ = [
+    "DecisionGroup",
+    "DecisionLog",
+    "LabelDecision",
+    "LabelEdit",
+    "Verdict",
+    "as_lines",
+    "as_table",
+    "plan_edit",
+    "plan_replace",
+]
 
 Verdict = Literal["accept", "reject", "skip"]
-_VERDICTS = get_args(Verdict)
+Action = Literal["review", "feedback", "edit", "rename", "merge", "drop"]
+_VERDICTS, _ACTIONS = get_args(Verdict), get_args(Action)
 _KINDS = ("wrong", "missing")
+LONGEST_WHO = 200
+
+# Kind ("wrong" is to be removed, "missing" to be added), id of an item, and label.
+Pair = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,10 @@ class LabelDecision:
         "accept" follows the suspicion: a wrong label is removed, a missing one added.
     had : bool or None
         Whether the item had the label before; None if its labels were unknown.
+    who : str
+        Who decided; empty if no name was given.
+    action : {"review", "feedback", "edit", "rename", "merge", "drop"}
+        What it is part of: a finding or a suggested label, or an edit.
 
     See Also
     --------
@@ -63,6 +89,8 @@ class LabelDecision:
     kind: Literal["wrong", "missing"]
     decision: Verdict
     had: bool | None
+    who: str = ""
+    action: Action = "review"
 
     @property
     def wanted(self) -> bool:
@@ -73,6 +101,253 @@ class LabelDecision:
     def changes(self) -> bool:
         """Whether the decision changes the labels of the item."""
         return self.decision == "accept" and self.had is not self.wanted
+
+
+@dataclass(frozen=True)
+class LabelEdit:
+    """Labels to be added to items and removed from them: what an edit would change.
+
+    Attributes
+    ----------
+    action : {"edit", "rename", "merge", "drop"}
+        What kind of edit it is.
+    pairs : tuple of (str, str, str)
+        Kind ("wrong" is removed, "missing" added), id and label, of what would change.
+    new_labels : tuple of str
+        Labels to be added that do not exist yet.
+
+    See Also
+    --------
+    plan_edit, plan_replace : Make it.
+    Review.apply : Does it.
+
+    Examples
+    --------
+    >>> from labelspan.curation import LabelEdit
+    >>> LabelEdit("edit", (("missing", "gimp", "image"), ("missing", "krita", "image"))).said
+    'Add image to 2 items.'
+    """
+
+    action: Action
+    pairs: tuple[Pair, ...]
+    new_labels: tuple[str, ...] = ()
+
+    @property
+    def n_items(self) -> int:
+        """Number of items whose labels change."""
+        return len({item for _, item, _ in self.pairs})
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Labels that are added, sorted."""
+        return tuple(sorted({label for kind, _, label in self.pairs if kind == "missing"}))
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Labels that are removed, sorted."""
+        return tuple(sorted({label for kind, _, label in self.pairs if kind == "wrong"}))
+
+    @property
+    def said(self) -> str:
+        """The edit as a sentence."""
+        if not self.pairs:
+            return "Nothing to change."
+        size = _items(self.n_items)
+        if self.action == "drop":
+            return f"Drop {', '.join(self.removed)} from {size}."
+        if self.action in ("rename", "merge"):
+            verb, into = ("Rename", "to") if self.action == "rename" else ("Merge", "into")
+            return f"{verb} {', '.join(self.removed)} {into} {self.added[0]} in {size}."
+        counts = Counter((kind, label) for kind, _, label in self.pairs)
+        words = {"missing": ("add", "to"), "wrong": ("remove", "from")}
+        parts = [
+            f"{words[kind][0]} {label} {words[kind][1]} {_items(count)}"
+            for (kind, label), count in sorted(counts.items())
+        ]
+        sentence = ", ".join(parts)
+        return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+@dataclass(frozen=True)
+class DecisionGroup:
+    """All that was decided at once, and is undone at once.
+
+    Attributes
+    ----------
+    parts : tuple of LabelDecision
+        One for each pair of an item and a label.
+    undone : bool
+        Whether it was undone.
+
+    See Also
+    --------
+    Review.history : Lists them.
+
+    Examples
+    --------
+    >>> from labelspan.curation import DecisionGroup, LabelDecision
+    >>> one = LabelDecision(1, "2026-05-01T12:00:00Z", "gimp", "game", "wrong", "reject", True)
+    >>> DecisionGroup((one,)).said
+    'Keep game of gimp.'
+    """
+
+    parts: tuple[LabelDecision, ...]
+    undone: bool = False
+
+    @property
+    def number(self) -> int:
+        """Number of the decision; they are counted from 1."""
+        return self.parts[0].number
+
+    @property
+    def time(self) -> str:
+        """When it was made, in UTC."""
+        return self.parts[0].time
+
+    @property
+    def who(self) -> str:
+        """Who made it; empty if no name was given."""
+        return self.parts[0].who
+
+    @property
+    def action(self) -> Action:
+        """What it was, for example "review" or "rename"."""
+        return self.parts[0].action
+
+    @property
+    def changed(self) -> LabelEdit:
+        """What it changed."""
+        pairs = tuple((one.kind, one.item, one.label) for one in self.parts if one.changes)
+        return LabelEdit(self.action, pairs)
+
+    @property
+    def said(self) -> str:
+        """The decision as a sentence."""
+        if self.action not in ("review", "feedback"):
+            return self.changed.said
+        if len(self.parts) > 1:
+            return f"{self.parts[0].decision.capitalize()} {len(self.parts):,} findings."
+        (one,) = self.parts
+        words = {
+            ("accept", "wrong"): "Remove {label} from {item}.",
+            ("accept", "missing"): "Add {label} to {item}.",
+            ("reject", "wrong"): "Keep {label} of {item}.",
+            ("reject", "missing"): "Do not add {label} to {item}.",
+        }
+        text = words.get((one.decision, one.kind), "Skip {label} of {item}.")
+        return text.format(label=one.label, item=one.item)
+
+
+def plan_edit(
+    index: SemanticIndex,
+    items: str | Sequence[str],
+    add: str | Sequence[str] = (),
+    remove: str | Sequence[str] = (),
+) -> LabelEdit:
+    """Find what changes when labels are added to items and others removed from them.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        The index; it is not changed.
+    items : str or list of str
+        Ids; all must exist.
+    add, remove : str or list of str, default=()
+        Labels; those to be removed must exist.
+
+    Returns
+    -------
+    LabelEdit
+        For :meth:`Review.apply`.
+
+    See Also
+    --------
+    plan_replace : Renames, merges or drops labels of all items.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import plan_edit
+    >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> edit = plan_edit(index, ["0", "1", "2"], add="game", remove="image")
+    >>> edit.said, edit.n_items
+    ('Add game to 1 item, remove image from 1 item.', 1)
+    """
+    table = index.store.labels
+    more, less = (_labels(names) for names in (add, remove))
+    both = set(more) & set(less)
+    if both:
+        raise InvalidInput(f"edit: {min(both)!r} cannot be both added and removed.")
+    for label in less:
+        table.rows(label)
+    names = list(dict.fromkeys(as_names(items)))
+    pairs: list[Pair] = []
+    for name, row in zip(names, index.store.rows(names).tolist(), strict=True):
+        own = table.labels(row) or ()
+        pairs += [("wrong", name, label) for label in less if label in own]
+        pairs += [("missing", name, label) for label in more if label not in own]
+    return LabelEdit("edit", tuple(pairs), _new(index, more))
+
+
+def plan_replace(index: SemanticIndex, labels: str | Sequence[str], by: str | None) -> LabelEdit:
+    """Find what changes when labels are renamed, merged into another, or dropped.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        The index; it is not changed.
+    labels : str or list of str
+        Labels that exist.
+    by : str or None
+        What their items have instead: a new label or another one; None for nothing.
+
+    Returns
+    -------
+    LabelEdit
+        For :meth:`Review.apply`.
+
+    See Also
+    --------
+    plan_edit : Changes labels of some items.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import plan_replace
+    >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["games"], ["image"], ["image"]])
+    >>> plan_replace(index, "games", "game").said
+    'Merge games into game in 1 item.'
+    """
+    table = index.store.labels
+    given = _labels(labels)
+    wanted = () if by is None else _labels(by)
+    if not given:
+        raise InvalidInput("edit: no label was given to rename, merge or drop.")
+    rows = sorted({int(row) for label in given for row in table.rows(label)})
+    names = index.store.ids_by_row()
+    pairs: list[Pair] = []
+    for row in rows:
+        own = table.labels(row) or ()
+        pairs += [("wrong", names[row], one) for one in given if one in own and one not in wanted]
+        pairs += [("missing", names[row], one) for one in wanted if one not in own]
+    new = _new(index, wanted)
+    adds = any(kind == "missing" for kind, _, _ in pairs)
+    action: Action = "rename" if new and len(given) == 1 else "merge"
+    return LabelEdit(action if adds else "drop", tuple(pairs), new)
+
+
+def _labels(names: str | Sequence[str]) -> tuple[str, ...]:
+    return read_label_lists([as_names(names)], None, 1, "edit")[0] or ()
+
+
+def _new(index: SemanticIndex, labels: Iterable[str]) -> tuple[str, ...]:
+    return tuple(label for label in labels if label not in index.store.labels.totals)
+
+
+def _items(count: int) -> str:
+    return f"{count:,} item{'' if count == 1 else 's'}"
 
 
 class DecisionLog:
@@ -86,37 +361,56 @@ class DecisionLog:
 
     def __init__(self, store: ItemStore) -> None:
         self.store = store
-        self._groups: dict[int, tuple[LabelDecision, ...]] = {}
-        self._undone: set[int] = set()
+        self._latest: dict[tuple[str, str], LabelDecision] | None = None
         groups: dict[int, list[LabelDecision]] = {}
-        for record in store.decisions():
-            number, time, item, label, kind, verdict, had, undone = record
-            had = None if had is None else bool(had)
-            made = LabelDecision(number, time, item, label, kind, verdict, had)
-            if made.kind not in _KINDS or made.decision not in _VERDICTS:
+        undone = set()
+        for number, time, item, label, kind, verdict, had, is_undone, *by in store.decisions():
+            known = None if had is None else bool(had)
+            made = LabelDecision(number, time, item, label, kind, verdict, known, *by)
+            if (
+                made.kind not in _KINDS
+                or made.decision not in _VERDICTS
+                or made.action not in _ACTIONS
+            ):
                 raise InvalidFile("items.sqlite is damaged: a decision is not what was written.")
             groups.setdefault(made.number, []).append(made)
-            if undone:
-                self._undone.add(made.number)
-        self._groups = {number: tuple(own) for number, own in groups.items()}
+            if is_undone:
+                undone.add(made.number)
+        self._made = {n: DecisionGroup(tuple(parts), n in undone) for n, parts in groups.items()}
 
-    def latest(self) -> dict[tuple[str, str], LabelDecision]:
+    def latest(self) -> Mapping[tuple[str, str], LabelDecision]:
         """Return the decision that holds for each pair of an item and a label."""
-        return {
-            (one.item, one.label): one
-            for number, group in self._groups.items()
-            if number not in self._undone
-            for one in group
-        }
+        if self._latest is None:
+            self._latest = {
+                (one.item, one.label): one
+                for made in self._made.values()
+                if not made.undone
+                for one in made.parts
+            }
+        return self._latest
 
     def decisions(self) -> list[LabelDecision]:
         """Return the decisions that hold, the oldest first."""
         return sorted(self.latest().values(), key=lambda one: one.number)
 
-    def last(self) -> tuple[LabelDecision, ...]:
-        """Return the decisions that would be undone next; empty if there are none."""
-        active = [number for number in self._groups if number not in self._undone]
-        return self._groups[active[-1]] if active else ()
+    def history(
+        self, n: int, before: int | None = None, item: str = "", label: str = ""
+    ) -> list[DecisionGroup]:
+        """Return the newest decisions before a number, undone ones too, the newest first."""
+        found: list[DecisionGroup] = []
+        for number in sorted(self._made, reverse=True):
+            made = self._made[number]
+            fits = any(item in ("", one.item) and label in ("", one.label) for one in made.parts)
+            if (before is None or number < before) and fits:
+                found.append(made)
+                if len(found) == n:
+                    break
+        return found
+
+    def last(self) -> DecisionGroup | None:
+        """Return the decision that would be undone next; None if there is none."""
+        active = [number for number, made in self._made.items() if not made.undone]
+        return self._made[max(active)] if active else None
 
     def changes(self) -> dict[str, dict[str, bool]]:
         """Return for each item which labels it should have (True), and which not (False)."""
@@ -126,37 +420,77 @@ class DecisionLog:
                 found.setdefault(one.item, {})[one.label] = one.wanted
         return found
 
+    def apply(
+        self, edit: LabelEdit, who: str = "", *, create: bool = False
+    ) -> DecisionGroup | None:
+        """Do an edit; return None if nothing changes."""
+        table = self.store.labels
+        new = [label for label in edit.added if label not in table.totals]
+        if new and not create:
+            raise InvalidInput(f"{table.unknown(new[0])} Say that it is to be created.")
+        parts = [one for one in self._parts("accept", edit.pairs, who, edit.action) if one.changes]
+        return self._keep(parts)
+
     def add(
-        self, decision: Verdict, pairs: Sequence[tuple[str, str, str]]
-    ) -> tuple[LabelDecision, ...]:
+        self,
+        decision: Verdict,
+        pairs: Sequence[Pair],
+        who: str = "",
+        action: Action = "review",
+    ) -> DecisionGroup | None:
         """Decide about pairs (kind, item, label) and change the labels: all of them or none."""
         if decision not in _VERDICTS:
             raise InvalidInput(
                 f"A decision is one of {', '.join(_VERDICTS)}, but {decision!r:.40} was given."
             )
+        return self._keep(self._parts(decision, pairs, who, action))
+
+    def undo(self, number: int | None = None) -> DecisionGroup | None:
+        """Undo a decision, by default the last, with what it changed; None if there is none."""
+        made = self.last() if number is None else self._made.get(number)
+        if number is not None and (made is None or made.undone):
+            state = "there is none" if made is None else "it was undone before"
+            raise InvalidInput(f"Decision {number} cannot be undone: {state}.")
+        if made is None:
+            return None
+        for one in made.parts:
+            after = self.latest().get((one.item, one.label))
+            if after is not None and after.number > made.number:
+                raise InvalidInput(
+                    f"Decision {made.number} cannot be undone: decision {after.number} is also "
+                    f"about {one.label!r} of {one.item!r}; undo that one first."
+                )
+        changing = [(one, one.had) for one in made.parts if one.changes]
+        self.store.relabel(
+            self._changed(changing), [_record(one, undone=True) for one in made.parts]
+        )
+        self._made[made.number] = replace(made, undone=True)
+        self._latest = None
+        return made
+
+    def _parts(
+        self, decision: Verdict, pairs: Sequence[Pair], who: str, action: Action
+    ) -> list[LabelDecision]:
+        if len(who) > LONGEST_WHO:
+            raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        number = max(self._groups, default=0) + 1
+        number = max(self._made, default=0) + 1
         made = []
         for kind, item, label in pairs:
-            own = self._labels(item)
+            own = self.store.labels.labels(self.store.row(item))
             had = None if own is None else label in own
-            made.append(LabelDecision(number, now, item, label, kind, decision, had))  # type: ignore[arg-type]
-        changes = self._changed([(one, one.wanted) for one in made if one.changes])
-        self.store.relabel(changes, [_record(one, undone=False) for one in made])
-        self._groups[number] = tuple(made)
-        return self._groups[number]
+            made.append(LabelDecision(number, now, item, label, kind, decision, had, who, action))  # type: ignore[arg-type]
+        return made
 
-    def undo(self) -> tuple[LabelDecision, ...]:
-        """Undo the last decisions, with what they changed; return them."""
-        last = self.last()
-        if last:
-            changing = [(one, one.had) for one in last if one.changes]
-            self.store.relabel(self._changed(changing), [_record(one, undone=True) for one in last])
-            self._undone.add(last[0].number)
-        return last
-
-    def _labels(self, item: str) -> Labels:
-        return self.store.labels.labels(self.store.row(item))
+    def _keep(self, parts: Sequence[LabelDecision]) -> DecisionGroup | None:
+        if not parts:
+            return None
+        changes = self._changed([(one, one.wanted) for one in parts if one.changes])
+        self.store.relabel(changes, [_record(one, undone=False) for one in parts])
+        made = self._made[parts[0].number] = DecisionGroup(tuple(parts))
+        if self._latest is not None:
+            self._latest |= {(one.item, one.label): one for one in parts}
+        return made
 
     def _changed(self, wanted: Sequence[tuple[LabelDecision, bool | None]]) -> Mapping[int, Labels]:
         """Return the labels of items after some of them were added or removed."""
@@ -174,8 +508,8 @@ class DecisionLog:
 
 
 def _record(one: LabelDecision, *, undone: bool) -> tuple[Any, ...]:
-    *values, had = asdict(one).values()
-    return (*values, None if had is None else int(had), int(undone))
+    *values, had, who, action = asdict(one).values()
+    return (*values, None if had is None else int(had), int(undone), who, action)
 
 
 def as_table(decisions: Sequence[LabelDecision]) -> str:

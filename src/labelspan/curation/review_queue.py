@@ -15,7 +15,7 @@ from ..index.results import TagExplanation
 from ..index.tag_query import explain_tag
 from ..tagger import Tagger
 from .audit_results import Finding
-from .decisions import DecisionLog, LabelDecision, Verdict
+from .decisions import Action, DecisionGroup, DecisionLog, LabelDecision, LabelEdit, Verdict
 from .label_audit import label_findings
 
 if TYPE_CHECKING:
@@ -179,11 +179,13 @@ class Review:
         label = _check(label, kind)
         with self._lock:
             latest = self._log.latest()
+            # A label that was renamed or dropped since has no items to ask about.
+            there = self.index.store.labels.totals
             found = []
             for pair, one in self._queue().items():
                 before = latest.get(pair)
                 fits = before is None if not skipped else before and before.decision == "skip"
-                if fits and label in ("", pair[1]) and kind in ("", one.kind):
+                if fits and label in ("", pair[1]) and kind in ("", one.kind) and pair[1] in there:
                     found.append(one)
             return found
 
@@ -223,12 +225,12 @@ class Review:
             waiting = len(self.waiting(label=label, kind=kind))
         return Progress(counts["accept"], counts["reject"], counts["skip"], waiting)
 
-    def findings_of(self, decisions: Sequence[LabelDecision]) -> list[Finding]:
-        """Return the findings that decisions were about.
+    def findings_of(self, decision: DecisionGroup | None) -> list[Finding]:
+        """Return the findings that a decision was about.
 
         Parameters
         ----------
-        decisions : list of LabelDecision
+        decision : DecisionGroup or None
             For example what :meth:`undo` returned.
 
         Returns
@@ -237,7 +239,8 @@ class Review:
             Without those that the queue does not hold.
         """
         queue = self._queue()
-        found = [queue.get((one.item, one.label)) for one in decisions]
+        parts = () if decision is None else decision.parts
+        found = [queue.get((one.item, one.label)) for one in parts]
         return [one for one in found if one is not None]
 
     def find(self, keys: Iterable[str]) -> list[Finding]:
@@ -288,7 +291,14 @@ class Review:
 
     # --- decisions --------------------------------------------------------------------
 
-    def decide(self, findings: Sequence[Finding], decision: Verdict) -> tuple[LabelDecision, ...]:
+    def decide(
+        self,
+        findings: Sequence[Finding],
+        decision: Verdict,
+        *,
+        who: str = "",
+        action: Action = "review",
+    ) -> DecisionGroup | None:
         """Decide about findings; several at once are kept, and undone, together.
 
         Parameters
@@ -298,31 +308,62 @@ class Review:
         decision : {"accept", "reject", "skip"}
             "accept" removes a wrong label and adds a missing one; "reject" leaves the labels;
             "skip" sets the finding aside.
+        who : str, default=""
+            Who decides, for the history.
+        action : {"review", "feedback"}, default="review"
+            Whether findings of the queue were decided about, or labels that were suggested.
 
         Returns
         -------
-        tuple of LabelDecision
-            One for each finding.
+        DecisionGroup or None
+            None if there are no findings.
         """
         with self._lock:
             given = {pair_of(one): one for one in findings}
-            if not given:
-                return ()
             pairs = [(one.kind, item, label) for (item, label), one in given.items()]
-            return self._log.add(decision, pairs)
+            return self._log.add(decision, pairs, who, action)
 
-    def undo(self) -> tuple[LabelDecision, ...]:
-        """Undo the last decision, or the last decisions that were made together.
+    def apply(
+        self, edit: LabelEdit, *, who: str = "", create: bool = False
+    ) -> DecisionGroup | None:
+        """Change labels as planned: all of them or, after a failure, none.
+
+        Parameters
+        ----------
+        edit : LabelEdit
+            From :func:`plan_edit` or :func:`plan_replace`.
+        who : str, default=""
+            Who decides, for the history.
+        create : bool, default=False
+            Whether labels that do not exist yet may be created.
 
         Returns
         -------
-        tuple of LabelDecision
-            Empty if there is none.
+        DecisionGroup or None
+            None if nothing changes.
         """
         with self._lock:
-            undone = self._log.undo()
+            return self._log.apply(edit, who, create=create)
+
+    def undo(self, number: int | None = None) -> DecisionGroup | None:
+        """Undo a decision: all that was decided at once.
+
+        Parameters
+        ----------
+        number : int or None, default=None
+            Its number; None for the last one. One about whose items and labels another decision
+            was made later cannot be undone before that one.
+
+        Returns
+        -------
+        DecisionGroup or None
+            None if there is none.
+        """
+        with self._lock:
+            undone = self._log.undo(number)
             queue = self._queue()
-            for one in undone:
+            asked = undone is not None and undone.action == "review"
+            for one in undone.parts if undone is not None and asked else ():
                 pair = one.item, one.label
                 there = queue.get(pair)
                 if there is None or there.kind != one.kind:
@@ -332,6 +373,43 @@ class Review:
                     self._findings = {pair: again, **queue}
                     queue = self._findings
             return undone
+
+    def history(
+        self, n: int = 20, *, before: int | None = None, item: str = "", label: str = ""
+    ) -> list[DecisionGroup]:
+        """List decisions, also those that were undone, the newest first.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Maximum number of decisions.
+        before : int or None, default=None
+            Only decisions with a smaller number: that of the last one listed, for the next page.
+        item : str, default=""
+            Only decisions about this item.
+        label : str, default=""
+            Only decisions about this label.
+
+        Returns
+        -------
+        list of DecisionGroup
+            With who made each, and when.
+        """
+        with self._lock:
+            return self._log.history(n, before, item, str(label_name(label)))
+
+    def forget(self, items: Iterable[str]) -> None:
+        """Leave items that were removed out of the queue.
+
+        Parameters
+        ----------
+        items : list of str
+            Their ids.
+        """
+        gone = set(items)
+        with self._lock:
+            if self._findings is not None:
+                self._findings = {p: one for p, one in self._findings.items() if p[0] not in gone}
 
     def decisions(self) -> list[LabelDecision]:
         """List the decisions that hold, the oldest first.

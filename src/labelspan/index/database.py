@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput
+from ..errors import InvalidFile, InvalidInput, Replaced
 from .files import check_descriptors, file_size
 from .item_labels import LabelTable
 
@@ -66,6 +66,8 @@ CREATE TABLE decisions (
     decision TEXT NOT NULL,
     had INTEGER,
     undone INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    action TEXT NOT NULL,
     hash BLOB NOT NULL,
     PRIMARY KEY (number, item, label)
 );
@@ -290,9 +292,9 @@ class ItemDatabase:
     # --- decisions --------------------------------------------------------------------
 
     def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
-        """Write decisions: number, time, item, label, kind, decision, had and undone."""
+        """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
         cursor.executemany(
-            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(*record, _hash(record)) for record in records],
         )
 
@@ -492,7 +494,7 @@ def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], Non
         except OSError:
             now = None
         if now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
-            raise InvalidFile(
+            raise Replaced(
                 f"{path} was replaced or removed since it was opened; nothing was changed. Load "
                 "the index again."
             )

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from .._files import sync_folder, write_whole
-from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked, MissingData
+from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked, MissingData, Replaced
 from .files import (
     FILE_NAME,
     FileReader,
@@ -180,7 +180,7 @@ class IndexFolder:
         except (LabelspanError, OSError):
             replaced = True
         if replaced:
-            raise InvalidFile(
+            raise Replaced(
                 f"The index in {str(self.path)!r} was replaced since it was opened; nothing was "
                 "changed. Load it again."
             )

@@ -122,7 +122,13 @@ def _old_decisions(path: Path) -> list[tuple[Any, ...]]:
         except (ValueError, KeyError, TypeError):
             continue
     return [
-        (*record[:-1], None if record[-1] is None else int(record[-1]), int(number in undone))
+        (
+            *record[:-1],
+            None if record[-1] is None else int(record[-1]),
+            int(number in undone),
+            "",
+            "review",
+        )
         for number, records in found.items()
         for record in records
     ]

@@ -170,7 +170,7 @@ class ItemStore:
             self._take(labels)
 
     def decisions(self) -> list[tuple[Any, ...]]:
-        """Read all decisions: number, time, item, label, kind, decision, had and undone."""
+        """Read all decisions, as they were given to :meth:`relabel`."""
         with self._lock:
             return self._database.decisions()
 

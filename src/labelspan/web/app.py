@@ -19,6 +19,7 @@ from starlette.routing import Route
 from ..errors import InvalidFile, LabelspanError, MissingData
 from .assets import load_assets
 from .downloads import DOWNLOADS, Download, PartsResponse
+from .edit_routes import edit_routes
 from .http_errors import Refused, as_refused
 from .item_list import matches
 from .middleware import LOOPBACK, Guard, read_all, wants_json
@@ -98,6 +99,7 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
         routes.append(Route(download.path, _sending(served, pool, download)))
     if served.editing is not None:
         routes += review_routes(served.editing, pool, served.renew)
+        routes += edit_routes(served.editing, pool, served.renew)
     routes.append(Route(POINTS, _points(served)))
     routes.append(Route(MATCHES, _matches(served, pool)))
     description = describe()

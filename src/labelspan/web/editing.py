@@ -22,11 +22,12 @@ from .http_errors import Refused
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["ENTRANCE", "Editing"]
+__all__ = ["ENTRANCE", "SECRET_HEADER", "Editing"]
 
 _log = logging.getLogger("labelspan.web")
 
 ENTRANCE = "/review/enter"
+SECRET_HEADER = "x-labelspan-secret"
 _LOCKED = (
     "This page changes labels: open the address that `labelspan serve --edit` printed, which "
     "holds a secret."
@@ -40,10 +41,13 @@ class Editing:
     ----------
     index : SemanticIndex
         Loaded for writing.
+    who : str, default=""
+        Who decides, unless a page says otherwise.
     """
 
-    def __init__(self, index: SemanticIndex) -> None:
+    def __init__(self, index: SemanticIndex, who: str = "") -> None:
         self.review = Review(index)
+        self.who = who
         self.state: Literal["none", "computing", "ready", "failed"] = "none"
         self._once = threading.Lock()
         self._token = secrets.token_urlsafe(24)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TypedDict
 
-from ..errors import InvalidFile, LabelspanError, MissingData
+from ..errors import InvalidFile, LabelspanError, MissingData, Replaced
 
 __all__ = ["ErrorData", "RefusalData", "Refused", "as_refused", "refusal"]
 
@@ -38,6 +38,12 @@ def as_refused(error: Exception) -> Refused:
     """Convert an error to what a client may know: our messages, but none of other packages."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, Replaced):
+        return Refused(
+            409,
+            "The index was replaced since this server opened it; nothing was changed. Start "
+            "`labelspan serve` again.",
+        )
     if isinstance(error, InvalidFile | MissingData):
         # Their messages name files of this machine.
         return Refused(503, "The index cannot be read now; see the output of the server.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .http_errors import Refused, as_refused
-from .parameters import LONGEST_ADDRESS, LONGEST_BODY
+from .parameters import LONGEST_ADDRESS, LONGEST_BODY, LONGEST_JSON
 from .render import CONTENT_POLICY, policy_line, refused_response
 
 if TYPE_CHECKING:
@@ -155,14 +155,15 @@ def _check_length(scope: Scope) -> None:
         # A proxy may use the other one, and see other requests than this server (smuggling).
         words = "A body has a Content-Length or comes in chunks, not both."
         raise Refused(400, words, {"connection": "close"})
+    longest = LONGEST_JSON if scope["path"].startswith(("/edit/", "/api/")) else LONGEST_BODY
     for value in lengths:
-        if not value.isdigit() or len(value) > 18 or int(value) > LONGEST_BODY:
-            raise _too_large()
+        if not value.isdigit() or len(value) > 18 or int(value) > longest:
+            raise _too_large(longest)
 
 
-def _too_large() -> Refused:
+def _too_large(longest: int) -> Refused:
     # What follows on this connection is the rest of the body.
-    return Refused(413, f"A body may have at most {LONGEST_BODY:,} bytes.", {"connection": "close"})
+    return Refused(413, f"A body may have at most {longest:,} bytes.", {"connection": "close"})
 
 
 def _host_name(header: bytes) -> str:
@@ -187,7 +188,7 @@ def _origin_name(header: bytes) -> str:
 
 def wants_json(scope: Scope) -> bool:
     """Return whether errors are JSON: at a JSON endpoint, or if only JSON is accepted."""
-    if scope["path"].endswith(".json"):
+    if scope["path"].endswith(".json") or scope["path"].startswith("/api/"):
         return True
     accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted
@@ -200,7 +201,11 @@ def with_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, byte
     return own + [pair for pair in _HEADERS if pair[0] not in there]
 
 
-async def read_all(receive: Callable[[], object], seconds: float = SECONDS_FOR_A_BODY) -> bytes:
+async def read_all(
+    receive: Callable[[], object],
+    seconds: float = SECONDS_FOR_A_BODY,
+    longest: int = LONGEST_BODY,
+) -> bytes:
     """Read the body of a request, unless it is too large or too slow."""
     parts: list[bytes] = []
     size = 0
@@ -212,8 +217,8 @@ async def read_all(receive: Callable[[], object], seconds: float = SECONDS_FOR_A
                     raise Refused(400, "The connection ended before the body did.")
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > LONGEST_BODY:
-                    raise _too_large()
+                if size > longest:
+                    raise _too_large(longest)
                 if not message.get("more_body", False):
                     return b"".join(parts)
     except TimeoutError:

@@ -14,6 +14,7 @@ from .http_errors import Refused
 __all__ = [
     "LONGEST_ADDRESS",
     "LONGEST_BODY",
+    "LONGEST_JSON",
     "LONGEST_NAME",
     "LONGEST_QUERY",
     "LONGEST_TEXT",
@@ -29,6 +30,7 @@ LONGEST_NAME = 4000  # characters of an id or a label
 # percent-encoded character has at most 12 bytes.
 LONGEST_ADDRESS = 60 << 10
 LONGEST_BODY = 1 << 18  # bytes
+LONGEST_JSON = 1 << 23  # bytes of a body that changes items
 LONGEST_TEXT = 50_000  # characters of a text to tag
 # Six that may be repeated 16 times, and the others.
 _MOST_FIELDS = 128

@@ -8,6 +8,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
+    NotRequired,
     TypeAlias,
     Union,
     get_args,
@@ -16,7 +17,7 @@ from typing import (
     is_typeddict,
 )
 
-__all__ = ["Count", "Schema", "Unit", "json_schema"]
+__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "json_schema"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -26,6 +27,18 @@ class Bounds(NamedTuple):
 
     minimum: int
     maximum: int | None = None
+
+
+class Characters(NamedTuple):
+    """The maximum number of characters of a text."""
+
+    maxLength: int  # noqa: N815 - as JSON Schema calls it
+
+
+class Entries(NamedTuple):
+    """The maximum number of entries of a list."""
+
+    maxItems: int  # noqa: N815 - as JSON Schema calls it
 
 
 Count = Annotated[int, Bounds(0)]
@@ -66,12 +79,14 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
         return {
             "type": "object",
             "properties": {name: _nested(one, components) for name, one in hints.items()},
-            "required": list(hints),
+            "required": [name for name, one in hints.items() if get_origin(one) is not NotRequired],
             "additionalProperties": False,
         }
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     origin, arguments = get_origin(kind), get_args(kind)
+    if origin is NotRequired:
+        return json_schema(arguments[0], components)
     if origin is Annotated:
         schema = _nested(arguments[0], components)
         for extra in arguments[1:]:

@@ -46,6 +46,7 @@ def serve(
     port: int = 8000,
     allow_hosts: Iterable[str] = (),
     edit: bool = False,
+    who: str = "",
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
     started: Callable[[str, Served], Any] | None = None,
@@ -65,6 +66,8 @@ def serve(
     edit : bool, default=False
         Whether labels may be changed, from ``served.editing.address(address)``. The index is
         then opened for writing, so that no other process can write to it.
+    who : str, default=""
+        With ``edit``: who changes labels, for the history.
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``.
@@ -86,7 +89,7 @@ def serve(
     check_workers(workers, edit=edit)
     listening = _listen(host, port)
     try:
-        served = Served(folder, edit=edit, mapped=workers > 1, compare_with=compare_with)
+        served = Served(folder, edit=edit, who=who, mapped=workers > 1, compare_with=compare_with)
     except BaseException:
         listening.close()
         raise

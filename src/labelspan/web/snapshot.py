@@ -222,6 +222,8 @@ class Served:
     edit : bool, default=False
         Whether labels may be changed: the index is then opened for writing, and pages for that
         are made, which are protected by a secret.
+    who : str, default=""
+        Who changes labels, for the history.
     mapped : bool, default=False
         Whether arrays are memory-mapped, so that several processes share them. A file that is
         truncated then ends the process.
@@ -251,6 +253,7 @@ class Served:
         folder: str | PathLike[str],
         *,
         edit: bool = False,
+        who: str = "",
         mapped: bool = False,
         compare_with: str | PathLike[str] | None = None,
     ) -> None:
@@ -266,7 +269,7 @@ class Served:
         self.editing: Editing | None = None
         if edit:
             try:
-                self.editing = Editing(self._current.index)
+                self.editing = Editing(self._current.index, who)
             except BaseException:
                 self._current.index.close()
                 self._close_compared()
