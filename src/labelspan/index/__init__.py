@@ -1,5 +1,6 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
+from .browsing import Facet, ItemList
 from .filters import Filter
 from .results import (
     Axis,
@@ -20,9 +21,11 @@ __all__ = [
     "Axis",
     "AxisShare",
     "Explanation",
+    "Facet",
     "Filter",
     "Hit",
     "Item",
+    "ItemList",
     "LabelReport",
     "LabelShare",
     "SemanticIndex",

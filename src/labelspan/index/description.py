@@ -47,5 +47,5 @@ def describe(index: SemanticIndex) -> IndexDescription:
         estimator["params"],
         estimator["values"],
         int((store.labels.counts > 0).sum()),
-        sorted(store.metadata_rows()),
+        list(store.fields()),
     )

@@ -12,7 +12,7 @@ from .._typing import Array
 from ..errors import InvalidParameter
 from ..tagger import Tagger
 from .model import IndexModel
-from .results import Axis, AxisShare, Explanation, Item, LabelShare, WordShare
+from .results import Axis, AxisShare, Explanation, Hit, Item, LabelShare, WordShare
 from .searching import TextQuery, text_match
 from .store import ItemStore
 
@@ -74,22 +74,23 @@ def explain(
     labels = _labels(tagged, item)
     if asked is None or store.words is None:
         return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
-    found = text_match(asked, store, store.row(item.id), balance)
+    hit, added = text_match(asked, store, store.row(item.id), balance)
     matches = tuple(
         WordShare(word, share, shared=True)
-        for word, share in sorted(found.words.items(), key=lambda pair: -pair[1])[:n]
+        for word, share in sorted(added.items(), key=lambda pair: -pair[1])[:n]
     )
+    found = hit or Hit(item.id, item.text, item.labels, item.metadata)
     return Explanation(
         item.id,
-        found.match.score,
+        found.score,
         axes,
         words,
         labels,
         cosine=cosine,
         matches=matches,
-        from_words=found.match.from_words,
-        from_space=found.match.from_space,
-        exact=found.match.exact,
+        from_words=found.from_words,
+        from_space=found.from_space,
+        exact=found.exact,
     )
 
 

@@ -113,8 +113,7 @@ class ResultTable(list[T]):
         rows = []
         for one in self:
             if isinstance(one, Hit):
-                title = Item(one.id, one.text, one.labels, one.metadata).title
-                cells = [f"{one.score:.2f}", one.id, title, ", ".join(one.labels or ())]
+                cells = [f"{one.score:.2f}", one.id, one.title, ", ".join(one.labels or ())]
             else:
                 cells = [f"{one.probability:.0%}", one.label, "chosen" if one.chosen else ""]
             rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))

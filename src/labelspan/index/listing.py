@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,18 +12,18 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
+from .browsing import label_separator
 from .inputs import label_name
+from .metadata_fields import metadata_text
 from .results import Item
-from .searching import BALANCE, all_matches, query_vectors
+from .searching import BALANCE, match_all, query_vectors
 
 if TYPE_CHECKING:
     from .semantic import SemanticIndex
+    from .store import ItemStore
 
 __all__ = ["ItemListing", "Postings", "Selected", "Selection", "label_separator", "metadata_text"]
 
-# What separates the levels of labels such as role::program. The first has hardly another use; the
-# others count if most labels have them.
-_SEPARATORS = {"::": 0.0, "/": 0.5, ":": 0.5}
 _MOST_KEPT = 16
 _ITEMS_AT_ONCE = 500
 
@@ -89,33 +88,6 @@ class Postings:
         return {self.names[n]: int(found[n]) for n in np.flatnonzero(found)}
 
 
-def label_separator(labels: Sequence[str]) -> str:
-    """Return what separates the levels of labels; empty if nothing does.
-
-    Examples
-    --------
-    >>> from labelspan.index.listing import label_separator
-    >>> label_separator(["role::program", "role::plugin", "game"])
-    '::'
-    """
-    for one, share in _SEPARATORS.items():
-        if sum(one in label.strip(one) for label in labels) > share * len(labels):
-            return one
-    return ""
-
-
-def metadata_text(value: Any) -> str:
-    """Return a value of metadata as text.
-
-    Examples
-    --------
-    >>> from labelspan.index.listing import metadata_text
-    >>> metadata_text(True), metadata_text("sound"), metadata_text(2.0)
-    ('true', 'sound', '2.0')
-    """
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 class ItemListing:
     """All items of an index that does not change, to be selected, sorted and counted.
 
@@ -126,7 +98,7 @@ class ItemListing:
 
     def __init__(self, index: SemanticIndex) -> None:
         self._model, self._store = index.model, index.store
-        table, metadata = self._store.labels, self._store.metadata_rows()
+        table, metadata = self._store.labels, _value_rows(self._store)
         labels = {name: table.rows(name).tolist() for name in table.totals}
         self.size = int(self._store.vectors.alive.size)
         self.alive = np.flatnonzero(self._store.vectors.alive)
@@ -177,9 +149,11 @@ class ItemListing:
         for pair in wanted.without_metadata:
             mask[self._described(pair)] = False
         if wanted.text.strip():
-            places, scores = all_matches(self._model, self._store, wanted.text, wanted.balance)
-            kept = mask[places]
-            return Selected(places[kept].astype(np.int32), scores[kept])
+            found, _ = match_all(
+                self._model, self._store, wanted.text, mask=mask, balance=wanted.balance, close=1
+            )
+            found = found.take(np.argsort(found.rows))
+            return Selected(found.rows.astype(np.int32), found.scores)
         places = np.flatnonzero(mask).astype(np.int32)
         if not wanted.labels:
             return Selected(places, None)
@@ -307,6 +281,16 @@ class ItemListing:
     def place(self, name: str) -> int:
         """Return the place of an item by its id."""
         return self._store.row(name)
+
+
+def _value_rows(store: ItemStore) -> dict[str, dict[tuple[bool, Any], list[int]]]:
+    return {
+        name: {
+            (type(value) is bool, value): np.flatnonzero(field.codes == code).tolist()
+            for code, value in enumerate(field.values)
+        }
+        for name, field in store.fields().items()
+    }
 
 
 def _groups(labels: Mapping[str, Sequence[int]], separator: str) -> dict[str, list[int]]:

@@ -73,19 +73,15 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Hit:
-    """Item found by a search.
+class Hit(Item):
+    """Item found by a search: an item with its score.
 
     Attributes
     ----------
-    id, text : str
     score : float
         From 0 to 1: the share of the largest possible score. For a search by items, labels or
         vectors, and with ``balance=1``, the cosine similarity with the query. 1 if the id or the
         title of the item is the query.
-    labels : tuple of str or None
-        None if they are unknown.
-    metadata : dict
     from_words, from_space : float
         What the words of the query, and the closeness in the space, contribute to the score.
     exact : {"id", "title"} or None
@@ -100,15 +96,11 @@ class Hit:
     Examples
     --------
     >>> from labelspan.index import Hit
-    >>> Hit("gimp", 0.9, ("graphics",), "An editor  for images", {}).snippet
+    >>> Hit("gimp", "An editor  for images", ("graphics",), {}, score=0.9).snippet
     'An editor for images'
     """
 
-    id: str
-    score: float
-    labels: tuple[str, ...] | None
-    text: str
-    metadata: dict[str, Any]
+    score: float = 0.0
     from_words: float = 0.0
     from_space: float = 0.0
     exact: Literal["id", "title"] | None = None

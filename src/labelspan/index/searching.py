@@ -21,23 +21,22 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..text import ParsedQuery, WordScores, parse_query
 from .ann import AnnIndex, nearest, proposed
-from .filters import Filter
+from .filters import Filter, mask_rows
 from .inputs import label_name, read_texts
 from .label_places import LabelPlaces
 from .model import IndexModel
-from .results import Hit
+from .results import Hit, Item
 from .store import ItemStore
 from .vectors import UnitVectors, unit_rows
 
 __all__ = [
     "BALANCE",
-    "Match",
-    "TextMatch",
+    "Ranking",
     "TextQuery",
-    "all_matches",
     "check_balance",
     "check_count",
     "item_places",
+    "match_all",
     "query_vectors",
     "search",
     "similar_labels",
@@ -59,18 +58,38 @@ _GROUP = 32
 
 
 @dataclass(frozen=True)
-class Match:
-    """Score of an item and where it comes from."""
+class Ranking:
+    """Rows, best first, with their scores and where these come from."""
 
-    score: float
-    from_words: float
-    from_space: float
-    exact: Literal["id", "title"] | None
-    weak: bool
+    rows: Array
+    scores: Array
+    from_words: Array
+    from_space: Array
+    weak: Array
+    exact: Mapping[int, Literal["id", "title"]]
 
+    @classmethod
+    def by_space(cls, rows: Array, scores: Array) -> Ranking:
+        """Make a ranking by cosines."""
+        nothing = np.zeros(len(rows))
+        return cls(rows, scores, nothing, scores, nothing.astype(bool), {})
 
-# Rows, best first, and the match of each.
-RankedMatches = tuple[Array, Sequence[Match]]
+    def take(self, order: Array) -> Ranking:
+        """Return some rows, in an order."""
+        words, space = self.from_words[order], self.from_space[order]
+        found = self.rows[order], self.scores[order]
+        return Ranking(*found, words, space, self.weak[order], self.exact)
+
+    def hits(self, items: Mapping[int, Item]) -> list[Hit]:
+        """Return the items in the rows as hits, without those that are gone."""
+        parts = (self.rows, self.scores, self.from_words, self.from_space, self.weak)
+        found = []
+        for row, score, words, space, weak in zip(*(part.tolist() for part in parts), strict=True):
+            item = items.get(row)
+            if item is not None:
+                own = item.id, item.text, item.labels, item.metadata
+                found.append(Hit(*own, score, words, space, self.exact.get(row), weak))
+        return found
 
 
 @dataclass(frozen=True)
@@ -98,50 +117,25 @@ def search(
 
     The items are a list of hits, or a list of such lists for a list of queries.
     """
-    mask = store.mask(Filter.of(filter), items)
+    mask = mask_rows(store, Filter.of(filter), items)
     places = None if ann is not None else item_places(model, store, query, items, labels)
     single, used = True, False
-    ranked: Sequence[RankedMatches]
+    ranked: list[Ranking]
     if places is not None:
-        ranked = [_by_space(*places[0].top(places[1], k, mask))]
+        ranked = [Ranking.by_space(*places[0].top(places[1], k, mask))]
     elif query is None or store.words is None:
         vectors, single = query_vectors(model, store, query, items, labels)
         if ann is None:
             found = store.vectors.top(vectors, k, mask)
         else:
             found, used = nearest(store.vectors, ann, vectors, k, mask)
-        ranked = [_by_space(rows, scores) for rows, scores in found]
+        ranked = [Ranking.by_space(rows, scores) for rows, scores in found]
     else:
         texts, single = text_queries(model, store, query, items, labels)
         ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
-    shown = store.fetch(sorted({int(row) for rows, _ in ranked for row in rows}))
-    hits = [
-        [
-            _hit(shown[int(row)], match)
-            for row, match in zip(rows, matches, strict=True)
-            if int(row) in shown
-        ]
-        for rows, matches in ranked
-    ]
+    shown = store.fetch(np.unique(np.concatenate([one.rows for one in ranked])).tolist())
+    hits = [one.hits(shown) for one in ranked]
     return (hits[0] if single else hits), used
-
-
-def _by_space(rows: Array, scores: Array) -> RankedMatches:
-    return rows, [Match(score, 0.0, score, None, weak=False) for score in scores.tolist()]
-
-
-def _hit(item: Any, match: Match) -> Hit:
-    return Hit(
-        item.id,
-        match.score,
-        item.labels,
-        item.text,
-        item.metadata,
-        match.from_words,
-        match.from_space,
-        match.exact,
-        match.weak,
-    )
 
 
 def weak(hits: Sequence[Hit]) -> str:
@@ -309,9 +303,9 @@ def _rank_texts(
     mask: Array,
     balance: float,
     ann: AnnIndex | None,
-) -> tuple[list[RankedMatches], bool]:
+) -> tuple[list[Ranking], bool]:
     """Rank items for each query; tell whether approximate search was used for one of them."""
-    answers: list[RankedMatches] = []
+    answers: list[Ranking] = []
     approximate = False
     vectors = store.vectors
     step = vectors.queries_at_once
@@ -340,56 +334,48 @@ def _rank_texts(
     return answers, approximate
 
 
-def all_matches(
-    model: IndexModel, store: ItemStore, text: str, balance: float
-) -> tuple[Array, Array]:
-    """Return the rows of all items that are not weak matches of a text, and their scores."""
+def match_all(
+    model: IndexModel, store: ItemStore, query: Any, *, mask: Array, balance: float, close: int
+) -> tuple[Ranking, Ranking]:
+    """Rank all marked items that match a text or a vector, and the closest weak matches."""
     vectors = store.vectors
     if store.words is None:
-        vector = query_vectors(model, store, text, (), ())[0][0]
-        rows = np.flatnonzero(vectors.alive)
-        scores = vectors.cosines(vector, rows)
-        near = scores >= _WEAK_COSINE
-        return rows[near], np.minimum(scores[near], 1.0)
-    (query,), _ = text_queries(model, store, text, (), ())
-    scored = _Scored.of(query, store, balance)
-    found = scored.found
-    mask = vectors.alive if found.allowed is None else vectors.alive & found.allowed
+        vector = query_vectors(model, store, query, (), ())[0][0]
+        found = Ranking.by_space(*vectors.rank(vector, np.flatnonzero(mask), len(mask)))
+        enough = found.scores >= _WEAK_COSINE
+        return found.take(np.flatnonzero(enough)), found.take(np.flatnonzero(~enough)[:close])
+    (text,), _ = text_queries(model, store, query, (), ())
+    scored = _Scored.of(text, store, balance)
+    allowed = mask if scored.found.allowed is None else mask & scored.found.allowed
+    rows = np.flatnonzero(allowed)
     if balance < 1:
-        rows = np.flatnonzero(mask & (found.coverage >= _WEAK_COVERAGE))
+        rows = rows[scored.found.coverage[rows] >= _WEAK_COVERAGE]
     else:
-        rows = np.flatnonzero(mask)
-        rows = rows[vectors.cosines(query.vector, rows) >= _WEAK_COSINE]
-    exact = _exact(query.text, store, vectors.alive)
-    rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
-    scores = scored.words * found.scores[rows]
-    scores = scores + scored.space * vectors.cosines(query.vector, rows)
-    scores[np.isin(rows, list(exact))] = 1.0
-    return rows, np.minimum(scores, 1.0)
+        rows = rows[vectors.cosines(text.vector, rows) >= _WEAK_COSINE]
+    exact = _exact(text.text, store, mask)
+    strong = _ranked(text, rows, vectors, scored, exact, k=len(mask), balance=balance)
+    others = mask.copy()
+    others[strong.rows] = False
+    weak = _rank_texts([text], store, k=close, mask=others, balance=balance, ann=None)[0][0]
+    return strong, weak
 
 
-@dataclass(frozen=True)
-class TextMatch:
-    """Score of one item, and what each word of the query adds to it."""
-
-    match: Match
-    words: dict[str, float]
-
-
-def text_match(query: TextQuery, store: ItemStore, row: int, balance: float) -> TextMatch:
-    """Compute the score of one item as a search gives it, word by word."""
+def text_match(
+    query: TextQuery, store: ItemStore, row: int, balance: float
+) -> tuple[Hit | None, dict[str, float]]:
+    """Compute the score of one item as a search gives it, and what each word adds to it."""
     assert store.words is not None
     scored = _Scored.of(query, store, balance)
     exact = _exact(query.text, store, store.vectors.alive)
     own = {one: how for one, how in exact.items() if one == row}
-    _, matches = _ranked(query, np.array([row]), store.vectors, scored, own, k=1, balance=balance)
+    found = _ranked(query, np.array([row]), store.vectors, scored, own, k=1, balance=balance)
     shares = {
         word: scored.words * share
         for word, share in store.words.explain(query.parsed, row).items()
         if scored.words
     }
-    nothing = Match(0.0, 0.0, 0.0, None, weak=True)
-    return TextMatch(matches[0] if matches else nothing, shares)
+    hits = found.hits(store.fetch([row]))
+    return hits[0] if hits else None, shares
 
 
 def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
@@ -464,7 +450,7 @@ def _ranked(
     *,
     k: int,
     balance: float,
-) -> RankedMatches:
+) -> Ranking:
     """Rank rows by scores in float64; exact names first."""
     rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
     cosines = vectors.cosines(query.vector, rows)
@@ -477,14 +463,6 @@ def _ranked(
     order = np.lexsort((rows, -scores, -first))
     order = order[(scores[order] > 0) | (first[order] > 0)][:k]
     unsure = scored.found.coverage[rows] < _WEAK_COVERAGE if balance < 1 else cosines < _WEAK_COSINE
-    matches = [
-        Match(
-            1.0 if first[n] else min(float(scores[n]), 1.0),
-            float(from_words[n]),
-            float(from_space[n]),
-            exact.get(int(rows[n])),
-            bool(unsure[n]) and not first[n],
-        )
-        for n in order
-    ]
-    return rows[order], matches
+    unsure &= first == 0
+    shown = np.where(first > 0, 1.0, np.minimum(scores, 1.0))
+    return Ranking(rows, shown, from_words, from_space, unsure, exact).take(order)

@@ -18,12 +18,14 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..tagger import Tagger
 from ..text import AUTO, WordSearch, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
+from .browsing import ItemList, browse
 from .explain import explain, read_axes
 from .files import FileReader
 from .filters import Filter
 from .folder import IndexFolder
 from .frames import ResultTable, frame_of, read_frame
 from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
+from .metadata_fields import FieldKind
 from .model import IndexModel
 from .older import read_decisions
 from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
@@ -790,6 +792,67 @@ class SemanticIndex:
         )
         self.search_by_ = "approximate" if used else "exact"
         return _as_tables(found)
+
+    def browse(
+        self,
+        query: Any = "",
+        filter: Filter | Mapping[str, Any] | None = None,
+        *,
+        balance: float = BALANCE,
+        sort: str = "",
+        within: Any = None,
+    ) -> ItemList:
+        """List all items that match a text and a filter, with pages of them and counts over them.
+
+        An item matches a text if it has a third of its words or more, weighted by their rarity, or
+        with ``balance=1`` a cosine similarity of at least 0.25. At most 50 others that are
+        close in meaning come after them, if the order is by score.
+
+        Parameters
+        ----------
+        query : str or array, default=""
+            As in :meth:`search`; an empty text matches all items.
+        filter : Filter, dict or None, default=None
+            Condition on labels and metadata of the items.
+        balance : float, default=0.4
+            As in :meth:`search`.
+        sort : str, default=""
+            "score", "title", "id", "labels" (number of labels) or "meta.KEY"; a minus before it
+            reverses the order, and items without the value come last. Empty for the order by
+            score; without a text, the most typical items of the labels of the filter come first,
+            or the order is that of the index.
+        within : array of bool, list of str, or None, default=None
+            Only these items: a mark for each of :attr:`ids`, or ids.
+
+        Returns
+        -------
+        ItemList
+            With ``total``, ``page``, ``blocks``, ``positions``, ``label_counts``,
+            ``group_counts`` and ``facets``.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+        >>> labels = [["game"], ["game", "net"], ["image"], ["image"]]
+        >>> index = SemanticIndex().fit(texts, labels)
+        >>> found = index.browse("chess")
+        >>> found.total, [hit.id for hit in found.page()], found.label_counts()
+        (2, ['0', '1'], {'game': 2, 'net': 1})
+        """
+        model, store = self._fitted()
+        balance = check_balance("browse", balance)
+        return browse(model, store, query, filter, balance, sort, within)
+
+    def fields(self) -> dict[str, FieldKind]:
+        """Return the keys of the metadata with their kinds.
+
+        Returns
+        -------
+        dict
+            For each key "category", "number", "date", or "text" if its values hardly repeat.
+        """
+        return {name: field.kind for name, field in self.store.fields().items()}
 
     def unknown_words(self, query: str) -> dict[str, list[str]]:
         """Find the words of a query that no item has, and words that are spelt nearly so.

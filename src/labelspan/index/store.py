@@ -1,7 +1,8 @@
 """Items of an index: database, vectors, labels and words, by permanent row numbers.
 
 A change is written to the database first, in one transaction, and then to memory. Search takes
-three steps: mask the rows that a filter allows, rank them, and fetch the items that are shown.
+three steps: mask the rows that a filter allows (:mod:`.filters`), rank them
+(:mod:`.searching`), and fetch the items that are shown.
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
 from .database import ItemDatabase, ItemRecord
-from .filters import Filter
 from .inputs import did_you_mean
 from .item_labels import Labels, LabelTable
 from .label_places import LabelDirections, LabelPlaces
+from .metadata_fields import MetadataField, read_fields
 from .results import Item
 from .vectors import UnitVectors
 
 __all__ = ["ItemStore"]
 
-# Rows of each value of metadata; a value comes with whether it is a boolean (True equals 1 in
-# Python, but is another value).
-ValueRows = dict[tuple[bool, Any], list[int]]
 # Rows that are added up, and items that are read, at once.
 _ROWS, _FETCHED = 1 << 14, 1000
 # Stands for an item that was added after the fit and removed since.
@@ -91,7 +89,9 @@ class ItemStore:
         self._moments: tuple[Array, Array] | None = None
         self._spread: tuple[Array, Array] | None = None
         self._centres: tuple[list[str], Array] | None = None
-        self._metadata: dict[str, ValueRows] | None = None
+        self._fields: dict[str, MetadataField] | None = None
+        # Ranks of all rows by title and by id, if a list was sorted so.
+        self.ranks: dict[str, Array] = {}
         self._places: LabelPlaces | None = None
 
     def write_to(self, path: Path, key: str, decisions: Sequence[tuple[Any, ...]] = ()) -> Array:
@@ -242,24 +242,7 @@ class ItemStore:
             every = list(self._database.ids())
         return {row: name for row, name in every if 0 <= row < alive.size and alive[row]}
 
-    # --- the three steps of a search --------------------------------------------------
-
-    def mask(self, wanted: Filter, leave_out: Sequence[str] = ()) -> Array:
-        """Mark the rows of the items that pass a filter, without some items."""
-        mask = self.vectors.alive
-        if wanted == Filter() and not leave_out:
-            return mask
-        mask = mask.copy()
-        for label in wanted.labels:
-            mask &= self._marked(self.labels.rows(label))
-        if wanted.any_labels:
-            mask &= self._marked(np.concatenate([*map(self.labels.rows, wanted.any_labels)]))
-        for label in wanted.without:
-            mask[self.labels.rows(label)] = False
-        for key, choice in wanted.metadata.items():
-            mask &= self._marked(self._described(key, choice))
-        mask[self.rows(leave_out)] = False
-        return mask
+    # --- reading ----------------------------------------------------------------------
 
     def fetch(self, rows: Iterable[int]) -> dict[int, Item]:
         """Read the items in some rows, without those that a writer has removed since."""
@@ -290,38 +273,12 @@ class ItemStore:
         for start in range(0, len(alive), _FETCHED):
             yield from sorted(self.fetch(alive[start : start + _FETCHED].tolist()).items())
 
-    # --- metadata ---------------------------------------------------------------------
-
-    def metadata_rows(self) -> dict[str, ValueRows]:
-        """Return the rows of every value of every key of the metadata."""
+    def fields(self) -> dict[str, MetadataField]:
+        """Return the metadata by fields."""
         with self._lock:
-            if self._metadata is None:
-                found: dict[str, ValueRows] = {}
-                alive = self.vectors.alive
-                for row, table in self._database.metadata():
-                    if row < alive.size and alive[row]:
-                        for key, value in table.items():
-                            values = found.setdefault(key, {})
-                            values.setdefault((isinstance(value, bool), value), []).append(row)
-                self._metadata = found
-            return self._metadata
-
-    def _described(self, key: str, choice: Any) -> list[int]:
-        every = self.metadata_rows()
-        if key not in every:
-            keys = ", ".join(sorted(every)) or "none"
-            raise InvalidInput(f"No item has metadata {key!r}; the keys are: {keys}.")
-        values = every[key]
-        if callable(choice):
-            return [row for (_, value), rows in values.items() if choice(value) for row in rows]
-        several = isinstance(choice, list | tuple | set | frozenset)
-        accepted = {(isinstance(one, bool), one) for one in (choice if several else [choice])}
-        return [row for value in accepted for row in values.get(value, ())]
-
-    def _marked(self, rows: Any) -> Array:
-        marks = np.zeros(self.vectors.alive.size, dtype=bool)
-        marks[np.asarray(rows, dtype=np.intp)] = True
-        return marks
+            if self._fields is None:
+                self._fields = read_fields(self._database.metadata(), self.vectors.alive)
+            return self._fields
 
     # --- statistics of the vectors ----------------------------------------------------
 

@@ -1,0 +1,274 @@
+"""Lists of items that match a text and a filter: order, pages, and counts over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Array
+from ..errors import InvalidInput
+from .filters import Filter, mask_rows
+from .inputs import as_names
+from .metadata_fields import FieldKind
+from .model import IndexModel
+from .results import Hit
+from .searching import Ranking, match_all, query_vectors
+from .store import ItemStore
+
+__all__ = ["Facet", "ItemList", "browse", "label_separator"]
+
+# What separates the levels of labels such as role::program. The first has hardly another use; the
+# others count if most labels have them.
+_SEPARATORS = {"::": 0.0, "/": 0.5, ":": 0.5}
+# Items that are only close in meaning, after those that match.
+_CLOSE = 50
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Values of a key of the metadata among the items of a list.
+
+    Attributes
+    ----------
+    field : str
+        The key.
+    kind : {"category", "number", "date"}
+    counts : tuple of (str, int)
+        Values as texts with their numbers of items, most frequent first.
+    more : int
+        Number of further values.
+    bins : tuple of (low, high, int)
+        Of numbers and dates a histogram; both limits are included.
+
+    See Also
+    --------
+    ItemList : Returns them.
+
+    Examples
+    --------
+    >>> from labelspan.index import Facet
+    >>> Facet("year", "number", (("2001", 2),), 0, ((2000, 2004, 2),)).bins
+    ((2000, 2004, 2),)
+    """
+
+    field: str
+    kind: FieldKind
+    counts: tuple[tuple[str, int], ...]
+    more: int
+    bins: tuple[tuple[Any, Any, int], ...]
+
+
+def label_separator(labels: Sequence[str]) -> str:
+    """Return what separates the levels of labels; empty if nothing does.
+
+    Examples
+    --------
+    >>> from labelspan.index.browsing import label_separator
+    >>> label_separator(["role::program", "role::plugin", "game"])
+    '::'
+    """
+    for one, share in _SEPARATORS.items():
+        if sum(one in label.strip(one) for label in labels) > share * len(labels):
+            return one
+    return ""
+
+
+class ItemList:
+    """Items that match, in order, with pages of them and counts over all of them.
+
+    Items that are only close in meaning come last; they are in pages, and in no count.
+
+    Attributes
+    ----------
+    total : int
+        Number of items that match.
+    scored : bool
+        Whether there was something to compare the items with.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.browse : Returns it.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+    >>> labels = [["game"], ["game", "net"], ["image"], ["image"]]
+    >>> index = SemanticIndex().fit(texts, labels, metadata=[{"year": 2000 + n} for n in range(4)])
+    >>> found = index.browse(filter={"metadata": {"year": {"to": 2002}}}, sort="-meta.year")
+    >>> found.total, [hit.id for hit in found.page()]
+    (3, ['2', '1', '0'])
+    >>> found.label_counts()
+    {'game': 2, 'image': 1, 'net': 1}
+    >>> found.facets()[0].bins
+    ((2000, 2000, 1), (2001, 2001, 1), (2002, 2002, 1), (2003, 2003, 0))
+    """
+
+    def __init__(self, store: ItemStore, found: Ranking, close: Ranking, *, scored: bool) -> None:
+        self._store, self._found, self._close = store, found, close
+        self.total, self.scored = len(found.rows), scored
+
+    def __len__(self) -> int:
+        return self.total + len(self._close.rows)
+
+    @property
+    def positions(self) -> Array:
+        """Positions of the items that match among all items, in the order of the index."""
+        return np.searchsorted(np.flatnonzero(self._store.vectors.alive), np.sort(self._found.rows))
+
+    def page(self, number: int = 1, size: int = 50) -> list[Hit]:
+        """Return a page of the items, numbered from 1; an empty list beyond the last."""
+        if number < 1 or size < 1:
+            raise InvalidInput(
+                f"page: number and size must be 1 or more, but {number!r} and {size!r} were given."
+            )
+        start, end = (number - 1) * size, number * size
+        found: list[Hit] = []
+        for ranking, first in ((self._found, 0), (self._close, self.total)):
+            own = np.arange(len(ranking.rows))[max(0, start - first) : max(0, end - first)]
+            part = ranking.take(own)
+            found += part.hits(self._store.fetch(part.rows.tolist()))
+        return found
+
+    def blocks(self, size: int = 500) -> Iterator[list[Hit]]:
+        """Yield all items, some hundreds at once."""
+        for number in range(1, -(-len(self) // size) + 1):
+            yield self.page(number, size)
+
+    def label_counts(self) -> dict[str, int]:
+        """Count the items with each label, most frequent first."""
+        table = self._store.labels
+        return _ranked_counts(table.names, _column_sums(table.matrix(self._found.rows)))
+
+    def group_counts(self) -> dict[str, int]:
+        """Count the items with a label in each group: beginnings of labels before a separator."""
+        table = self._store.labels
+        separator = label_separator(list(table.totals))
+        groups: dict[str, int] = {}
+        pairs = []
+        for column, label in enumerate(table.names if separator else ()):
+            parts = label.split(separator)
+            for end in range(1, len(parts)):
+                group = separator.join(parts[:end])
+                if group:
+                    pairs.append((column, groups.setdefault(group, len(groups))))
+        columns, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        shape = (len(table.names), len(groups))
+        inside = sparse.csr_matrix((np.ones(len(pairs), np.float32), (columns, numbers)), shape)
+        return _ranked_counts(list(groups), _column_sums(table.matrix(self._found.rows) @ inside))
+
+    def facets(self, most: int = 50) -> list[Facet]:
+        """Count the values of the metadata, at most ``most`` of each key.
+
+        Keys whose values hardly repeat, and are neither numbers nor dates, are left out.
+        """
+        found = []
+        for name, field in self._store.fields().items():
+            if field.kind == "text":
+                continue
+            counts = field.counts(self._found.rows)
+            texts = [field.text(n) for n in range(len(field.values))]
+            shown = _ranked_counts(texts, counts)
+            found.append(
+                Facet(
+                    name,
+                    field.kind,
+                    tuple(list(shown.items())[:most]),
+                    max(0, len(shown) - most),
+                    field.bins(counts),
+                )
+            )
+        return found
+
+
+def browse(  # noqa: PLR0917
+    model: IndexModel,
+    store: ItemStore,
+    query: Any,
+    filter: Filter | Mapping[str, Any] | None,
+    balance: float,
+    sort: str,
+    within: Any,
+) -> ItemList:
+    """List the items that match a text and a filter."""
+    wanted = Filter.of(filter)
+    mask = mask_rows(store, wanted)
+    if within is not None:
+        mask = mask & _inside(store, within)
+    nothing = Ranking.by_space(np.zeros(0, dtype=np.intp), np.zeros(0))
+    scored, close = True, nothing
+    asked = query is not None and not (isinstance(query, str) and not query.strip())
+    if asked:
+        found, close = match_all(model, store, query, mask=mask, balance=balance, close=_CLOSE)
+    else:
+        rows = np.flatnonzero(mask)
+        names = [name for name in wanted.labels if name in store.labels.totals]
+        scored = bool(names)
+        scores = np.zeros(len(rows))
+        if scored:
+            # The most typical items of the labels come first.
+            vectors, _ = query_vectors(model, store, None, (), tuple(names))
+            scores = np.minimum(store.vectors.cosines(vectors[0], rows), 1.0)
+        found = Ranking.by_space(rows, scores).take(np.argsort(-scores, kind="stable"))
+    name, back = sort.removeprefix("-"), sort.startswith("-")
+    if name in ("", "score"):
+        found = found.take(np.arange(len(found.rows))[:: -1 if back and scored else 1])
+        return ItemList(store, found, nothing if back else close, scored=scored)
+    ranks = _ranks(store, name)[found.rows]
+    order = np.lexsort((found.rows, -ranks if back else ranks, ranks < 0))
+    return ItemList(store, found.take(order), nothing, scored=scored)
+
+
+def _inside(store: ItemStore, within: Any) -> Array:
+    """Mark some items, given by their ids or by a mark for each item."""
+    mask = np.zeros(store.vectors.alive.size, dtype=bool)
+    marks = np.asarray(within) if isinstance(within, np.ndarray) else None
+    if marks is not None and marks.dtype == bool:
+        if marks.shape != (len(store),):
+            raise InvalidInput(
+                f"browse: within must have a mark for each of {len(store)} items, but its shape "
+                f"is {marks.shape}."
+            )
+        mask[np.flatnonzero(store.vectors.alive)[marks]] = True
+    else:
+        mask[store.rows(as_names(within))] = True
+    return mask
+
+
+def _ranks(store: ItemStore, name: str) -> Array:
+    """Return the rank of each row by a name; -1 where an item has no such value."""
+    if name == "labels":
+        return np.maximum(store.labels.counts, 0)
+    fields = store.fields()
+    if name.startswith("meta.") and name.removeprefix("meta.") in fields:
+        return fields[name.removeprefix("meta.")].codes
+    if name not in ("id", "title"):
+        names = ", ".join(["score", "title", "id", "labels", *(f"meta.{key}" for key in fields)])
+        raise InvalidInput(f"sort: items cannot be sorted by {name!r}; choose one of {names}.")
+    if name not in store.ranks:
+        if name == "id":
+            keys = store.ids_by_row()
+        else:
+            keys = {row: item.title.casefold() for row, item in store.scan()}
+        ranks = np.full(store.vectors.alive.size, -1, dtype=np.int32)
+        ranks[sorted(keys, key=keys.__getitem__)] = np.arange(len(keys))
+        store.ranks[name] = ranks
+    return store.ranks[name]
+
+
+def _column_sums(matrix: Any) -> Array:
+    """Count the rows with an entry in each column."""
+    found = sparse.csr_matrix(matrix)
+    return np.bincount(found.indices[found.data != 0], minlength=found.shape[1])
+
+
+def _ranked_counts(names: Sequence[str], counts: Array) -> dict[str, int]:
+    """Return the counts above 0 by name, largest first; equal names are added up."""
+    found: dict[str, int] = {}
+    for n in np.flatnonzero(counts).tolist():
+        found[names[n]] = found.get(names[n], 0) + int(counts[n])
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))

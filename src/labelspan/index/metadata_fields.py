@@ -1,0 +1,282 @@
+"""Metadata by fields: the value of each row as a number, with kinds, ranges, counts and bins.
+
+The values of a field are sorted, and each row has the number of its value. So a condition is a
+condition on the different values, and an order, a count or a histogram is one of these numbers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput
+
+__all__ = ["FieldKind", "MetadataField", "metadata_text", "read_fields"]
+
+FieldKind = Literal["category", "number", "date", "text"]
+# Both ends are included; numbers, or dates as texts.
+Bin = tuple[Any, Any, int]
+
+_BINS = 20
+# A field is one of dates or numbers if this share of its values is.
+_MOST = 0.95
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_ISO = re.compile(r"([12][0-9]{3})(?:-([01][0-9])(?:-([0-3][0-9])(?:[T ].*)?)?)?")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_LONG = re.compile(
+    r"(?:(?P<month>[A-Za-z]{3,9})\.? (?P<day>[0-9]{1,2}),?|(?P<first>[0-9]{1,2})\.? "
+    r"(?P<second>[A-Za-z]{3,9})) (?P<year>[12][0-9]{3})"
+)
+_STEPS_IN_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12000)
+
+
+def metadata_text(value: Any) -> str:
+    """Return a value of metadata as text.
+
+    Examples
+    --------
+    >>> from labelspan.index.metadata_fields import metadata_text
+    >>> metadata_text(True), metadata_text("sound"), metadata_text(2.0)
+    ('true', 'sound', '2.0')
+    """
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class MetadataField:
+    """A key of the metadata.
+
+    Attributes
+    ----------
+    kind : {"category", "number", "date", "text"}
+        "text" if the values hardly repeat, and are neither numbers nor dates.
+    values : list
+        The different values, sorted.
+    keys : array
+        Of a field of numbers the values, of one of dates the days; NaN where a value is neither.
+    codes : array of int
+        For each row the number of its value; -1 if it has none.
+    """
+
+    kind: FieldKind
+    values: list[Any]
+    keys: Array
+    codes: Array
+
+    @classmethod
+    def of(cls, rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> MetadataField:
+        """Make a field of the rows of each value; a value comes with whether it is a boolean."""
+        total = sum(map(len, rows.values()))
+        plain = [value for _, value in rows]
+        kind, keys = _kind(plain, total)
+        order = sorted(range(len(plain)), key=lambda n: _sort_key(plain[n], keys[n]))
+        codes = np.full(size, -1, dtype=np.int32)
+        every = list(rows.values())
+        for code, n in enumerate(order):
+            codes[every[n]] = code
+        return cls(kind, [plain[n] for n in order], np.array(keys)[order], codes)
+
+    def chosen(self, choice: Any) -> Array:
+        """Mark the different values that a condition accepts.
+
+        A condition is a value, a list of values, a range as a dict with "from" or "to", or a
+        function. A value is accepted as it is, or as a text.
+        """
+        if callable(choice):
+            return np.array([bool(choice(value)) for value in self.values], dtype=bool)
+        if isinstance(choice, Mapping):
+            return self._between(choice)
+        several = choice if isinstance(choice, list | tuple | set | frozenset) else [choice]
+        if not all(one is None or isinstance(one, str | int | float) for one in several):
+            raise InvalidInput(
+                "filter: metadata must be strings, numbers, booleans or None, a list of these, a "
+                f"range or a function, but {choice!r} was given."
+            )
+        accepted = {(type(one) is bool, one) for one in several}
+        return np.array(
+            [
+                (type(value) is bool, value) in accepted
+                or (False, metadata_text(value)) in accepted
+                for value in self.values
+            ],
+            dtype=bool,
+        )
+
+    def _between(self, choice: Mapping[str, Any]) -> Array:
+        if not choice or not choice.keys() <= {"from", "to"}:
+            raise InvalidInput(
+                f"filter: a range is a dict with 'from', 'to' or both, but {choice!r} was given."
+            )
+        marks = np.ones(len(self.values), dtype=bool)
+        for end, value in choice.items():
+            if self.kind in ("number", "date"):
+                bound = _bound(value, self.kind, last=end == "to")
+                marks &= self.keys >= bound if end == "from" else self.keys <= bound
+            else:
+                limit, texts = metadata_text(value), map(metadata_text, self.values)
+                marks &= np.array(
+                    [limit <= one if end == "from" else one <= limit for one in texts]
+                )
+        return marks
+
+    def text(self, code: int) -> str:
+        """Return a value as text."""
+        return metadata_text(self.values[code])
+
+    def counts(self, rows: Array) -> Array:
+        """Count each value in some rows."""
+        own = self.codes[rows]
+        return np.bincount(own[own >= 0], minlength=len(self.values))
+
+    def bins(self, counts: Array) -> tuple[Bin, ...]:
+        """Make a histogram of numbers or dates of counts of each value, with round limits."""
+        usable = np.isfinite(self.keys)
+        if self.kind not in ("number", "date") or not usable.any():
+            return ()
+        keys = self.keys[usable]
+        sums = np.concatenate([[0], np.cumsum(counts[usable])])
+        ends = _dates(keys) if self.kind == "date" else _numbers(keys)
+        found = []
+        for low, high, shown in ends:
+            first, last = np.searchsorted(keys, low, "left"), np.searchsorted(keys, high, "right")
+            found.append((*shown, int(sums[last] - sums[first])))
+        return tuple(found)
+
+
+def read_fields(
+    tables: Iterable[tuple[int, Mapping[str, Any]]], alive: Array
+) -> dict[str, MetadataField]:
+    """Make the fields of the metadata of rows that are there, sorted by name."""
+    found: dict[str, dict[tuple[bool, Any], list[int]]] = {}
+    for row, table in tables:
+        if row < alive.size and alive[row]:
+            for key, value in table.items():
+                own = found.setdefault(key, {})
+                own.setdefault((type(value) is bool, value), []).append(row)
+    return {key: MetadataField.of(found[key], alive.size) for key in sorted(found)}
+
+
+def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
+    """Return the kind of a field, and the key of each value; ``total`` is the number of rows."""
+    given = [value for value in values if value is not None and value != ""]
+    readers: list[tuple[FieldKind, Callable[[Any], float]]] = [("number", _number), ("date", _day)]
+    for kind, read in readers:
+        keys = [read(value) for value in values]
+        if given and sum(map(math.isfinite, keys)) >= max(1, _MOST * len(given)):
+            return kind, keys
+    repeats = len(values) <= max(_BINS, total / 2)
+    return "category" if repeats else "text", [math.nan] * len(values)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    if isinstance(value, str) and not (len(value) < 300 and _NUMBER.fullmatch(value)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _day(value: Any, *, last: bool = False) -> float:
+    """Return the number of the day of a date; ``last`` the last one of a month or year."""
+    if not isinstance(value, str):
+        return math.nan
+    text = value.strip()
+    if iso := _ISO.fullmatch(text):
+        year = int(iso[1])
+        month = int(iso[2] or (12 if last else 1))
+        day = int(iso[3]) if iso[3] else (_days_of(year, month) if last else 1)
+    elif long := _LONG.fullmatch(text):
+        name = (long["month"] or long["second"])[:3].lower()
+        month = _MONTHS.index(name) + 1 if name in _MONTHS else 0
+        year, day = int(long["year"]), int(long["day"] or long["first"])
+    else:
+        return math.nan
+    try:
+        return float(datetime.date(year, month, day).toordinal())
+    except ValueError:
+        return math.nan
+
+
+def _days_of(year: int, month: int) -> int:
+    if not 1 <= month <= 12:
+        return 0
+    following = datetime.date(year + month // 12, month % 12 + 1, 1)
+    return (following - datetime.timedelta(days=1)).day
+
+
+def _bound(value: Any, kind: FieldKind, *, last: bool) -> float:
+    # A year is a date as well.
+    text = str(value) if kind == "date" and isinstance(value, int) else value
+    found = _day(text, last=last) if kind == "date" else _number(value)
+    if math.isnan(found):
+        raise InvalidInput(f"filter: {value!r} is not a {kind}, as the values of this field are.")
+    return found
+
+
+def _sort_key(value: Any, key: float) -> tuple[int, float, str]:
+    """Sort numbers and dates before texts, and those before nothing."""
+    if value is None:
+        return 2, 0.0, ""
+    if math.isfinite(key):
+        return 0, key, metadata_text(value)
+    plain = isinstance(value, bool | int | float)
+    try:
+        return (0, float(value), "") if plain else (1, 0.0, str(value).casefold())
+    except OverflowError:
+        return 0, math.inf if value > 0 else -math.inf, ""
+
+
+def _numbers(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
+    """Return limits of bins of numbers, and how they are shown; both limits are included."""
+    low, high = float(keys[0]), float(keys[-1])
+    whole = bool(np.all(keys == np.floor(keys))) and max(-low, high) < 2**53
+    span = high - low
+    if not (math.isfinite(span) and span > 1e-300):
+        shown = (int(low), int(high)) if whole else (low, high)
+        return [(low, high, shown)]
+    step = 10.0 ** math.floor(math.log10(span / _BINS))
+    step *= next(factor for factor in (1, 2, 5, 10, 20) if span / (factor * step) <= _BINS)
+    step = max(step, 1.0) if whole else step
+    first, count = math.floor(low / step), int(span // step) + 2
+    found: list[tuple[float, float, tuple[Any, Any]]] = []
+    for n in range(first, first + count):
+        start, end = n * step, (n + 1) * step - (1.0 if whole else 0.0)
+        if start > high or end < low:
+            continue
+        if whole:
+            found.append((start, end, (int(start), int(end))))
+        else:
+            shown = float(f"{start:.12g}"), float(f"{end:.12g}")
+            found.append((*shown, shown))
+    return found
+
+
+def _dates(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
+    """Return limits of bins of days: days, months or years."""
+    low, high = int(keys[0]), int(keys[-1])
+    if high - low < _BINS:
+        edges = list(range(low, high + 2))
+    else:
+        first, last = datetime.date.fromordinal(low), datetime.date.fromordinal(high)
+        months = 12 * first.year + first.month - 1, 12 * last.year + last.month - 1
+        step = next(one for one in _STEPS_IN_MONTHS if (months[1] - months[0]) / one < _BINS)
+        start = months[0] // step * step
+        every = range(max(start, 12), months[1] + step + 1, step)
+        edges = [datetime.date(month // 12, month % 12 + 1, 1).toordinal() for month in every]
+    shown = [datetime.date.fromordinal(edge).isoformat() for edge in edges]
+    before = [datetime.date.fromordinal(edge - 1).isoformat() for edge in edges[1:]]
+    return [
+        (float(edge), float(end - 1), (text, until))
+        for edge, end, text, until in zip(edges[:-1], edges[1:], shown[:-1], before, strict=True)
+    ]
