@@ -89,12 +89,12 @@ def test_products_from_both_sides(far, dtype, after, shape, few, request):  # no
     wide = X.astype(np.float64) - means
     expected, size = wide.T @ (wide @ block), np.abs(wide.T) @ np.abs(wide @ block)
     close = 1e-12 if dtype == "float64" else 1e-5
-    for found in (operator.normal(block), operator.wide_normal(block)):
-        assert (np.abs(found - expected) <= close * size).all()
-    assert operator.normal(block).dtype == dtype
-    normal, cross = operator.normal_and_cross(block, other)
+    normal, rare = operator.normal(block), np.where(other > 2.5, other, 0.0)
     assert (np.abs(normal - expected) <= close * size).all()
-    assert (np.abs(cross - wide.T @ other) <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
+    assert normal.dtype == dtype
+    for each in (other, rare):
+        gap = np.abs(operator.cross(each) - wide.T @ each)
+        assert (gap <= 1e-12 * (np.abs(wide.T) @ np.abs(other))).all()
 
 
 @pytest.mark.usefixtures("many_rows")
@@ -127,16 +127,13 @@ def test_the_squared_norm_about_the_means(far):
     X = rows(far)
     operator, means = Dense(X).centered()
     assert operator.sum_of_squares() == pytest.approx(np.square(X - means).sum(), rel=1e-12)
-    assert not operator.is_zero()
 
 
 def test_rows_are_zero_where_no_row_differs():
     X = np.full((3000, 100), 1 / 3)
-    assert Dense(X).centered()[0].is_zero()
-    X = np.zeros((3000, 100))
-    assert Dense(X).is_zero()
-    X[2999, 99] = 1e-9
-    assert not Dense(X).is_zero()
+    assert Dense(X).centered()[0].sum_of_squares() == 0
+    X[2999, 99] += 1e-9
+    assert Dense(X).centered()[0].sum_of_squares() > 0
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

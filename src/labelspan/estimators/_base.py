@@ -37,7 +37,6 @@ __all__ = [
     "invert",
     "refuse_large_squares",
     "refuse_overflow",
-    "refuse_zero",
     "snapshot",
     "squared_norm",
 ]
@@ -358,15 +357,9 @@ def squared_norm(model: BaseEmbedding, X: Operator) -> float:
     """Return the squared Frobenius norm of X, centred where it is; refuse zero."""
     square = X.sum_of_squares()
     if not square > 0:
-        refuse_zero(model, X)
-    return square
-
-
-def refuse_zero(model: BaseEmbedding, X: Operator) -> None:
-    """Raise where X, centred where it is, is zero."""
-    if X.is_zero():
         what = "all rows of X are equal" if model.center else "X holds only zeros"
         raise InvalidInput(f"{type(model).__name__}: {what}, so there is no direction to find.")
+    return square
 
 
 def invert(model: BaseEmbedding, Z: Any) -> Array:

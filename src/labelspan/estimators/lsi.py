@@ -19,7 +19,7 @@ from ._base import (
     all_or_nothing,
     invert,
     refuse_overflow,
-    refuse_zero,
+    squared_norm,
 )
 from ._options import SHARED, solve
 from ._partial_fit import (
@@ -147,7 +147,7 @@ class LSI(BaseEmbedding):
         self._check_params()
         features = self._read_features(X)
         operator, means = self._center(features.operator)
-        refuse_zero(self, operator)
+        squared_norm(self, operator)
         self._learn(features, operator, means, operator.shape[0])
         return self
 
@@ -226,6 +226,6 @@ class LSI(BaseEmbedding):
         statistics = stream.labelled
         assert statistics is not None
         X, _ = rows_of(self, statistics)
-        refuse_zero(self, X)
+        squared_norm(self, X)
         means = statistics.x_mean * self.center
         self._learn(Features(None, stream.dtype), X, means, statistics.n)

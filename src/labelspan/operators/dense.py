@@ -19,11 +19,11 @@ __all__ = ["Dense"]
 # Entries of rows that stay in the cache of a core, and the fewest rows of a block: for thin
 # products, and for Gram matrices, whose sums cost as much as some of the rows.
 _CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 2048
-# Rows of a narrow product that is taken from both sides, the widest block of it, and its parts.
-_BOTH_ROWS, _NARROW, _PARTS = 256, 32, 16
 # Entries up to which the rows are centred once, in a copy in float64: less than the time that
 # corrections of each product take; and those of float32 that are converted anyhow.
 _COPIED, _CONVERTED = 1 << 16, 1 << 18
+# The share of entries that are not zero up to which a block is multiplied entry by entry.
+_MOSTLY_ZERO = 0.1
 # Entries of a product up to which threads may have a sum of their own.
 _FEW_SUMS = 1 << 17
 # Rows that show whether a column may be constant, and whether there is anything but zeros.
@@ -130,89 +130,18 @@ class Dense(Operator):
         return out
 
     def _rmatmat(self, block: Array) -> Array:
-        if self._offset is None:
+        if self._offset is None or self._mild:
             if self.shape[1] * block.shape[1] <= _FEW_SUMS:
-                return inner(self._array, block).astype(self.dtype, copy=False)
-            return self._array.T @ block
-        if self._mild:
-            return self._corrected(block).astype(self.dtype, copy=False)
+                out = inner(self._array, block)
+            else:
+                out = self._array.T @ block
+            if self._offset is not None:
+                out = out - np.outer(self._offset, block.sum(axis=0, dtype=np.float64))
+            return out.astype(self.dtype, copy=False)
         out = np.zeros((self.shape[1], block.shape[1]), dtype=self.dtype)
         for part in self._slices(8 * block.shape[1]):
             out += self._piece(part).T @ block[part]
         return out
-
-    def normal(self, block: Array) -> Array:
-        if not self._narrow(block):
-            return super().normal(block)
-        return self.wide_normal(block).astype(self.dtype, copy=False)
-
-    def wide_normal(self, block: Array) -> Array:
-        if not self._narrow(block):
-            return super().wide_normal(block)
-        block = self._block(block, self.shape[1], "normal")
-        return self._both_sides(block, None, self.dtype)[0]
-
-    def normal_and_cross(self, block: Array, other: Array) -> tuple[Array, Array]:
-        if not self._narrow(block):
-            return super().normal_and_cross(block, other)
-        return self._both_sides(block, other, np.float64)
-
-    def _narrow(self, block: Array) -> bool:
-        """Return whether some rows and the products of a block with them stay in the cache."""
-        return block.shape[1] <= _NARROW and _FEW_ROWS * self.shape[1] <= 8 * _CACHED
-
-    def _both_sides(self, block: Array, other: Array | None, dtype: Any) -> tuple[Array, Array]:
-        """Return ``X.T @ X @ block`` and ``X.T @ other``, reading the rows once.
-
-        Products of a block of rows are taken in ``dtype``, and summed in float64.
-        """
-        small = self._small(dtype)
-        if small is not None:
-            images = small @ block
-            if other is not None:
-                images = np.concatenate([images, other], axis=1)
-            found = images.T @ small
-            return found[: block.shape[1]].T, found[block.shape[1] :].T
-        # Its columns are rows here: BLAS multiplies few columns faster that way.
-        across = np.ascontiguousarray(block.T, dtype=dtype)
-        width, columns = across.shape[0], self.shape[1]
-        offset = self._offset if self._mild else None
-        along = None if offset is None else (across @ offset).astype(dtype, copy=False)[:, None]
-        height = width + (0 if other is None else other.shape[1])
-
-        def multiply(part: slice) -> tuple[Array, Array]:
-            product, sums = np.zeros((height, columns)), np.zeros(height)
-            again = np.empty((height, columns), dtype=dtype)
-            for start in range(part.start, part.stop, _BOTH_ROWS):
-                rows = slice(start, min(start + _BOTH_ROWS, part.stop))
-                if along is None:
-                    piece = self._piece(rows, dtype)
-                    image = np.dot(across, piece.T)
-                else:
-                    piece = self._array[rows].astype(dtype, copy=False)
-                    image = np.dot(across, piece.T)
-                    image -= along
-                if other is not None:
-                    image = np.concatenate([image, other[rows].T], axis=0, dtype=dtype)
-                product += np.dot(image, piece, out=again)
-                if summed:
-                    sums += np.dot(image, ones[: image.shape[1]])
-            return product, sums
-
-        # Products in float32 are no more exact than what the column sums give.
-        summed = offset is not None and np.dtype(dtype) == np.float64
-        ones = np.ones(_BOTH_ROWS)
-        parts = map_threads(multiply, row_parts(*self.shape, _PARTS), blas=True)
-        product = sum((one for one, _ in parts[1:]), parts[0][0])
-        if offset is not None:
-            if summed:
-                sums = sum((one for _, one in parts[1:]), parts[0][1])
-            else:
-                sums = across @ (self._column_sums() - self.shape[0] * offset)
-                if other is not None:
-                    sums = np.concatenate([sums, other.sum(axis=0)])
-            product -= np.outer(sums, offset)
-        return product[:width].T, product[width:].T
 
     def gram(self) -> Array:
         return self.moments(np.empty((self.shape[0], 0)))[0]
@@ -225,6 +154,8 @@ class Dense(Operator):
         return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
 
     def cross(self, block: Array) -> Array:
+        if np.count_nonzero(block) < _MOSTLY_ZERO * block.size:
+            block = sparse.csr_array(block)
         small = self._small(np.float64)
         if small is not None:
             return np.asarray(small.T @ block)
@@ -235,39 +166,25 @@ class Dense(Operator):
             out += self._piece(part, np.float64).T @ block[part]
         return out
 
-    def cross_rare(self, block: Array) -> Array:
-        """Return the product with a block, for one that is mostly zeros: entry by entry."""
-        return self.cross(sparse.csr_array(block))
-
     def moments(self, block: Array) -> tuple[Array, Array]:
         return self._moments(block, np.dtype(np.float64))
-
-    def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
-        if self._offset is None:
-            gram, cross, sums = self._products(block, np.dtype(np.float64))
-            means = sums / self.shape[0]
-            about = gram - np.outer(means, sums)
-            if _clear(np.diag(gram), about):
-                return means, about, cross - np.outer(means, block.sum(axis=0))
-        return super().centered_moments(block)
 
     def _moments(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
         small = self._small(dtype)
         if small is not None:
             return small.T @ small, _pulled(small, block)
         if self._offset is None:
-            return self._products(block, dtype)[:2]
+            return self._products(block, dtype)
         # Centred afterwards: no copy of the data is made.
-        plain = Dense(self._array)
-        plain._sums = self._sums
-        gram, cross, sums = plain._products(block, dtype)
+        gram, cross = Dense(self._array)._products(block, dtype)
         squares = np.diag(gram).copy()
-        aside = np.outer(sums - 0.5 * self.shape[0] * self._offset, self._offset)
+        half = self._column_sums() - 0.5 * self.shape[0] * self._offset
+        aside = np.outer(half, self._offset)
         gram -= aside
         gram -= aside.T
         few = _clear(squares, gram, _FEW_TO_LOSE)
         if not (few or (dtype == np.float64 and _clear(squares, gram))):
-            return self._products(block, dtype)[:2]
+            return self._products(block, dtype)
         self._mild = few or self.dtype == np.float64
         if block.shape[1]:
             cross = cross - np.outer(self._offset, column_sums(block))
@@ -282,27 +199,19 @@ class Dense(Operator):
                 self._sums = inner(ones, self._array, np.float64)[0]
         return self._sums
 
-    def _products(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-        """Return both products of the rows in a given type, summed in float64, and column sums.
-
-        The column sums are without the offset, and as exact as the products.
-        """
+    def _products(self, block: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """Return both products of the rows in a given type, summed in float64."""
         if self._offset is None and self.dtype == dtype == np.float64:
-            gram = self._array.T @ self._array
-            return gram, _pulled(self._array, block), self._column_sums()
+            return self._array.T @ self._array, _pulled(self._array, block)
         gram = np.zeros((self.shape[1], self.shape[1]))
         cross = np.zeros((block.shape[1], self.shape[1]))
-        converted = self._offset is None and self.dtype != dtype
-        sums = np.zeros(self.shape[1]) if converted else self._column_sums()
-        copied = converted or self._offset is not None
+        copied = self._offset is not None or self.dtype != dtype
         for part in self._slices(_GRAM_ROWS if copied else 2 * _GRAM_ROWS):
             piece = self._piece(part, dtype)
             gram += piece.T @ piece
             if block.shape[1]:
                 cross += block[part].astype(dtype, copy=False).T @ piece
-            if converted:
-                sums += np.ones(piece.shape[0], dtype=dtype) @ piece
-        return gram, cross.T, sums
+        return gram, cross.T
 
     def cogram(self) -> Array:
         whole = self._piece(slice(None), np.float64)
@@ -320,13 +229,6 @@ class Dense(Operator):
         if about_zero <= _DIGITS_TO_LOSE * square < np.inf:
             return square
         return sum(sum_of_squares(self._piece(part, np.float64)) for part in self._slices())
-
-    def is_zero(self) -> bool:
-        # Most data is not zero in its first rows.
-        if sum_of_squares(self._piece(slice(_FIRST_ROWS), np.float64)) > 0:
-            return False
-        pieces = (self._piece(part, np.float64) for part in self._slices())
-        return not any(sum_of_squares(piece) > 0 for piece in pieces)
 
     def column_squares(self) -> Array:
         squares = np.zeros(self.shape[1])

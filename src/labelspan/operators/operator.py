@@ -149,17 +149,6 @@ class Operator(ABC):
         """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass where it can be."""
         return self.rmatmat(self.matmat(block))
 
-    def wide_normal(self, block: Array) -> Array:
-        """Return ``X.T @ (X @ block)`` summed in float64, whatever the type of the products."""
-        return host(self.normal(block)) if self.one_pass else self.cross(self.matmat(block))
-
-    def normal_and_cross(self, block: Array, other: Array) -> tuple[Array, Array]:
-        """Return :meth:`wide_normal` of a block and :meth:`cross` of another, in one pass if so."""
-        if self.one_pass:
-            return self.wide_normal(block), self.cross(other)
-        products = self.cross(np.hstack([host(self.matmat(block)), host(other)]))
-        return products[:, : block.shape[1]], products[:, block.shape[1] :]
-
     def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
         """Return ``X.T @ (X @ block)`` and ``L.T @ (X @ block)`` for labels of the same rows.
 
@@ -204,11 +193,6 @@ class Operator(ABC):
         """Return ``X.T @ X`` and ``X.T @ block`` in float64, in one pass where that saves time."""
         return self.gram(), self.cross(block)
 
-    def centered_moments(self, block: Array) -> tuple[Array, Array, Array]:
-        """Return the column means and :meth:`moments` of the centred rows."""
-        centered, means = self.centered()
-        return means, *centered.moments(block)
-
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of columns: a slice of column numbers, and these columns as an array."""
         columns = self.shape[1]
@@ -234,10 +218,6 @@ class Operator(ABC):
     def sum_of_squares(self) -> float:
         """Return the squared Frobenius norm."""
         return sum(sum_of_squares(values) for _, values in self.column_blocks())
-
-    def is_zero(self) -> bool:
-        """Return whether the squared Frobenius norm is zero."""
-        return not self.sum_of_squares() > 0
 
     def column_squares(self) -> Array:
         """Return the squared norm of each column, in float64."""

@@ -98,7 +98,11 @@ def check_regression(
     """
     mixing = combinations(targets.shape[1])
     wanted, found = host(targets) @ mixing, host(slopes) @ mixing
-    seen, right = X.normal_and_cross(found, wanted)
+    if X.one_pass:
+        seen, right = host(X.normal(found)), X.cross(wanted)
+    else:
+        products = X.cross(np.hstack([host(X.matmat(found)), wanted]))
+        seen, right = np.hsplit(products, [found.shape[1]])
     gap = right - seen - alpha * found
     length = np.linalg.norm(right / scale[:, None])
     size = np.linalg.norm(gap / scale[:, None])
@@ -119,7 +123,7 @@ def check_directions(
     mixing = combinations(values.size)
     directions, roots = host(weights), np.sqrt(values)[:, None]
     mixed, right = directions @ (mixing / roots), directions @ (roots * mixing)
-    seen = X.wide_normal(mixed)
+    seen = host(X.normal(mixed))
     # mixing' D W'X'X W D^-1 mixing, with D the roots: W'X'X W = I makes it mixing'mixing.
     square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen

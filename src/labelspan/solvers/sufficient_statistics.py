@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from .._typing import Array
-from ..operators import Dense, Operator
+from ..operators import Operator
 
 __all__ = ["Statistics"]
 
@@ -79,15 +79,13 @@ class Statistics:
             return total
         n, b_mean = X.shape[0], block.mean(axis=0)
         rare = np.count_nonzero(block) < _MOSTLY_ZERO * block.size
-        if rare and not products and isinstance(X, Dense):
-            x_mean, gram, _ = X.centered_moments(np.empty((n, 0)))
+        centred, x_mean = X.centered()
+        if rare and not products:
             # Centred rows take the means of labels away by themselves.
-            centred = X.shifted(x_mean)
-            assert isinstance(centred, Dense)
             squares = np.square(block).sum(axis=0) - n * np.square(b_mean)
-            return cls(n, x_mean, b_mean, gram, centred.cross_rare(block), squares)
+            return cls(n, x_mean, b_mean, centred.gram(), centred.cross(block), squares)
         shifted = block - b_mean
-        x_mean, gram, cross = X.centered_moments(shifted)
+        gram, cross = centred.moments(shifted)
         inner = shifted.T @ shifted if products else np.square(shifted).sum(axis=0)
         return cls(n, x_mean, b_mean, gram, cross, inner)
 
