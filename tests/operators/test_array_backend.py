@@ -124,7 +124,7 @@ def test_random_numbers_do_not_depend_on_threads(monkeypatch):
     for count in (1, 2):
         monkeypatch.setattr(threads, "n_threads", lambda count=count: count)
         rng = np.random.default_rng(3)
-        found.append([array_backend.normal_block(5000, 3, rng, np.float32) for _ in range(2)])
+        found.append([array_backend.random_block(5000, 3, rng, np.float32, None) for _ in range(2)])
     np.testing.assert_array_equal(*found)
     first, second = found[0]
     assert first.dtype == np.float32
@@ -132,7 +132,7 @@ def test_random_numbers_do_not_depend_on_threads(monkeypatch):
     assert np.unique(np.concatenate([first, second])).size > 29_900
     assert abs(first.mean()) < 0.05
     assert abs(first.std() - 1) < 0.05
-    few = array_backend.normal_block(3, 2, np.random.default_rng(4), np.float32)
+    few = array_backend.random_block(3, 2, np.random.default_rng(4), np.float64, None)
     np.testing.assert_array_equal(few, np.random.default_rng(4).standard_normal((3, 2)))
 
 

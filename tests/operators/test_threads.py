@@ -76,7 +76,6 @@ def test_a_task_has_no_threads_of_its_own(monkeypatch):
 
 def test_a_call_does_not_wait_for_threads_that_another_call_keeps_busy(monkeypatch):
     monkeypatch.setattr(threads_module, "n_threads", lambda: 3)
-    monkeypatch.setattr(threads_module, "_pool", threads_module._Pool())
     go_on, inside = Event(), Barrier(4)
 
     def hold(_):
@@ -93,10 +92,10 @@ def test_a_call_does_not_wait_for_threads_that_another_call_keeps_busy(monkeypat
 
 def test_a_process_that_was_forked_has_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
-    # As it is in a child: a pool whose threads were left behind.
-    left = threads_module._Pool()
-    left.process, left._threads = -1, 8
-    monkeypatch.setattr(threads_module, "_pool", left)
+    # As it is in a child: the pool is that of another process, and its threads were left behind.
+    process, left = threads_module.os.getpid(), threads_module._pool(threads_module.os.getpid())
+    monkeypatch.setattr(left, "run", None)
+    monkeypatch.setattr(threads_module.os, "getpid", lambda: process + 1)
     both = Barrier(2)
     assert threads_module.map_threads(lambda item: both.wait(10) >= 0 and item, [1, 2]) == [1, 2]
 

@@ -30,13 +30,13 @@ from ..operators.array_backend import (
     column_sums,
     contiguous,
     host,
+    placed,
     tensor_or_none,
     torch_module,
 )
 from ..operators.convert import column_names, dense_block
 from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
-from ..operators.tensor_blocks import placed
 from ..operators.threads import map_threads, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]

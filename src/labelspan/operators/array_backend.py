@@ -1,9 +1,9 @@
 """Blocks of numbers: products, sums and columns of long arrays, on threads.
 
-A block is a numpy array or a torch tensor. Solvers multiply, slice, add and transpose blocks by the
-operations that both have, and use these functions for the rest; for tensors, those of the same name
-in :mod:`labelspan.operators.tensor_blocks` answer. Small matrices, with one row or column per
-component or label, are always on the host in float64.
+A block is a numpy array or a torch tensor on any device. Solvers multiply, slice, add and transpose
+blocks by the operations that both have, and use these functions for the rest. Small matrices, with
+one row or column per component or label, are always on the host in float64. torch is imported only
+where there are tensors.
 
 Tasks of threads whose product is small take it by ``np.dot``: ``@`` keeps the lock of the
 interpreter where its result has less than 500 entries, however long the factors are.
@@ -11,17 +11,14 @@ interpreter where its result has less than 500 entries, however long the factors
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from functools import wraps
 from itertools import pairwise
-from typing import Any, TypeVar
-from typing import cast as typed
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
-from . import tensor_blocks
-from .tensor_blocks import host, is_tensor, on_host, torch_module, width_of
 from .threads import map_threads, row_parts
 
 __all__ = [
@@ -42,10 +39,11 @@ __all__ = [
     "is_tensor",
     "largest_entries",
     "like",
-    "normal_block",
     "on_host",
+    "placed",
     "plus",
     "put_rows",
+    "random_block",
     "scale_columns",
     "scale_rows",
     "scaled",
@@ -77,19 +75,50 @@ _PLAIN_SQUARES = (1e-25, 1e30)
 # Random numbers from which each block of rows has a stream of its own, and entries of a block.
 _MANY_RANDOM, _RANDOM_PART = 1 << 20, 1 << 18
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+# Numbers up to which memory is locked for their way to a device.
+_FEW_TO_MOVE = 1 << 20
 
 
-def _also_of_tensors(function: _Function) -> _Function:
-    """Let the function of the same name in :mod:`.tensor_blocks` answer for tensors."""
+def is_tensor(block: Any) -> bool:
+    """Return whether a block is a torch tensor; never imports torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(block, torch.Tensor)
 
-    @wraps(function)
-    def call(first: Any, *others: Any, **options: Any) -> Any:
-        if is_tensor(first[0] if isinstance(first, (list, tuple)) else first):
-            return getattr(tensor_blocks, function.__name__)(first, *others, **options)
-        return function(first, *others, **options)
 
-    return typed(_Function, call)
+def torch_module() -> Any:
+    """Return torch, for algebra on the device of tensors that are there."""
+    import torch
+
+    return torch
+
+
+def on_host(block: Any) -> Array:
+    """Convert a block to a numpy array of the same precision."""
+    return block.detach().cpu().numpy() if is_tensor(block) else np.asarray(block)
+
+
+def host(block: Any) -> Array:
+    """Convert a block to a numpy array in float64."""
+    return np.asarray(on_host(block), dtype=np.float64)
+
+
+def width_of(block: Any) -> np.dtype[Any]:
+    """Return the dtype of a block as a numpy dtype."""
+    return np.dtype(str(block.dtype).removeprefix("torch."))
+
+
+def _tensor_dtype(dtype: Any) -> Any:
+    return getattr(torch_module(), np.dtype(dtype).name)
+
+
+def placed(block: Any, device: Any, dtype: Any = None) -> Array:
+    """Return a block as contiguous rows on a device, in a type where one is given."""
+    if not is_tensor(block):
+        # torch warns of arrays that it could write to but should not.
+        block = torch_module().as_tensor(np.require(block, requirements=["C", "W"]))
+    kind = block.dtype if dtype is None else _tensor_dtype(dtype)
+    moved: Array = block.to(device=device, dtype=kind).contiguous()
+    return moved
 
 
 def as_block(values: Any) -> Array:
@@ -105,15 +134,23 @@ def tensor_or_none(values: Any) -> Any:
 
 def like(values: Any, block: Any) -> Array:
     """Move numbers to the device of a block and convert them to its type."""
-    if is_tensor(block):
-        moved: Array = tensor_blocks.like(values, block)
-        return moved
-    return on_host(values).astype(block.dtype, copy=False)
+    if not is_tensor(block):
+        return on_host(values).astype(block.dtype, copy=False)
+    values = values if is_tensor(values) else np.ascontiguousarray(values)
+    tensor = torch_module().as_tensor(values)
+    ahead = block.is_cuda and not tensor.is_cuda and tensor.numel() < _FEW_TO_MOVE
+    if ahead:
+        # From locked memory, or the copy would wait for all work of the device before it.
+        tensor = tensor.to(block.dtype).pin_memory()
+    moved: Array = tensor.to(device=block.device, dtype=block.dtype, non_blocking=ahead)
+    return moved
 
 
-@_also_of_tensors
 def cast(block: Any, dtype: Any) -> Array:
     """Convert a block to another dtype, on its device."""
+    if is_tensor(block):
+        converted: Array = block.to(_tensor_dtype(dtype))
+        return converted
     return np.asarray(block.astype(dtype, copy=False))
 
 
@@ -150,9 +187,11 @@ def scaled(block: Any, factor: float) -> Array:
     return _by_rows(np.multiply, block, factor)
 
 
-@_also_of_tensors
 def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
     """Return ``block + factor * other``, in blocks of rows on threads."""
+    if is_tensor(block):
+        added: Array = torch_module().add(block, other, alpha=factor)
+        return added
 
     def add(rows: slice, out: Array) -> None:
         np.multiply(other[rows], factor, out=out)
@@ -171,14 +210,20 @@ def divide_columns(block: Any, lengths: Array) -> Array:
     )
 
 
-def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) -> Array:
+def random_block(rows: int, width: int, rng: np.random.Generator, dtype: Any, device: Any) -> Array:
     """Return standard normal random numbers, the same for any number of threads.
 
     Many of them are generated in blocks of rows, each from its own stream, in ``dtype``; few of
-    them by ``rng`` itself, in float64.
+    them by ``rng`` itself, in float64. Those for a device are made there.
     """
+    if device is not None:
+        torch = torch_module()
+        generator = torch.Generator(device=device).manual_seed(int(rng.integers(2**31)))
+        kind = {"device": device, "dtype": _tensor_dtype(dtype)}
+        made: Array = torch.randn((rows, width), generator=generator, **kind)
+        return made
     if rows * width < _MANY_RANDOM:
-        return rng.standard_normal((rows, width))
+        return contiguous(rng.standard_normal((rows, width)), dtype)
     seed = int(rng.integers(1 << 63))
     out = np.empty((rows, width), dtype=dtype)
     step = max(1, _RANDOM_PART // width)
@@ -191,9 +236,11 @@ def normal_block(rows: int, width: int, rng: np.random.Generator, dtype: Any) ->
     return out
 
 
-@_also_of_tensors
 def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
     """Join blocks along an axis."""
+    if is_tensor(blocks[0]):
+        joined: Array = torch_module().cat(list(blocks), dim=axis)
+        return joined
     if axis == 0:
         return np.concatenate(blocks)
     return _filled(
@@ -211,7 +258,11 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
     do not depend on the number of threads, so that the sum does not either.
     """
     if is_tensor(left) and is_tensor(right):
-        return tensor_blocks.inner(left, right, dtype)
+        if dtype is None and left.dtype != right.dtype:
+            dtype = np.float64
+        if dtype is not None:
+            left, right = cast(left, dtype), cast(right, dtype)
+        return host(left.T @ right)
     left, right = on_host(left), on_host(right)
     dtype = np.result_type(left, right) if dtype is None else np.dtype(dtype)
     same = left is right
@@ -232,11 +283,13 @@ def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
 
     As `inner` does, in one pass over the rows: those of ``right`` are read once for all.
     """
-    if any(is_tensor(block) for block in (right, *lefts)):
-        if all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
-            return tensor_blocks.inner_all(lefts, right)
-        return [inner(left, right) for left in lefts]
     ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
+    if any(is_tensor(block) for block in (right, *lefts)):
+        if not all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
+            return [inner(left, right) for left in lefts]
+        # One matrix travels: the device is idle whenever it is waited for.
+        found = host(torch_module().cat([left.T @ right for left in lefts]))
+        return [found[start:stop] for start, stop in pairwise(ends)]
 
     def multiply(rows: slice) -> Array:
         out = np.empty((ends[-1], right.shape[1]))
@@ -277,10 +330,12 @@ def _total(sums: list[Array]) -> Array:
     return add_all(sums) if len(sums) > 1 else sums[0]
 
 
-@_also_of_tensors
 def times(block: Any, small: Any) -> Array:
     """Return ``block @ small`` in the type of the block, in blocks of rows on threads."""
     small = like(small, block)
+    if is_tensor(block):
+        product: Array = block @ small
+        return product
     out = np.empty((block.shape[0], small.shape[1]), dtype=block.dtype)
 
     def multiply(rows: slice) -> None:
@@ -290,10 +345,12 @@ def times(block: Any, small: Any) -> Array:
     return out
 
 
-@_also_of_tensors
 def add_product(block: Any, basis: Any, small: Any) -> None:
     """Compute ``block += basis @ small`` in place, in blocks of rows on threads."""
     small = like(small, block)
+    if is_tensor(block):
+        block.addmm_(basis, small)
+        return
 
     def add(rows: slice) -> None:
         block[rows] += basis[rows] @ small
@@ -301,7 +358,6 @@ def add_product(block: Any, basis: Any, small: Any) -> None:
     map_threads(add, row_parts(block.shape[0], sum(small.shape)), blas=True)
 
 
-@_also_of_tensors
 def combine(blocks: Sequence[Any], small: Any) -> Array:
     """Return ``[blocks side by side] @ small`` in the type of the blocks, in one pass."""
     ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
@@ -310,6 +366,11 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
         (block, small[start:stop])
         for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
     ]
+    if is_tensor(blocks[0]):
+        total: Array = parts[0][0] @ parts[0][1]
+        for block, part in parts[1:]:
+            add_product(total, block, part)
+        return total
     out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
 
     def multiply(rows: slice) -> None:
@@ -323,7 +384,6 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
     return out
 
 
-@_also_of_tensors
 def subtract_products(
     block: Any, bases: Sequence[Any], smalls: Sequence[Any]
 ) -> tuple[Array, Array]:
@@ -331,6 +391,14 @@ def subtract_products(
 
     Returns the norms of the columns before and after it, on the host, to some digits.
     """
+    if is_tensor(block):
+        first, start = block.norm(dim=0), 0
+        both = like(np.concatenate(smalls), block)
+        for basis in bases:
+            block.addmm_(basis, both[start : start + basis.shape[1]], alpha=-1)
+            start += basis.shape[1]
+        norms = host(torch_module().cat([first, block.norm(dim=0)]))
+        return norms[: block.shape[1]], norms[block.shape[1] :]
     smalls = [like(small, block) for small in smalls]
 
     def subtract(rows: slice) -> Array:
@@ -384,9 +452,10 @@ def add_all(
     return out
 
 
-@_also_of_tensors
 def largest_entries(block: Any) -> Array:
     """Return the entry of each column that is farthest from zero, on the host."""
+    if is_tensor(block):
+        return host(block.gather(0, block.abs().argmax(dim=0, keepdim=True))[0])
     columns = np.arange(block.shape[1])
 
     def farthest(part: Array) -> Array:
@@ -405,17 +474,20 @@ def largest_entries(block: Any) -> Array:
     return host(farthest(np.stack(each)) if len(each) > 1 else each[0])
 
 
-@_also_of_tensors
 def column_norms(block: Any) -> Array:
     """Return the Euclidean norm of each column, on the host."""
+    if is_tensor(block):
+        return host(block.norm(dim=0))
     parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
     first, *others = map_threads(lambda rows: _squares(block[rows]), parts)
     return np.asarray(np.sqrt(sum(others, first)))
 
 
-@_also_of_tensors
 def column_sums(block: Any) -> Array:
     """Return the sum of each column, in the type of the block, in blocks of rows on threads."""
+    if is_tensor(block):
+        total: Array = block.sum(dim=0)
+        return total
 
     def add(rows: slice) -> Array:
         part = block[rows]
@@ -448,9 +520,11 @@ def subtract_row(block: Any, row: Any) -> Array:
     return _by_rows(np.subtract, block, row)
 
 
-@_also_of_tensors
 def subtract_outer(block: Any, column: Any, row: Any) -> Array:
     """Return ``block - column * row`` for an n x 1 column, in blocks of rows on threads."""
+    if is_tensor(block):
+        difference: Array = block - column * row
+        return difference
     return _filled(
         block.shape,
         np.result_type(block, column, row),
@@ -468,13 +542,15 @@ def scale_columns(block: Any, factors: Any) -> Array:
     return _by_rows(np.multiply, block, like(factors, block))
 
 
-@_also_of_tensors
 def scaled_transpose(block: Any, factors: Any) -> Array:
     """Return ``(block * factors).T`` in contiguous rows, a factor for each column of the block.
 
     In blocks of rows that stay in the cache, on threads: a copy of the whole would take longer.
     """
     factors = like(factors, block)
+    if is_tensor(block):
+        turned: Array = (block * factors).T
+        return turned
     out = np.empty(block.shape[::-1], dtype=block.dtype)
 
     def turn(rows: slice) -> None:
@@ -497,9 +573,10 @@ def put_rows(order: Array, block: Array) -> Array:
     return out
 
 
-@_also_of_tensors
 def sum_of_squares(block: Any) -> float:
     """Return the squared Frobenius norm, summed in float64."""
+    if is_tensor(block):
+        return float(block.double().square().sum())
     flat = block.reshape(-1)
 
     def squares(part: slice) -> float:

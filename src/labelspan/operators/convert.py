@@ -9,9 +9,9 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput
+from .array_backend import is_tensor, on_host
 from .operator import Operator
 from .row_data import host_operator
-from .tensor_blocks import is_tensor, on_host
 
 __all__ = ["as_operator", "check_device", "column_names", "dense_block", "operator_or_none"]
 

@@ -22,13 +22,13 @@ from .array_backend import (
     concatenate,
     contiguous,
     host,
-    normal_block,
     on_host,
+    placed,
+    random_block,
     subtract_outer,
     subtract_row,
     sum_of_squares,
 )
-from .tensor_blocks import placed, random_block
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
@@ -121,9 +121,7 @@ class Operator(ABC):
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers, placed."""
-        if self.device is None:
-            return self.place(normal_block(rows, width, rng, self.dtype))
-        return random_block((rows, width), rng, self.device, self.dtype)
+        return random_block(rows, width, rng, self.dtype, self.device)
 
     def rmatmat(self, block: Array) -> Array:
         """Return ``X.T @ block`` for a block with n rows."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
@@ -125,13 +125,11 @@ def own_threads() -> AbstractContextManager[object]:
 class _Pool:
     """Threads that wait for work, as many as were ever asked for, until the process ends.
 
-    An executor of :mod:`concurrent.futures` has a future for each thread and call: with sixteen
-    threads that takes half a millisecond, as long as many products of thin blocks.
+    An executor of :mod:`concurrent.futures` takes six times as long for each call, as long as many
+    products of thin blocks.
     """
 
     def __init__(self) -> None:
-        # Threads do not survive a fork: a child process has a pool of its own.
-        self.process = os.getpid()
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._lock, self._threads = threading.Lock(), 0
 
@@ -151,14 +149,10 @@ class _Pool:
             self._work.get()()
 
 
-_pool = _Pool()
-
-
-def _own_pool() -> _Pool:
-    global _pool  # noqa: PLW0603 - one for each process
-    if _pool.process != os.getpid():
-        _pool = _Pool()
-    return _pool
+@lru_cache(maxsize=1)
+def _pool(process: int) -> _Pool:
+    # Threads do not survive a fork: a child process has a pool of its own.
+    return _Pool()
 
 
 def map_threads(
@@ -166,86 +160,61 @@ def map_threads(
 ) -> list[_Result]:
     """Run ``task`` on every item, on threads where there is more than one, in order.
 
-    With ``blas`` the tasks call BLAS, which is then limited to one thread per task.
+    With ``blas`` the tasks call BLAS, which is then limited to one thread per task. The calling
+    thread takes items too, and never waits for threads that have not started. The first error
+    ends the others after their present item.
     """
     items = list(items)
-    if len(items) <= 1:
-        return [task(item) for item in items]
-    threads = n_threads()
+    threads = min(n_threads(), len(items)) if len(items) > 1 else 1
     if threads <= 1:
         return [task(item) for item in items]
-    with single_thread() if blas else nullcontext():
-        tasks = _Tasks(task, items)
-        tasks.run(min(threads, len(items)))
-    return tasks.found
+    found: list[Any] = [None] * len(items)
+    waiting = deque(range(len(items)))
+    # What numpy does about an overflow is a setting of each thread.
+    settings = np.geterr()
 
+    def take() -> None:
+        while waiting:
+            try:
+                number = waiting.popleft()
+            except IndexError:
+                return
+            found[number] = task(items[number])
 
-class _Tasks:
-    """The items of one call, which threads take one after the other.
+    lock, closed = threading.Lock(), False
+    started: list[None] = []
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
 
-    The thread that calls is one of them, and never waits for others that have not started.
-    The first error ends the others after their present item.
-    """
-
-    def __init__(self, task: Callable[[Any], Any], items: Sequence[Any]) -> None:
-        self._task, self._items = task, items
-        self.found: list[Any] = [None] * len(items)
-        self._waiting = deque(range(len(items)))
-        self._error: BaseException | None = None
-        # What numpy does about an overflow is a setting of each thread.
-        self._state = np.geterr()
-        self._lock, self._idle = threading.Lock(), threading.Lock()
-        self._helpers, self._closed = 0, False
-
-    def run(self, threads: int) -> None:
-        before = getattr(_here, "threads", None)
-        _own_pool().run(self._help, threads - 1)
-        _here.threads = 1
+    def help_out() -> None:
+        with lock:
+            if closed:
+                return
+            started.append(None)
+        failure = None
         try:
-            self._take()
+            with np.errstate(**settings):
+                take()
+        except BaseException as error:
+            waiting.clear()
+            failure = error
+        ended.put(failure)
+
+    with single_thread() if blas else nullcontext():
+        _pool(os.getpid()).run(help_out, threads - 1)
+        before, _here.threads = getattr(_here, "threads", None), 1
+        try:
+            take()
         finally:
             _here.threads = before
             # After Ctrl-C too: nothing may still be writing into a block when the caller goes on.
-            self._waiting.clear()
-            self._close()
-        if self._error is not None:
-            # Not kept here: it knows its frames, and these know the items.
-            error, self._error = self._error, None
-            raise error
-
-    def _take(self) -> None:
-        while True:
-            try:
-                number = self._waiting.popleft()
-            except IndexError:
-                return
-            self.found[number] = self._task(self._items[number])
-
-    def _help(self) -> None:
-        with self._lock:
-            if self._closed:
-                return
-            if self._helpers == 0:
-                self._idle.acquire()
-            self._helpers += 1
-        try:
-            with np.errstate(**self._state):
-                self._take()
-        except BaseException as error:
-            self._waiting.clear()
-            self._error = error
-        finally:
-            with self._lock:
-                self._helpers -= 1
-                if self._helpers == 0:
-                    self._idle.release()
-
-    def _close(self) -> None:
-        """Wait for the threads that have started."""
-        with self._lock:
-            self._closed = True
-        with self._idle:
-            pass
+            waiting.clear()
+            with lock:
+                closed = True
+            failures = [ended.get() for _ in started]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+    return found
 
 
 def one_ahead(load: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
