@@ -37,7 +37,7 @@ def _fit(texts: Sequence[str], labels: Sequence[Sequence[str]]) -> tuple[Semanti
 def _report(
     index: SemanticIndex, texts: list[str], wanted: Sequence[Sequence[str]]
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
-    names = tuple(index.label_names)
+    names = tuple(index.labels)
     column = {name: j for j, name in enumerate(names)}
     scores = np.full((len(texts), len(names)), -1.0, dtype=np.float32)
     chosen = np.zeros(scores.shape, dtype=bool)

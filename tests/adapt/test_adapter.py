@@ -427,9 +427,7 @@ def test_unknown_entries_are_compared_and_placed():
 def test_a_report_is_what_was_written(tmp_path):
     X, Y = tagged()
     lists = [[str(n) for n in np.flatnonzero(row)] for row in Y]
-    index = SemanticIndex(vectorizer=None, estimator=Adapter(4)).fit(
-        [""] * len(X), lists, vectors=X
-    )
+    index = SemanticIndex(estimator=Adapter(4)).fit([""] * len(X), lists, vectors=X)
     index.save(tmp_path / "i")
     with SemanticIndex.load(tmp_path / "i") as again:
         assert again.space.report_ == index.space.report_

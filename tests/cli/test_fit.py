@@ -68,7 +68,7 @@ def test_fit_says_what_it_did_and_what_is_next(here):
 def test_fit_reports_its_steps():
     told = []
     texts, labels = [item["body"] for item in rows()], [item["tags"] for item in rows()]
-    SemanticIndex(folds=3).fit(texts, labels, progress=lambda *steps: told.append(steps))
+    SemanticIndex().fit(texts, labels, progress=lambda *steps: told.append(steps))
     assert {total for _, total in told} == {5}
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1] == (5, 5)

@@ -35,7 +35,7 @@ def original(tmp_path_factory):
     folder = tmp_path_factory.mktemp("size") / "index"
     X = make_tagged_vectors(1500, WIDTH, 40, rank=16, random_state=3).X
     labels = [["odd" if n % 2 else "even", *(["rare"] if n % 50 == 0 else [])] for n in range(1500)]
-    index = SemanticIndex(vectorizer=None, estimator=LSI(12), approximate_from=1000)
+    index = SemanticIndex(estimator=LSI(12), approximate_from=1000)
     index.fit([""] * 1500, labels, vectors=X, metadata=[{"n": n % 3} for n in range(1500)])
     index.save(folder)
     np.save(folder.parent / "X.npy", X)
@@ -126,7 +126,7 @@ def test_approximate_search_by_items_and_labels(folder):
 
 @needs_usearch
 def test_the_cache_of_an_index_in_memory(X):
-    index = SemanticIndex(vectorizer=None, estimator=LSI(6), approximate_from=10)
+    index = SemanticIndex(estimator=LSI(6), approximate_from=10)
     index.fit([""] * 300, vectors=X[:300]).prepare_search()
     index.search(X[0])
     assert index.search_by_ == "approximate"
@@ -196,7 +196,7 @@ def test_a_cache_of_other_vectors_is_out_of_date(folder, tmp_path, X, monkeypatc
     with SemanticIndex.load(folder) as index:
         index.prepare_search()
     content = ann_file(folder).read_bytes()
-    other = SemanticIndex(vectorizer=None, estimator=LSI(12), approximate_from=10)
+    other = SemanticIndex(estimator=LSI(12), approximate_from=10)
     other.fit([""] * 1500, vectors=X + 1e-3).save(tmp_path / "other")
     ann_file(tmp_path / "other").write_bytes(content)
     with SemanticIndex.load(tmp_path / "other") as loaded:

@@ -39,7 +39,6 @@ FITS = [
     ({"metadata": [{"a": [1]}] * 8}, r"metadata\[0\] has 'a': \[1\]"),
     ({"metadata": [{"a": float("nan")}] * 8}, "finite numbers"),
     ({"metadata": [3] * 8}, "must be a dict"),
-    ({"vectors": np.eye(8)}, r"omit vectors=, or use SemanticIndex\(vectorizer=None\)"),
 ]
 
 
@@ -58,10 +57,8 @@ def test_what_fit_refuses(wrong, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"vectorizer": "bm25"}, "vectorizer must be 'tfidf' or None"),
         ({"estimator": "MLSI"}, "estimator must be an estimator of labelspan"),
-        ({"folds": 1}, "folds must be a whole number of at least 2"),
-        ({"random_state": None}, "random_state must be a whole number"),
+        ({"language": "xx"}, "language"),
         ({"estimator": MLSI(beta=2)}, "beta must be a number from 0 to 1"),
     ],
 )

@@ -20,8 +20,7 @@ def test_a_loaded_index_answers_as_the_saved_one(folder):
     assert answers(loaded) == answers(saved)
     assert loaded.explain("chess", "item0") == saved.explain("chess", "item0")
     assert repr(loaded) == repr(saved)
-    assert (loaded.vectorizer, loaded.folds) == ("tfidf", 3)
-    assert loaded.estimator.get_params() == MLSI(5).get_params()
+    assert loaded.space.get_params() == MLSI(5).get_params()
     assert not loaded.writable
 
 
@@ -52,7 +51,7 @@ def test_every_estimator_comes_back(estimator, tmp_path):
     saved = made(40, estimator=estimator).save(tmp_path / "i")
     loaded = SemanticIndex.load(tmp_path / "i")
     assert loaded.search("chess player") == saved.search("chess player")
-    assert type(loaded.estimator) is type(estimator)
+    assert type(loaded.space) is type(estimator)
 
 
 def test_lda_comes_back_for_one_label_per_item(tmp_path):
@@ -70,9 +69,9 @@ def test_words_that_have_no_lower_case_come_back(tmp_path):
 
 def test_given_vectors_come_back(tmp_path):
     X = np.random.default_rng(0).standard_normal((12, 6))
-    index = SemanticIndex(vectorizer=None, estimator=LSI(3)).fit([""] * 12, vectors=X)
+    index = SemanticIndex(estimator=LSI(3)).fit([""] * 12, vectors=X)
     loaded = SemanticIndex.load(index.save(tmp_path / "i")._folder or tmp_path / "i")
-    assert loaded.vectorizer is None
+    assert not loaded.model.reads_texts
     assert loaded.search(X[2]) == index.search(X[2])
 
 

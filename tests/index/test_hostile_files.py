@@ -148,7 +148,7 @@ def test_parts_that_are_missing_or_too_many(small, before):
 def test_a_model_of_vectors_only(tmp_path):
     """Without words and labels: another set of files, all of them guarded."""
     X = np.random.default_rng(0).standard_normal((6, 4))
-    index = SemanticIndex(vectorizer=None, estimator=LSI(2)).fit([""] * 6, vectors=X)
+    index = SemanticIndex(estimator=LSI(2)).fit([""] * 6, vectors=X)
     index.save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index") as loaded:
         before = loaded.search(X[0])

@@ -69,7 +69,7 @@ def fitted(seed=0):
     Y = rng.random((200, 4)) < 0.3
     X = Y @ rng.standard_normal((4, 30)) + 2 * rng.standard_normal((200, 30))
     lists = [[f"l{j}" for j in np.flatnonzero(row)] for row in Y]
-    index = SemanticIndex(vectorizer=None, estimator=Adapter(10, balance=0.5, compare=False))
+    index = SemanticIndex(estimator=Adapter(10, balance=0.5, compare=False))
     return index.fit([""] * 200, lists, vectors=X), lists, X
 
 

@@ -11,7 +11,7 @@ from _support.stored import answers
 from _support.topics import corpus
 
 from labelspan import SemanticIndex
-from labelspan.errors import InvalidInput, InvalidParameter, LabelspanError
+from labelspan.errors import InvalidInput, LabelspanError
 
 FEW_FILES = """
 import os, resource, sys
@@ -98,14 +98,6 @@ def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
         SemanticIndex.load(folder)
     monkeypatch.undo()
     assert answers(SemanticIndex.load(folder)) == before
-
-
-@pytest.mark.parametrize("seed", [2**32, 10**30])
-def test_a_seed_that_is_too_large_is_named(seed):
-    texts, labels, _, _ = corpus(8)
-    with pytest.raises(InvalidParameter, match=rf"random_state .* 2\*\*32 - 1, but {seed}"):
-        SemanticIndex(random_state=seed).fit(texts, labels)
-    assert len(SemanticIndex(random_state=2**32 - 1).fit(texts, labels)) == 8
 
 
 def test_a_name_that_is_too_long_is_refused():

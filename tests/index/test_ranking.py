@@ -159,7 +159,7 @@ def test_the_language_is_kept(tmp_path):
     assert plain.language_ == "none"
     with pytest.raises(InvalidParameter, match="language must be"):
         SemanticIndex(language="klingon").fit(texts, [["a"], ["b"]])
-    by_vectors = SemanticIndex(vectorizer=None).fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
+    by_vectors = SemanticIndex().fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
     assert by_vectors.language_ is None
 
 

@@ -224,10 +224,9 @@ def test_nothing_that_was_given_is_changed():
 
 
 def test_sizes_and_abilities_are_plain_properties(index):
-    assert (index.n_items, index.n_dimensions) == index.vectors().shape
-    assert index.label_names == list(index.labels)
+    assert (len(index), index.n_dimensions) == index.vectors().shape
     assert index.can_tag
     assert not SemanticIndex(estimator=LSI(2)).fit(["a b", "b c", "c d"]).can_tag
-    for name in ("n_dimensions", "can_tag", "label_names"):
+    for name in ("n_dimensions", "can_tag", "labels"):
         with pytest.raises(NotFittedError, match="is empty; call fit"):
             getattr(SemanticIndex(), name)

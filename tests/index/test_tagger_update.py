@@ -27,10 +27,9 @@ def index():
 
 @pytest.mark.parametrize("kind", ["text", "vectors"])
 def test_relabelled_items_are_learned_as_by_a_new_fit(kind):
-    vectorizer = {"text": "tfidf", "vectors": None}[kind]
     texts, labels, ids, _ = corpus(90, seed=1)
     vectors = np.random.default_rng(0).standard_normal((90, 12)) if kind == "vectors" else None
-    index = SemanticIndex(vectorizer=vectorizer, estimator=MLSI(5))
+    index = SemanticIndex(MLSI(5))
     index.fit(texts, labels, ids, vectors=vectors)
     before = weights(index)
     index.relabel(ids[:9], [["game"]] * 9)

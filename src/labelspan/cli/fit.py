@@ -415,7 +415,7 @@ def add(  # noqa: PLR0917
         from ..errors import InvalidInput  # noqa: PLC0415
 
         with open_index(index, write=True) as opened:
-            before, learned = len(opened), set(opened.label_names)
+            before, learned = len(opened), set(opened.labels)
             taken = (
                 [] if replace or found.numbered else [name for name in found.ids if name in opened]
             )
@@ -433,7 +433,7 @@ def add(  # noqa: PLR0917
                 replace=replace,
             )
             after = len(opened)
-            new = [name for name in opened.label_names if name not in learned]
+            new = [name for name in opened.labels if name not in learned]
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}

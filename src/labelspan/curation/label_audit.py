@@ -18,7 +18,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..index.tagger_update import tag_features
+from ..index.tagging import tag_features
 from ..tagger import Tagger
 from .audit_results import KINDS, AuditKind, Finding, LabelAudit
 from .similar_rows import similar_rows, unit_rows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import label_name
 from ..index.results import TagExplanation
-from ..index.tag_query import explain_tag
+from ..index.tagging import explain_tag
 from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import Action, DecisionGroup, DecisionLog, LabelDecision, LabelEdit, Verdict

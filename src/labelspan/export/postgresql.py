@@ -204,7 +204,7 @@ def export_postgresql(
             "Writing to PostgreSQL needs psycopg, which is not installed; "
             "pip install 'labelspan[postgresql]'."
         ) from error
-    if index.words is None:
+    if index.store.words is None:
         raise Mismatch("export: this index has no texts, so there are no words to write.")
     if not schema.isidentifier() or not schema.isascii():
         raise InvalidInput(f"export: schema must be a plain name, but {schema!r} was given.")
@@ -226,7 +226,7 @@ class _Writer:
     def __init__(self, connection: Any, index: SemanticIndex, schema: str) -> None:
         self._connection, self._index, self._schema = connection, index, schema
         self._width = index.n_dimensions
-        words = index.words
+        words = index.store.words
         assert words is not None
         self._terms, self._weights = words.term_weights()
         analyzer = words.vocabulary.analyzer

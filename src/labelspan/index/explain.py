@@ -9,12 +9,13 @@ import numpy as np
 
 from .._axis_ends import Ends, ends
 from .._typing import Array
-from ..errors import InvalidParameter
+from ..errors import InvalidInput, InvalidParameter
 from ..tagger import Tagger
 from .model import IndexModel
-from .results import Axis, AxisShare, Explanation, Hit, Item, LabelShare, WordShare
-from .searching import TextQuery, text_match
+from .results import Axis, AxisShare, Explanation, Hit, Item, Tag, WordShare
+from .searching import item_places, query_vectors, text_match, text_queries
 from .store import ItemStore
+from .tagging import tagged_features
 
 __all__ = ["explain", "read_axes"]
 
@@ -43,51 +44,55 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
 def explain(
     model: IndexModel,
     store: ItemStore,
-    query: Array,
-    *,
-    text: str | None,
-    asked: TextQuery | None,
-    balance: float,
-    tagged: tuple[Tagger, Any] | None,
+    tagger: Tagger | None,
+    query: Any,
     item: Item,
+    *,
     n: int,
-    own: Array | None = None,
+    items: tuple[str, ...],
+    labels: tuple[str, ...],
+    balance: float,
 ) -> Explanation:
-    """Explain the score of an item for a unit vector.
-
-    ``text`` is what was asked for if it is only a text, and ``asked`` what is searched for in the
-    words.
-    ``tagged`` are the tagger and the features that it takes of the query, if there are any.
-    ``own`` is the unit vector of the item, if it is not that of its text.
-    """
-    if own is None:
-        own = store.vectors.rows(store.rows([item.id]))[0].astype(np.float64)
-    shares = query.astype(np.float64) * own
+    """Explain the score of an item, for a query as in a search."""
+    row = store.row(item.id)
+    own = store.vectors.rows(np.array([row]))[0].astype(np.float64)
+    text, single = None, True
+    placed = item_places(model, store, query, items, labels)
+    if placed is not None:
+        places, vector = placed
+        own = places.rows(np.array([row]))[0]
+    elif store.words is None or query is None:
+        vectors, single = query_vectors(model, store, query, items, labels)
+        vector = vectors[0]
+    else:
+        texts, single = text_queries(model, store, query, items, labels)
+        text, vector = texts[0], texts[0].vector
+    if not single:
+        raise InvalidInput("explain: give one query, not several.")
+    shares = vector.astype(np.float64) * own
     top = np.argsort(-shares, kind="stable")[:n]
-    top = top[shares[top] > 0]
     axes = tuple(
-        AxisShare(axis, float(shares[axis.number]), "high" if query[axis.number] > 0 else "low")
-        for axis in read_axes(model, store, top.tolist(), 3)
+        AxisShare(axis, float(shares[axis.number]), "high" if vector[axis.number] > 0 else "low")
+        for axis in read_axes(model, store, top[shares[top] > 0].tolist(), 3)
     )
     cosine = float(np.clip(shares.sum(), 0.0, 1.0))
-    words = () if text is None else _words(model, own, text, item, n)
-    labels = _labels(tagged, item)
-    if asked is None or store.words is None:
-        return Explanation(item.id, cosine, axes, words, labels, cosine=cosine, from_space=cosine)
-    hit, added = text_match(asked, store, store.row(item.id), balance)
-    matches = tuple(
-        WordShare(word, share, shared=True)
-        for word, share in sorted(added.items(), key=lambda pair: -pair[1])[:n]
-    )
-    found = hit or Hit(item.id, item.text, item.labels, item.metadata)
+    words: tuple[WordShare, ...] = ()
+    if text is not None and not items and not labels:
+        words = _words(model, own, text.parsed.text, item, n)
+    found: Hit | None = Hit(item.id, "", None, {}, cosine, 0.0, cosine)
+    added: dict[str, float] = {}
+    if text is not None:
+        found, added = text_match(text, store, row, balance)
+    found = found or Hit(item.id, "", None, {})
+    best = sorted(added.items(), key=lambda pair: -pair[1])[:n]
     return Explanation(
         item.id,
         found.score,
         axes,
         words,
-        labels,
+        _labels(model, store, tagger, query, items, item),
         cosine=cosine,
-        matches=matches,
+        matches=tuple(WordShare(word, share, shared=True) for word, share in best),
         from_words=found.from_words,
         from_space=found.from_space,
         exact=found.exact,
@@ -112,14 +117,22 @@ def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tupl
     )
 
 
-def _labels(tagged: tuple[Tagger, Any] | None, item: Item) -> tuple[LabelShare, ...]:
-    if tagged is None or item.labels is None:
+def _labels(  # noqa: PLR0917
+    model: IndexModel,
+    store: ItemStore,
+    tagger: Tagger | None,
+    query: Any,
+    items: tuple[str, ...],
+    item: Item,
+) -> tuple[Tag, ...]:
+    """Return the labels of the item with their probabilities for the query, without its labels."""
+    if tagger is None or item.labels is None or (query is None and not items):
         return ()
-    tagger, features = tagged
-    found = tagger.probabilities(features).mean(axis=0)
+    names = () if query is not None else items
+    found = tagger.probabilities(tagged_features(model, store, tagger, query, names)[0])
     shares = [
-        LabelShare(name, float(found[tagger.columns[name]]))
+        Tag(name, float(found[:, column].mean()), float(tagger.thresholds[column]))
         for name in item.labels
-        if name in tagger.columns
+        if (column := tagger.columns.get(name)) is not None
     ]
     return tuple(sorted(shares, key=lambda share: -share.probability))

@@ -25,19 +25,22 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 
 from .._files import write_whole
 from .._typing import Array
+from ..adapt import Adapter
 from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..estimators import LSI, MLSI
 from ..labels.reading import DENSE_ENTRIES
-from ..operators import Operator, RowFiles, RowWriter
+from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
 from ..tagger import Tagger
 from ..tagger.learning import Fold, learn_tagger
@@ -67,7 +70,15 @@ from .results import Item
 from .saved import write_model
 from .space import Space
 
-__all__ = ["FitOptions", "Fitted", "ItemStream", "StreamedIndex", "fit_items", "fit_stream"]
+__all__ = [
+    "FitOptions",
+    "Fitted",
+    "ItemStream",
+    "StreamedIndex",
+    "fit_items",
+    "fit_options",
+    "fit_stream",
+]
 
 _PLAN_VERSION = 5
 # Items of a block, and characters of their texts, at most: in files, and in memory.
@@ -78,6 +89,8 @@ _SEGMENT_TOKENS = 1 << 24
 TAG_SAMPLE = 10_000
 # Labels that are remembered as checked.
 _MOST_CHECKED = 1 << 16
+# Parts of the items of an index of vectors on which its tagger is calibrated.
+_FOLDS = 3
 _STEPS = 5
 
 # Takes the number of steps done, their total, and what is being done.
@@ -113,8 +126,6 @@ class FitOptions:
     tag_sample : int or None
         Maximum number of labelled items from which the tagger learns; None for all, 0 for no
         tagger.
-    folds, random_state : int
-        Of the tagger of an index of vectors.
     hold : function or None
         Moves features to where the space is learned, for example to a cluster.
     """
@@ -125,9 +136,59 @@ class FitOptions:
     limit_labels: int | None = None
     empty_is_none: bool = False
     tag_sample: int | None = None
-    folds: int = 3
-    random_state: int = 0
     hold: Callable[[Any], Operator] | None = None
+
+
+def fit_options(
+    estimator: Any,
+    language: str,
+    texts: Sequence[str],
+    *,
+    encoded: bool,
+    labelled: bool,
+    client: Any,
+    device: Any,
+    on_pass: Any,
+) -> FitOptions:
+    """Check the options of a fit in memory; choose the estimator and the language if asked."""
+    if estimator is None:
+        # Vectors of a model are adapted; without labels, PCA.
+        space = LSI(center=True) if not labelled else Adapter()
+        estimator = space if encoded else MLSI("auto")
+    if not hasattr(estimator, "fit"):
+        raise InvalidParameter(
+            "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
+            f"or None, but {estimator!r} was given."
+        )
+    if client is not None and device is not None:
+        raise Mismatch(
+            f"fit: client= learns on a cluster and device={device!r} on one device; give one of "
+            "them."
+        )
+    if client is None and on_pass is not None:
+        raise Mismatch(
+            "fit: on_pass is called for passes on a cluster; give client= as well, or progress= "
+            "to follow a fit on this machine."
+        )
+    if not (client is None and device is None) and not getattr(
+        estimator, "_takes_operators", False
+    ):
+        given = "client" if device is None else "device"
+        raise Mismatch(
+            f"fit: {type(estimator).__name__} is learned on this machine, from all rows; omit "
+            f"{given}=, or use LSI, MLSI, OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
+        )
+    hold: Callable[[Any], Operator] | None = None
+    if client is not None:
+        from ..operators.cluster import row_blocks_of  # noqa: PLC0415 - needs dask
+
+        hold = partial(row_blocks_of, client, on_pass=on_pass)
+    elif device is not None:
+        hold = partial(as_operator, device=device)
+    language = check_language("SemanticIndex", language)
+    return FitOptions(
+        estimator, detect_language(list(texts)) if language == AUTO else language, hold=hold
+    )
 
 
 @dataclass(frozen=True)
@@ -169,23 +230,9 @@ def fit_items(
     *,
     encoder: Callable[[list[str]], Any] | None = None,
     vectors: Any = None,
-    reads_texts: bool = True,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit an index in memory.
-
-    Parameters
-    ----------
-    items : list of Item
-    options : FitOptions
-    encoder : function or None
-        Gives vectors of texts, from which the space is learned instead of words.
-    vectors : array or sparse matrix or None
-        Features of the items, for an index of vectors; or what ``encoder`` gave.
-    reads_texts : bool, default=True
-        False for an index of vectors.
-    report : function or None
-    """
+    """Fit an index in memory: of words, of vectors, or of those that an encoder gives to texts."""
     fit = _Fit(options, _Work(None), report)
     fit.read(iter(items), "fit")
     if encoder is not None:
@@ -197,7 +244,7 @@ def fit_items(
         )
         model.size = int(found.shape[1])
         return fit.learn(model, found)
-    if not reads_texts:
+    if vectors is not None:
         return fit.learn(None, read_vectors(vectors, len(items), "fit"))
     return fit.learn(*fit.features())
 
@@ -264,8 +311,6 @@ def fit_stream(
         found = fit.learn(*fit.features())
         settings = {
             "default_estimator": False,
-            "folds": options.folds,
-            "random_state": options.random_state,
             "language": given,
             "approximate_from": 300_000,
         }
@@ -445,7 +490,7 @@ class _Fit:
             self._texts.append(batch)
             done += len(batch)
         if done < 2:
-            raise InvalidInput(f"fit: an index needs two items or more, but {done} was given.")
+            raise InvalidInput(f"fit: an index needs two items or more, but {done} were given.")
 
     # --- 2: labels and features -------------------------------------------------------
 
@@ -606,8 +651,9 @@ class _Fit:
         if features is not None:
             return learn_tagger(names, targets, rows[chosen], chosen)
         assert vectors is not None
-        rng = check_random_state(self._options.random_state)
-        parts = _folds(chosen.size, self._options.folds, rng)
+        rng = np.random.RandomState(0)
+        folds = min(_FOLDS, chosen.size // 2)
+        parts = np.array_split(rng.permutation(chosen.size), folds) if folds > 1 else []
         required = get_tags(estimator).target_tags.required
 
         def outside(held: Array) -> Fold:
@@ -619,7 +665,11 @@ class _Fit:
             return held, seen, unseen
 
         return learn_tagger(
-            names, targets, vectors[chosen], chosen, folds=(outside(held) for held in parts)
+            names,
+            targets,
+            vectors[chosen],
+            chosen,
+            folds=(outside(np.sort(held)) for held in parts),
         )
 
 
@@ -629,14 +679,6 @@ def carry_decisions(out: Path, database: ItemDatabase) -> None:
     if records:
         with database.change() as cursor:
             database.put_decisions(cursor, records)
-
-
-def _folds(count: int, folds: int, rng: Any) -> list[Array]:
-    """Split 0 to count - 1 into random folds; an empty list if there are too few."""
-    folds = min(folds, count // 2)
-    if folds < 2:
-        return []
-    return [np.sort(part) for part in np.array_split(rng.permutation(count), folds)]
 
 
 def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:

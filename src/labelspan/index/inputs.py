@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from .._params import Integer
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 
 __all__ = [
     "LabelLists",
     "as_names",
+    "check_count",
     "did_you_mean",
     "indicator",
     "label_name",
@@ -118,6 +120,14 @@ def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLis
         tuple(sorted(names[j] for j in np.flatnonzero(row))) if known[i] else None
         for i, row in enumerate(table.values)
     ]
+
+
+def check_count(owner: str, name: str, value: Any) -> None:
+    """Raise an error unless a value is a whole number of at least 1."""
+    if not Integer(1).accepts(value):
+        raise InvalidParameter(
+            f"{owner}: {name} must be {Integer(1).describe()}, but {value!r} was given."
+        )
 
 
 def as_names(given: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .results import Tag
-from .tagger_update import tag_features
+from .tagging import tag_features
 
 if TYPE_CHECKING:
     from .semantic import SemanticIndex

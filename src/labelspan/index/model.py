@@ -130,7 +130,7 @@ class IndexModel:
 def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     """Check vectors given with items: finite numbers, one row per item."""
     if vectors is None:
-        raise Mismatch(f"{owner}: this index has no vectorizer; give vectors=, one row per item.")
+        raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
     try:
         if sparse.issparse(vectors):
             found = sparse.csr_matrix(vectors)
@@ -159,7 +159,4 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
 def refuse_vectors(vectors: Any, owner: str) -> None:
     """Raise an error if vectors are given to an index that reads texts."""
     if vectors is not None:
-        raise Mismatch(
-            f"{owner}: this index computes vectors from texts; omit vectors=, or use "
-            "SemanticIndex(vectorizer=None)."
-        )
+        raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")

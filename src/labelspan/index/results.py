@@ -16,7 +16,6 @@ __all__ = [
     "Hit",
     "Item",
     "LabelReport",
-    "LabelShare",
     "Tag",
     "TagExplanation",
     "Vote",
@@ -247,30 +246,6 @@ class WordShare:
 
 
 @dataclass(frozen=True)
-class LabelShare:
-    """Label of the item, with its probability for the query.
-
-    Attributes
-    ----------
-    label : str
-    probability : float
-
-    See Also
-    --------
-    Explanation : Holds them.
-
-    Examples
-    --------
-    >>> from labelspan.index import LabelShare
-    >>> LabelShare("game", probability=0.9).label
-    'game'
-    """
-
-    label: str
-    probability: float
-
-
-@dataclass(frozen=True)
 class Explanation:
     """Explanation of why an item was found.
 
@@ -284,8 +259,9 @@ class Explanation:
         Largest contributions of dimensions, largest first.
     words : tuple of WordShare
         Largest contributions of words of the query to the cosine, largest first.
-    labels : tuple of LabelShare
-        Those labels of the item that the tagger has learned.
+    labels : tuple of Tag
+        Those labels of the item that the tagger has learned, with their probabilities for the
+        query.
     cosine : float
         Cosine similarity in the space; the shares of all axes add up to it.
     matches : tuple of WordShare
@@ -313,7 +289,7 @@ class Explanation:
     score: float
     axes: tuple[AxisShare, ...]
     words: tuple[WordShare, ...]
-    labels: tuple[LabelShare, ...]
+    labels: tuple[Tag, ...]
     cosine: float = 0.0
     matches: tuple[WordShare, ...] = ()
     from_words: float = 0.0

@@ -99,8 +99,7 @@ def read_parts(
     if field(content, "class", str) != "SemanticIndex":
         raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
     settings: dict[str, Any] = field(content, "settings", dict)
-    for name in ("folds", "random_state", "approximate_from"):
-        field(settings, name, int)
+    field(settings, "approximate_from", int)
     field(settings, "language", str)
     files.check_sizes()
     space = Space.read(files, field(content, "estimator", dict))

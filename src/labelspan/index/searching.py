@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._params import Integer
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..text import ParsedQuery, WordScores, parse_query
 from .ann import AnnIndex, nearest, proposed
 from .filters import Filter, mask_rows
+from .frames import ResultTable
 from .inputs import label_name, read_texts
 from .label_places import LabelPlaces
 from .model import IndexModel
@@ -34,7 +34,6 @@ __all__ = [
     "Ranking",
     "TextQuery",
     "check_balance",
-    "check_count",
     "item_places",
     "match_all",
     "query_vectors",
@@ -113,9 +112,9 @@ def search(
     ann: AnnIndex | None,
     balance: float,
 ) -> tuple[Any, bool]:
-    """Find the best items; tell whether the index for approximate search was used.
+    """Find the best items; tell whether approximate search was used.
 
-    The items are a list of hits, or a list of such lists for a list of queries.
+    They are a table of hits, or a list of tables for a list of queries.
     """
     mask = mask_rows(store, Filter.of(filter), items)
     places = None if ann is not None else item_places(model, store, query, items, labels)
@@ -134,8 +133,8 @@ def search(
         texts, single = text_queries(model, store, query, items, labels)
         ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
     shown = store.fetch(np.unique(np.concatenate([one.rows for one in ranked])).tolist())
-    hits = [one.hits(shown) for one in ranked]
-    return (hits[0] if single else hits), used
+    tables = [ResultTable(one.hits(shown)) for one in ranked]
+    return (tables[0] if single else tables), used
 
 
 def weak(hits: Sequence[Hit]) -> str:
@@ -157,14 +156,6 @@ def unknown_words(store: ItemStore, text: str) -> dict[str, list[str]]:
 
 
 # --- queries --------------------------------------------------------------------------------
-
-
-def check_count(owner: str, name: str, value: Any) -> None:
-    """Raise an error unless a value is a whole number of at least 1."""
-    if not Integer(1).accepts(value):
-        raise InvalidParameter(
-            f"{owner}: {name} must be {Integer(1).describe()}, but {value!r} was given."
-        )
 
 
 def check_balance(owner: str, balance: Any) -> float:
@@ -220,7 +211,7 @@ def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     if not model.reads_texts:
         rows = np.asarray(query)
         if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
-            raise Mismatch("This index has no vectorizer: a query is a vector, or rows of vectors.")
+            raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")
         single = rows.ndim == 1
         rows = rows[None, :] if single else rows
         return model.space.vectors(model.given(rows, len(rows), "search")), single

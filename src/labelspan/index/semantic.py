@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -16,7 +15,6 @@ from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..tagger import Tagger
-from ..text import AUTO, WordSearch, check_language, detect_language
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
@@ -24,36 +22,21 @@ from .files import FileReader
 from .filters import Filter
 from .folder import IndexFolder
 from .frames import ResultTable, frame_of, read_frame
-from .inputs import as_names, read_ids, read_label_lists, read_metadata, read_texts
+from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
 from .metadata_fields import FieldKind
 from .model import IndexModel
 from .older import read_decisions
 from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
 from .saved import read_parts, write_parts
-from .searching import (
-    BALANCE,
-    check_balance,
-    check_count,
-    item_places,
-    query_vectors,
-    search,
-    similar_labels,
-    text_queries,
-    unknown_words,
-)
+from .searching import BALANCE, check_balance, search, similar_labels, unknown_words
 from .store import ItemStore
-from .tag_query import explain_tag, label_report, tag, tagged_features
-from .tagger_update import current_tagger
+from .tagging import current_tagger, explain_tag, label_report, tag
 
 if TYPE_CHECKING:
     from ..curation.audit_results import AuditKind, LabelAudit
 
 __all__ = ["SemanticIndex"]
 
-# Seeds of numpy's RandomState are smaller.
-_SEEDS = 1 << 32
-# Stands for the estimator of an index that was loaded.
-_LOADED = object()
 # Called with the number of steps done and their total.
 ProgressCallback = Callable[[int, int], Any]
 
@@ -61,32 +44,22 @@ ProgressCallback = Callable[[int, int], Any]
 class SemanticIndex:
     r"""Index of items with texts and labels, in a low-dimensional space learned from both.
 
-    A vectorizer computes features of texts, an estimator learns a space from features and
-    labels, a tagger learns to predict labels, and a store keeps the items. A text
-    is searched for by its words and in the space together; items and labels in the space. Search
-    compares with every item, or is approximate in a large index that was prepared for it
-    (:meth:`prepare_search`).
+    An estimator learns a space from features of the texts and from labels, a tagger learns to
+    predict labels, and a store keeps the items. A text is searched for by its words and in the
+    space together; items and labels in the space. Search compares with every item, or is
+    approximate in a large index that was prepared for it (:meth:`prepare_search`).
 
-    With ``estimator=LSI()`` no labels are needed. With ``vectorizer=None`` every item and every
-    query is given as a vector, for example from a language model.
+    Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
+    ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
+    in only one text or in more than half of them are left out. In scripts without spaces each
+    character counts as a word. Instead they may be given as vectors, or come from a language
+    model: see ``vectors`` and ``encoder`` of :meth:`fit`.
 
     Parameters
     ----------
-    vectorizer : "tfidf" or None, default="tfidf"
-        "tfidf" computes TF-IDF of words and pairs of words after Unicode normalisation and case
-        folding: ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or
-        more, features in only one text or in more than half of them are left out. In scripts
-        without spaces each character counts as a word. None: ``fit``, ``add`` and ``search``
-        take vectors.
     estimator : labelspan estimator or None, default=None
         None is ``MLSI("auto")``: half the number of labels and 30 more, at most 500 dimensions,
-        ``beta=0.5``, ``alpha`` chosen from the data.
-    folds : int, default=3
-        Number of folds of the tagger with ``vectorizer=None``: its probabilities and thresholds
-        are calibrated on scores of labelled items from spaces learned without them. For texts
-        the scores of left-out items are computed without folds.
-    random_state : int, default=0
-        Seed of the split into folds, from 0 to 2**32 - 1.
+        ``alpha`` and ``beta`` chosen from the data. With ``LSI()`` no labels are needed.
     language : str, default="auto"
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
         ignores frequent ones; otherwise a code, for example "en" or "fi".
@@ -99,11 +72,9 @@ class SemanticIndex:
     ids : list of str
         Ids of all items, in the order in which they were added.
     labels : dict
-        Number of items with each label.
-    label_names : list of str
-        Names of all labels of the items, sorted.
-    n_items, n_dimensions : int
-        Number of items, and of dimensions of the space.
+        Number of items with each label, sorted by name.
+    n_dimensions : int
+        Number of dimensions of the space.
     can_tag : bool
         Whether :meth:`tag` can predict labels: the index was fitted with some.
     language_ : str or None
@@ -155,21 +126,13 @@ class SemanticIndex:
     search_by_: Literal["exact", "approximate"]
 
     def __init__(
-        self,
-        *,
-        vectorizer: Any = "tfidf",
-        estimator: Any = None,
-        folds: int = 3,
-        random_state: int = 0,
-        language: str = "auto",
-        approximate_from: int = 300_000,
+        self, estimator: Any = None, *, language: str = "auto", approximate_from: int = 300_000
     ) -> None:
-        self.vectorizer = vectorizer
-        self._estimator = estimator
-        self.folds = folds
-        self.random_state = random_state
+        self.estimator = estimator
         self.language = language
         self.approximate_from = approximate_from
+        # Whether the estimator of a loaded index was the default.
+        self._default = True
         self._encoder: Callable[[list[str]], Any] | None = None
         self._model: IndexModel | None = None
         self._store: ItemStore | None = None
@@ -180,19 +143,6 @@ class SemanticIndex:
         # The tagger for the present labels, and the revision of the items that it knows.
         self._current: tuple[int, Tagger | None] | None = None
         self._updating = threading.Lock()
-
-    @property
-    def estimator(self) -> Any:
-        """The parameter ``estimator``; in a loaded index an unfitted copy of the fitted one."""
-        if self._estimator is _LOADED:
-            from sklearn.base import clone  # noqa: PLC0415 - searches do without it
-
-            self._estimator = clone(self.model.space.estimator)
-        return self._estimator
-
-    @estimator.setter
-    def estimator(self, value: Any) -> None:
-        self._estimator = value
 
     # --- learning ---------------------------------------------------------------------
 
@@ -216,7 +166,7 @@ class SemanticIndex:
         Parameters
         ----------
         texts : list of str
-            Empty texts are allowed. With ``vectorizer=None`` they are only shown.
+            Empty texts are allowed. In an index of vectors they are only shown.
         labels : list of lists of str, indicator, or None, default=None
             None for an item with unknown labels, an empty list for one without labels; or a 0/1
             array or sparse matrix with ``label_names``, in which a row of -1 is unknown.
@@ -225,7 +175,8 @@ class SemanticIndex:
         metadata : list of dict or None, default=None
             For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None
-            Features of the items, with ``vectorizer=None``; or vectors that ``encoder`` gave.
+            Features of the items, instead of their words: an index of vectors, in which
+            :meth:`add` and queries take vectors as well. Or vectors that ``encoder`` gave.
         encoder : function or None, default=None
             Takes a list of texts and returns one vector for each, for example the ``encode`` of a
             sentence-transformers model. The space is then learned from vectors of the model
@@ -251,45 +202,34 @@ class SemanticIndex:
             The fitted index.
         """
         # Searches do without all that is needed to learn.
-        from .fitting import FitOptions, fit_items  # noqa: PLC0415
+        from .fitting import fit_items, fit_options  # noqa: PLC0415
 
         if not self.writable:
             raise self._read_only("fit")
-        self._check_params()
-        reads_texts = self.vectorizer is not None or encoder is not None
-        if vectors is not None and encoder is None and reads_texts:
-            raise Mismatch(
-                "fit: this index computes vectors from texts; omit vectors=, or use "
-                "SemanticIndex(vectorizer=None)."
-            )
-        estimator = self.estimator
-        if estimator is None:
-            estimator = _default_estimator(encoder, labels)
-        self._check_cluster(estimator, client, on_pass, device)
+        limits = {"approximate_from": Integer(0)}
+        check_params("SemanticIndex", {"approximate_from": self.approximate_from}, limits)
         given = read_texts(texts, "fit")
-        if len(given) < 2:
-            raise InvalidInput(
-                f"fit: an index needs two items or more, but {len(given)} were given."
-            )
         lists = read_label_lists(labels, label_names, len(given), "fit")
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
         tables = read_metadata(metadata, len(given), "fit")
-        language = check_language("SemanticIndex", self.language)
-        if language == AUTO:
-            language = detect_language(given)
-        options = FitOptions(
+        estimator = self.estimator
+        if estimator is None and not self._default:
+            estimator = self.space
+        options = fit_options(
             estimator,
-            language,
-            folds=self.folds,
-            random_state=self.random_state,
-            hold=_holder(client, on_pass, device),
+            self.language,
+            given,
+            encoded=encoder is not None,
+            labelled=labels is not None,
+            client=client,
+            device=device,
+            on_pass=on_pass,
         )
         found = fit_items(
             [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)],
             options,
             encoder=encoder,
             vectors=vectors,
-            reads_texts=reads_texts,
             report=None if progress is None else lambda done, total, _: progress(done, total),
         )
         assert found.vectors is not None
@@ -366,52 +306,6 @@ class SemanticIndex:
             One row per item.
         """
         return frame_of(self.items(), library)
-
-    def _check_params(self) -> None:
-        known = {"folds": Integer(2), "random_state": Integer(0), "approximate_from": Integer(0)}
-        check_params("SemanticIndex", {name: getattr(self, name) for name in known}, known)
-        if self.random_state >= _SEEDS:
-            raise InvalidParameter(
-                "SemanticIndex: random_state must be a whole number from 0 to 2**32 - 1, but "
-                f"{self.random_state!r} was given."
-            )
-        check_language("SemanticIndex", self.language)
-        if self.vectorizer is not None and not (
-            isinstance(self.vectorizer, str) and self.vectorizer == "tfidf"
-        ):
-            raise InvalidParameter(
-                "SemanticIndex: vectorizer must be 'tfidf' or None, but "
-                f"{self.vectorizer!r:.200} was given; give other features as vectors= with "
-                "vectorizer=None, or encoder=."
-            )
-        if self.estimator is not None and not hasattr(self.estimator, "fit"):
-            raise InvalidParameter(
-                "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
-                f"or None, but {self.estimator!r} was given."
-            )
-
-    def _check_cluster(self, estimator: Any, client: Any, on_pass: Any, device: Any) -> None:
-        if client is not None and device is not None:
-            raise Mismatch(
-                f"fit: client= learns on a cluster and device={device!r} on one device; give one "
-                "of them."
-            )
-        if client is None and on_pass is not None:
-            raise Mismatch(
-                "fit: on_pass is called for passes on a cluster; give client= as well, or "
-                "progress= to follow a fit on this machine."
-            )
-        kind = type(estimator).__name__
-        if client is not None and not getattr(estimator, "_takes_operators", False):
-            raise Mismatch(
-                f"fit: {kind} needs all rows on one machine; omit client=, or use LSI, MLSI, "
-                "OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
-            )
-        if device is not None and not getattr(estimator, "_takes_operators", False):
-            raise Mismatch(
-                f"fit: {kind} is learned on the host; omit device=, or use LSI, MLSI, OPLS, CCA, "
-                "LDA, HSL, PLSSVD or PLSDA."
-            )
 
     # --- items ------------------------------------------------------------------------
 
@@ -614,24 +508,14 @@ class SemanticIndex:
         return self.store.ids()
 
     @property
-    def n_items(self) -> int:
-        """Number of items; the same as ``len(index)``."""
-        return len(self)
+    def labels(self) -> dict[str, int]:
+        """Number of items with each label, sorted by name."""
+        return dict(self.store.labels.totals)
 
     @property
     def n_dimensions(self) -> int:
         """Number of dimensions of the space."""
         return self.model.space.n_dimensions
-
-    @property
-    def labels(self) -> dict[str, int]:
-        """Number of items with each label."""
-        return dict(self.store.labels.totals)
-
-    @property
-    def label_names(self) -> list[str]:
-        """Names of all labels of the items, sorted."""
-        return list(self.labels)
 
     @property
     def can_tag(self) -> bool:
@@ -641,7 +525,7 @@ class SemanticIndex:
     @property
     def language_(self) -> str | None:
         """Language in which words are compared; None if the index takes vectors."""
-        words = self.words
+        words = self.store.words
         return None if words is None else words.vocabulary.language
 
     @property
@@ -675,11 +559,6 @@ class SemanticIndex:
         return self._fitted()[1]
 
     @property
-    def words(self) -> WordSearch | None:
-        """The words of the texts; None if the index takes vectors."""
-        return self.store.words
-
-    @property
     def state(self) -> str:
         """Name of the present state of an index in a folder, the same in all its readers."""
         generation = "" if self._folder is None else self._folder.generation
@@ -698,33 +577,10 @@ class SemanticIndex:
         labels: str | Sequence[str] = ...,
         approximate: bool | None = ...,
         balance: float = ...,
-    ) -> list[Hit]: ...
+    ) -> ResultTable[Hit]: ...
 
     @overload
-    def search(
-        self,
-        query: list[str],
-        k: int = ...,
-        filter: Filter | Mapping[str, Any] | None = ...,
-        *,
-        items: str | Sequence[str] = ...,
-        labels: str | Sequence[str] = ...,
-        approximate: bool | None = ...,
-        balance: float = ...,
-    ) -> list[list[Hit]]: ...
-
-    @overload
-    def search(
-        self,
-        query: Any,
-        k: int = ...,
-        filter: Filter | Mapping[str, Any] | None = ...,
-        *,
-        items: str | Sequence[str] = ...,
-        labels: str | Sequence[str] = ...,
-        approximate: bool | None = ...,
-        balance: float = ...,
-    ) -> Any: ...
+    def search(self, query: Any, *args: Any, **options: Any) -> Any: ...
 
     def search(
         self,
@@ -750,7 +606,7 @@ class SemanticIndex:
         Parameters
         ----------
         query : str, list of str, array, or None, default=None
-            A text, or several for several answers. With ``vectorizer=None`` a vector, or rows of
+            A text, or several for several answers. In an index of vectors a vector, or rows of
             vectors.
         k : int, default=10
             Maximum number of items. Items with a score of 0 are not returned.
@@ -773,12 +629,10 @@ class SemanticIndex:
         Returns
         -------
         list of Hit
-            Best first; for several queries, a list of such lists.
+            Best first, shown as a table in a notebook; for several queries, a list of such lists.
         """
-        balance = check_balance("search", balance)
         model, store = self._fitted()
         check_count("search", "k", k)
-        ann = self._ann_index(approximate)
         found, used = search(
             model,
             store,
@@ -787,11 +641,11 @@ class SemanticIndex:
             filter=filter,
             items=as_names(items),
             labels=as_names(labels),
-            ann=ann,
-            balance=balance,
+            ann=self._ann_index(approximate),
+            balance=check_balance("search", balance),
         )
         self.search_by_ = "approximate" if used else "exact"
-        return _as_tables(found)
+        return found
 
     def browse(
         self,
@@ -948,7 +802,7 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("tag", "k", k)
-        return _as_tables(tag(model, store, self.tagger, query=query, k=k, items=items))
+        return tag(model, store, self.tagger, query, k, items)
 
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
@@ -960,7 +814,7 @@ class SemanticIndex:
         label : str
             A label that the tagger has learned.
         query : str or None, default=None
-            A text; with ``vectorizer=None`` a vector.
+            A text; in an index of vectors a vector.
         n : int, default=5
             Maximum number of words, and of items.
         items : str, default=""
@@ -973,7 +827,7 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("explain_tag", "n", n)
-        return explain_tag(model, store, self.tagger, label=label, query=query, items=items, n=n)
+        return explain_tag(model, store, self.tagger, label, query, n, items)
 
     def label_report(self) -> list[LabelReport]:
         """Report for each label how well it is predicted for items that were left out.
@@ -1013,8 +867,8 @@ class SemanticIndex:
 
         Notes
         -----
-        With ``vectorizer=None`` the vectors of the space have seen the labels, so that fewer
-        labels look wrong than are.
+        In an index of vectors, those of the space have seen the labels, so that fewer labels look
+        wrong than are.
         """
         from ..curation.label_audit import audit_labels  # noqa: PLC0415 - only audits need it
 
@@ -1034,15 +888,6 @@ class SemanticIndex:
                 assert before is not None
                 self._current = revision, current_tagger(model, store, before)
             return self._current[1]
-
-    def _tagged(self, query: Any, items: tuple[str, ...]) -> tuple[Tagger, Any] | None:
-        """Return the tagger and the features that it takes of a query; None without text."""
-        model, store = self._fitted()
-        tagger = self.tagger
-        if tagger is None or (query is None and not items):
-            return None
-        given, names = (query, ()) if query is not None else (None, items)
-        return tagger, tagged_features(model, store, tagger, given, names)[0]
 
     def explain(
         self,
@@ -1078,34 +923,16 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("explain", "n", n)
-        balance = check_balance("explain", balance)
-        near = as_names(items), as_names(labels)
-        asked = own = None
-        placed = item_places(model, store, query, *near)
-        if placed is not None:
-            (places, vector), single = placed, True
-            own = places.rows(store.rows([id]))[0]
-        elif store.words is None or query is None:
-            vectors, single = query_vectors(model, store, query, *near)
-            vector = vectors[0]
-        else:
-            texts, single = text_queries(model, store, query, *near)
-            asked, vector = texts[0], texts[0].vector
-        if not single:
-            raise InvalidInput("explain: give one query, not several.")
-        only = asked if not items and not labels else None
-        item = store.item(id)
         return explain(
             model,
             store,
-            vector,
-            text=None if only is None else only.parsed.text,
-            asked=asked,
-            balance=balance,
-            tagged=self._tagged(query, as_names(items)),
-            item=item,
+            self.tagger,
+            query,
+            store.item(id),
             n=n,
-            own=own,
+            items=as_names(items),
+            labels=as_names(labels),
+            balance=check_balance("explain", balance),
         )
 
     def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
@@ -1205,9 +1032,7 @@ class SemanticIndex:
         if tagger is not None:
             model = IndexModel(model.features, model.space, tagger)
         settings = {
-            "default_estimator": self._estimator is None,
-            "folds": self.folds,
-            "random_state": self.random_state,
+            "default_estimator": self.estimator is None and self._default,
             "language": self.language,
             "approximate_from": self.approximate_from,
         }
@@ -1316,10 +1141,7 @@ class SemanticIndex:
             store.close()
             raise
         self._hold(model, store, None)
-        self.vectorizer = "tfidf" if model.reads_texts else None
-        self._estimator = None if settings.get("default_estimator") else _LOADED
-        self.folds = settings["folds"]
-        self.random_state = settings["random_state"]
+        self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
         self.approximate_from = settings["approximate_from"]
 
@@ -1389,39 +1211,9 @@ class SemanticIndex:
         )
 
 
-def _holder(client: Any, on_pass: Any, device: Any) -> Callable[[Any], Any] | None:
-    """Return a function that moves features to where the space is learned, or None."""
-    if client is not None:
-        from ..operators.cluster import row_blocks_of  # noqa: PLC0415
-
-        return partial(row_blocks_of, client, on_pass=on_pass)
-    if device is not None:
-        from ..operators import as_operator  # noqa: PLC0415
-
-        return partial(as_operator, device=device)
-    return None
-
-
 def _not_fitted() -> Exception:
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - only where it is raised
 
     message = "This SemanticIndex is empty; call fit, or SemanticIndex.load."
     error: Exception = NotFittedError(message)
     return error
-
-
-def _default_estimator(encoder: Any, labels: Any) -> Any:
-    """Return the estimator of an index; of vectors of a model without labels, PCA."""
-    from ..adapt import Adapter  # noqa: PLC0415 - only fits need them
-    from ..estimators import LSI, MLSI  # noqa: PLC0415
-
-    if encoder is None:
-        return MLSI("auto")
-    return LSI(center=True) if labels is None else Adapter()
-
-
-def _as_tables(found: list[Any]) -> list[Any]:
-    """Return results that a notebook shows as tables."""
-    if found and isinstance(found[0], list):
-        return [ResultTable(one) for one in found]
-    return ResultTable(found)

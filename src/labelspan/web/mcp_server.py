@@ -41,7 +41,7 @@ def mcp_server(index: SemanticIndex, name: str) -> MCPServer[Any]:
         "labelspan",
         version=__version__,
         instructions=(
-            f"Searches and tags the collection {name!r}: {index.n_items:,} items with "
+            f"Searches and tags the collection {name!r}: {len(index):,} items with "
             f"{len(index.labels):,} labels. Start with `search`; `labels` lists the labels that "
             "filters accept."
         ),

@@ -44,7 +44,7 @@ class Snapshot:
         self.tags = index.can_tag
         self.name = "" if index.path is None else index.path.resolve().name
         self.name = self.name.removesuffix(".labelspan") or "index"
-        self.words = index.words
+        self.words = index.store.words
         # Words that say nothing by themselves, such as articles.
         self.common: frozenset[str] = frozenset()
         if self.words is not None:

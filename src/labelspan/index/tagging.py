@@ -1,4 +1,4 @@
-"""Questions to the tagger of an index: labels of texts and items, and why."""
+"""Labels that the tagger of an index predicts, why, and the tagger after items have changed."""
 
 from __future__ import annotations
 
@@ -6,37 +6,44 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from ..tagger import Tagger
+from .frames import ResultTable
 from .inputs import as_names, label_name, read_texts
 from .model import IndexModel
 from .results import LabelReport, Tag, TagExplanation, Vote, WordShare
 from .searching import text_vectors
 from .store import ItemStore
-from .tagger_update import tag_features, text_features
 
-__all__ = ["explain_tag", "label_report", "tag", "tagged_features"]
+__all__ = [
+    "current_tagger",
+    "explain_tag",
+    "label_report",
+    "tag",
+    "tag_features",
+    "tagged_features",
+]
 
 
-def tag(
+def tag(  # noqa: PLR0917
     model: IndexModel,
     store: ItemStore,
     tagger: Tagger | None,
-    *,
     query: Any,
     k: int,
     items: str | Sequence[str],
-) -> list[Tag] | list[list[Tag]]:
+) -> ResultTable[Tag] | list[ResultTable[Tag]]:
     """Predict the ``k`` most probable labels of a text, of several, or of items."""
     features, single = tagged_features(model, store, tagger, query, items)
     assert tagger is not None
     best, probabilities = tagger.best(features, k)
+    parts = (best.tolist(), probabilities.tolist(), tagger.thresholds[best].tolist())
     answers = [
-        [Tag(tagger.labels[j], p, t) for j, p, t in zip(*columns, strict=True)]
-        for columns in zip(
-            best.tolist(), probabilities.tolist(), tagger.thresholds[best].tolist(), strict=True
-        )
+        ResultTable(Tag(tagger.labels[j], p, t) for j, p, t in zip(*columns, strict=True))
+        for columns in zip(*parts, strict=True)
     ]
     return answers[0] if single else answers
 
@@ -54,27 +61,40 @@ def tagged_features(
     if (query is None) == (not items):
         raise InvalidInput("tag: give either a text or items.")
     if items:
-        return tag_features(model, tagger, store, store.rows(as_names(items))), isinstance(
-            items, str
-        )
+        rows = store.rows(as_names(items))
+        return tag_features(model, tagger, store, rows), isinstance(items, str)
     if not model.reads_texts:
         return text_vectors(model, query)
     single = isinstance(query, str)
     texts = read_texts([query] if single else query, "tag")
     if not texts:
         raise InvalidInput("tag: the list of texts is empty.")
-    return text_features(model, tagger, texts), single
+    return _text_features(model, tagger, texts), single
 
 
-def explain_tag(
+def tag_features(model: IndexModel, tagger: Tagger, store: ItemStore, rows: Array) -> Any:
+    """Compute the features of the items in some rows from which their labels are predicted."""
+    if not model.reads_texts:
+        return store.vectors.rows(rows)
+    found = store.fetch(rows.tolist())
+    texts = [found[row].text if row in found else "" for row in rows.tolist()]
+    return _text_features(model, tagger, texts)
+
+
+def _text_features(model: IndexModel, tagger: Tagger, texts: list[str]) -> Any:
+    if tagger.texts is not None:
+        return tagger.texts.of_texts(texts)
+    return model.features_of(texts, "tag")
+
+
+def explain_tag(  # noqa: PLR0917
     model: IndexModel,
     store: ItemStore,
     tagger: Tagger | None,
-    *,
     label: str,
     query: Any,
-    items: str,
     n: int,
+    items: str,
 ) -> TagExplanation:
     """Explain the probability of a label by words and by neighbours."""
     features, single = tagged_features(model, store, tagger, query, items)
@@ -108,20 +128,41 @@ def label_report(tagger: Tagger | None) -> list[LabelReport]:
     """Report what is known about the predictions of each label."""
     if tagger is None:
         raise Mismatch("label_report: this index was fitted without labels.")
-    chosen, right, support = (
-        values.astype(float)
-        for values in (tagger.record.chosen, tagger.record.right, tagger.record.support)
-    )
-    precision = np.divide(right, chosen, out=np.zeros_like(right), where=chosen > 0)
-    recall = np.divide(right, support, out=np.zeros_like(right), where=support > 0)
-    return [
-        LabelReport(
-            tagger.labels[j],
-            int(support[j]),
-            int(chosen[j]),
-            float(precision[j]),
-            float(min(recall[j], 1.0)),
-            float(tagger.thresholds[j]),
+    record = tagger.record
+    found = []
+    for j in sorted(range(len(tagger.labels)), key=tagger.labels.__getitem__):
+        support, chosen, right = (
+            int(one[j]) for one in (record.support, record.chosen, record.right)
         )
-        for j in np.argsort(np.array(tagger.labels, dtype=object), kind="stable")
-    ]
+        precision, recall = right / max(1, chosen), min(right / max(1, support), 1.0)
+        limit = float(tagger.thresholds[j])
+        found.append(LabelReport(tagger.labels[j], support, chosen, precision, recall, limit))
+    return found
+
+
+def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagger:
+    """Return the tagger for the present labels of the items; the same one if nothing changed."""
+    table = store.labels
+    rows = np.flatnonzero(table.known & store.vectors.alive)
+    if tagger.sampled:
+        # Of the items of the fit only some were learned; those that were added since are.
+        first = len(store.vectors.base)
+        rows = rows[(rows >= first) | np.isin(rows, tagger.rows)]
+    targets = table.matrix(rows)
+    at = tagger.places(rows)
+    known = np.flatnonzero(at >= 0)
+    before = tagger.targets
+    wide = sparse.csr_matrix(
+        (before.data, before.indices, before.indptr), (before.shape[0], targets.shape[1])
+    )
+    difference = abs(targets[known] - wide[at[known]]).tocoo()
+    relabelled = known[np.unique(difference.row[difference.data > 0])]
+    fresh = np.flatnonzero(at < 0)
+    gone = np.setdiff1d(tagger.rows, rows)
+    if not relabelled.size and not fresh.size and not gone.size:
+        return tagger
+    features = tag_features(model, tagger, store, rows[fresh]) if fresh.size else None
+    changed = np.union1d(relabelled, fresh)
+    return tagger.updated(
+        tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
+    )
