@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeCV
 
 from labelspan import CCA, HSL, LDA, MLSI, OPLS, KernelFeatures, tune
 from labelspan.errors import InvalidParameter, Mismatch, UncertainPenalty
-from labelspan.estimators import _labelled
+from labelspan.estimators import _options
 from labelspan.operators import Operator, as_operator
 from labelspan.solvers.alpha import choose_alpha, generalized_cross_validation
 
@@ -112,7 +112,7 @@ def test_a_stream_of_few_rows_says_that_its_choice_means_little(monkeypatch):
         curve = generalized_cross_validation(*products, **options)
         return replace(curve, alpha=curve.alphas[0])
 
-    monkeypatch.setattr(_labelled, "generalized_cross_validation", smallest)
+    monkeypatch.setattr(_options, "generalized_cross_validation", smallest)
     with pytest.warns(UncertainPenalty, match="20 rows and 60 columns chose the smallest penalty"):
         assert OPLS().partial_fit(rows, targets).alpha_ > 0
 

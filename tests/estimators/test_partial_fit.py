@@ -191,10 +191,10 @@ def test_refusals_in_a_stream(monkeypatch):
         LDA(alpha=0.0).partial_fit(X, y).merge(LDA(alpha=0.0).partial_fit(X, y + 1))
     with pytest.raises(InvalidInput, match="merge needs the same features"):
         LSI().partial_fit(X).merge(LSI().partial_fit(X[:, :5]))
-    from labelspan.estimators import _partial_fit
+    from labelspan.estimators import _streams
 
-    assert _partial_fit.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
-    monkeypatch.setattr(_partial_fit, "DIRECT_LIMIT", 10)
+    assert _streams.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
+    monkeypatch.setattr(_streams, "DIRECT_LIMIT", 10)
     with pytest.raises(InvalidInput, match="12 x 12 array, above the limit of 10 columns"):
         OPLS(alpha=0.0).partial_fit(X, Y)
 

@@ -203,8 +203,24 @@ def test_columns_that_differ_by_little_are_distinguished_without_a_penalty(model
 def test_a_penalty_too_small_for_sums_of_products_is_warned_about():
     rows, targets = near_equal_columns()
     with pytest.warns(NotConverged, match="sums of products.*Start again with alpha=0"):
-        CCA(2, alpha=1e-16).partial_fit(rows, targets)
-    CCA(2, alpha=1e-3).partial_fit(rows, targets)
+        OPLS(2, alpha=1e-16).partial_fit(rows, targets)
+    OPLS(2, alpha=1e-3).partial_fit(rows, targets)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, "auto"])
+def test_targets_that_nearly_repeat_each_other_are_distinguished_by_cca(alpha):
+    """Whitened products of targets cannot tell a start from a start plus a duration."""
+    rng = np.random.default_rng(77)
+    rows, start = rng.standard_normal((400, 6)), 1.7e9 + rng.uniform(0, 1e8, 400)
+    targets = np.c_[start, start + 600 + 300 * rows[:, 0]]
+    stream = CCA(alpha=alpha)
+    for part in np.array_split(np.arange(400), 4):
+        stream.partial_fit(rows[part], targets[part])
+    apart = CCA(alpha=stream.alpha_).fit(rows, np.c_[start, 600 + 300 * rows[:, 0]])
+    np.testing.assert_allclose(stream.correlations_, apart.correlations_, rtol=1e-6)
+    whole = CCA(alpha=stream.alpha_).fit(rows, targets)
+    scores = whole.transform_labels(targets), stream.transform_labels(targets)
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4 * np.abs(scores[0]).max())
 
 
 def test_missing_attributes_raise_attribute_errors():

@@ -11,16 +11,17 @@ import numpy as np
 from .._params import Boolean, Constraint, Either, Integer, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, NotConverged, warn_caller
-from ..estimators._base import (
-    BaseEmbedding,
+from ..estimators._streams import one_at_a_time
+from ..estimators.base import (
+    Embedding,
     Features,
     all_or_nothing,
     fixed_signs,
     invert,
+    labels_as_fitted,
+    placed_by_labels,
     refuse_overflow,
 )
-from ..estimators._partial_fit import one_at_a_time
-from ..estimators._placing import labels_as_fitted, placed_by_labels
 from ..labels import Labels, read_labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
@@ -58,7 +59,7 @@ _ERRORS = 3.0
 _BATCH = 16_384
 
 
-class Adapter(BaseEmbedding):
+class Adapter(Embedding):
     r"""Compress vectors of any model, and adapt them to labels, by one linear map.
 
     For vectors of a language or image model and labels of your own: fewer dimensions, and nearest
@@ -160,9 +161,6 @@ class Adapter(BaseEmbedding):
         "compare": Boolean(),
         "random_state": Integer(0),
     }
-    _needs_labels: ClassVar[bool] = True
-    # Vectors are always centred.
-    center = True
 
     report_: AdapterReport
     adapted_: bool
@@ -497,6 +495,12 @@ class Adapter(BaseEmbedding):
             Vectors, in the units of those that the map was fitted on.
         """
         return invert(self, Z)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @dataclass(frozen=True)

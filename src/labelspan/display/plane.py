@@ -10,7 +10,7 @@ import numpy as np
 from .._params import Integer
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from ..estimators._base import fixed_signs
+from ..estimators.base import fixed_signs
 from ..metrics.metric_inputs import read_numbers
 from ..solvers.small_dense import leading
 

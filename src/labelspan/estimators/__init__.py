@@ -1,5 +1,7 @@
 """Estimators with the interface of scikit-learn."""
 
+from ._factor_fit import fit_by_factor
+from .base import Embedding, LabelledEmbedding
 from .cca import CCA
 from .dle import DLE, DLEClassifier
 from .hsl import HSL
@@ -25,8 +27,11 @@ __all__ = [
     "PLSDA",
     "PLSSVD",
     "DLEClassifier",
+    "Embedding",
     "KernelFeatures",
+    "LabelledEmbedding",
     "Tuning",
     "choose_solver",
+    "fit_by_factor",
     "tune",
 ]

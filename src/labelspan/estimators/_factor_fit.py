@@ -5,72 +5,74 @@ They solve ``X'HH'X w = lambda (X'X + alpha I) w``, with H made of the labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import numbers
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from .._params import Constraint, OneOf, Real
+from .._params import Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter
+from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..labels import Factor, Labels
 from ..labels.factor import block_rank
+from ..labels.reading import indicator_on_device
 from ..operators import Operator, Product, VStack
-from ..operators.array_backend import inner, like, sum_of_squares
+from ..operators.array_backend import column_norms, inner, like, sum_of_squares
 from ..operators.row_graph import incidence
 from ..solvers import AlphaCurve, LeastSquares, Problem, Solution
 from ..solvers.penalties import L1, L2
-from ._base import Features, all_or_nothing, refuse_overflow
-from ._labelled import centred_labels, labelled_rows, stream_penalty
-from ._many_labels import fit_many_labels
-from ._options import ALPHA, RANK, SCALE, SHARED, choose_penalty, lengths_of, solve
-from ._partial_fit import Stream, rows_of, why_no_stream
-from ._rank import rank_of_fit
+from ..solvers.rank_choice import choose_rank, degrees_of_freedom
+from ._many_labels import choose_penalty_of_many, images_of_many, label_operator, solve_many
+from ._options import choose_penalty, dimensions_for, solve, stream_penalty
+from ._streams import Stream, rows_of
+from .base import (
+    Features,
+    all_or_nothing,
+    centre,
+    centred_labels,
+    labelled_rows,
+    refuse_overflow,
+)
 
 __all__ = [
-    "FACTOR_OPTIONS",
-    "Prepared",
-    "check_penalty",
-    "fit_factor",
+    "FactorFit",
+    "fit_by_factor",
     "fit_factor_stream",
-    "has_label_factor",
-    "prepare",
-    "why_no_factor_stream",
+    "refuse_least_squares",
+    "state_factor",
 ]
 
 M = TypeVar("M")
 
-FACTOR_OPTIONS: Mapping[str, Constraint] = {
-    **SHARED,
-    "n_components": RANK,
-    "alpha": ALPHA,
-    "penalty": OneOf(("l2", "l1")),
-    "scale": SCALE,
-}
 # An eigenvalue below this fraction of |H|^2 may consist of rounding only.
 _FAINT = 1e-16
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """X and y of a fit as they are solved: the labelled rows, centred, and the factor H."""
+class FactorFit:
+    """What a fit has read and chosen: its problem, and what is published of the solution.
+
+    X and H may be few rows that stand for ``n``.
+    """
 
     features: Features
-    rows: Operator
+    labels: Labels | Stream
+    X: Operator
     means: Array
-    labels: Labels
-    factor: Any
-
-
-def has_label_factor(estimator: Any) -> bool:
-    """Tell whether an estimator is defined by a label factor H, as OPLS, CCA, LDA and HSL are."""
-    return hasattr(type(estimator), "_make_factor")
+    H: Any
+    Y: Any
+    label_means: Array
+    n: int
+    rank: int
+    alpha: float
+    curve: AlphaCurve | None
+    problem: Problem
 
 
 @all_or_nothing
 @refuse_overflow
-def fit_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> M:
+def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> M:
     """Learn the space from features and labels.
 
     Parameters
@@ -89,175 +91,193 @@ def fit_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -
     -------
     self
         The fitted estimator.
+
+    See Also
+    --------
+    labelspan.estimators.LabelledEmbedding : The base class of a method with this fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import OPLS
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> OPLS(alpha=0.0).fit(X, Y).eigenvalues_.round()
+    array([3271.,   11.,    2.])
     """
     model: Any = self
-    model._check_params()
-    check_penalty(model)
-    plain = graph is None and model.penalty == "l2" and model.solver == "auto"
-    ready = prepare(model, X, y, keep_sparse=plain)
-    if ready.labels.many:
-        most = _count(model, ready.rows.shape, ready.labels.values.shape[1])
-        fit_many_labels(model, ready, most)
-        return self
-    values, label_means = centred_labels(model, ready.labels)  # Y
-    edges = _graph_rows(type(model).__name__, ready.features.operator, graph, mu)
-
-    def penalty() -> tuple[float, AlphaCurve | None]:
-        return choose_penalty(model, ready.rows, values)
-
-    found = _solve(model, ready.rows, ready.factor, ready.rows.shape[0], penalty, edges=edges)
-    images = found.solution.images  # W'X'H
-    if images is not None:
-        images = model._from_factor(images, ready.labels, ready.factor)  # W'X'Y
-    if images is None:
-        images = _regressed(found.solution, ready.rows, values)
-    loadings = _publish(model, ready.features, found, ready.means, images)
-    square = inner(values, values) if model._keeps_label_square else None
-    model._publish_labels(ready.features, ready.labels, loadings, label_means, square)
+    stated = state_factor(model, X, y, graph=graph, mu=mu)
+    _finish(model, stated)
     return self
 
 
 def fit_factor_stream(model: Any, stream: Stream) -> None:
     """Fit a method by its factor, to what a stream has seen."""
-    statistics = stream.labelled
-    owner = type(model).__name__
-    if statistics is None:
-        raise InvalidLabels(f"{owner}: partial_fit has seen no row with labels; give it some.")
-    rows, block = rows_of(model, statistics, model.alpha)  # X, B
-    square = block.T @ block
-    factor = block @ model._stream_map(statistics.n * statistics.b_mean, square)  # H
-    labels = block[:, -stream.names.size :]  # Y
-
-    def penalty() -> tuple[float, AlphaCurve | None]:
-        return stream_penalty(model, rows, labels, statistics.n)
-
-    found = _solve(model, rows, factor, statistics.n, penalty)
-    features = Features(None, stream.dtype)
-    images = _regressed(found.solution, rows, labels)
-    loadings = _publish(model, features, found, statistics.x_mean * model.center, images)
-    label_means = statistics.b_mean[-stream.names.size :] * model.center
-    model._publish_labels(features, stream, loadings, label_means, labels.T @ labels)
-
-
-def why_no_factor_stream(model: Any) -> str | None:
-    """Say why all rows are needed at once; None where they are not."""
-    if model.penalty == "l1":
-        return (
-            f"{type(model).__name__}: partial_fit cannot take penalty='l1', "
-            "which needs all rows at once; use fit."
-        )
-    return why_no_stream(model)
-
-
-@dataclass(frozen=True)
-class _FactorFit:
-    solution: Solution
-    alpha: float
-    curve: AlphaCurve | None
-
-
-def _solve(
-    model: Any,
-    X: Operator,
-    H: Array,
-    n: int,
-    penalty: Callable[[], tuple[float, AlphaCurve | None]],
-    *,
-    edges: Operator | None = None,
-) -> _FactorFit:
-    """Solve for the directions; n is the number of rows, of which X may be few that stand for all.
-
-    ``edges`` are rows of a graph penalty: with H = 0 there, X'X becomes X'X + mu X'LX.
-    """
-    # In float64: a direction that float32 rounds to something would count.
-    h_gram = inner(H, H, dtype=np.float64)  # H'H
+    seen = stream.seen(type(model).__name__)
+    rows, block = rows_of(model, seen)  # X, B
+    H = model._stream_factor(block, seen.n * seen.b_mean)
+    Y = block[:, -stream.names.size :]
     rank = block_rank(H)
-    count = _count(model, (n, X.shape[1]), rank)
-    alpha, curve = penalty()
-    strength = L1(alpha) if model.penalty == "l1" else L2(alpha)
-    rows, factor = X, H
-    if edges is not None:
-        rows = VStack([X, edges])
-        factor = np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))])
-    solution = solve(model, Problem(rows, Factor(labels=factor), count, strength))  # W, lambda
-    square = float(np.trace(h_gram))
-    if solution.eigenvalues[0] <= _FAINT * square:
-        _refuse_rounding(model, X.cross(H), X.sum_of_squares(), square)
-    solution = rank_of_fit(model, solution, X, H, shape=(n, rank), alpha=alpha)
-    return _FactorFit(solution, alpha, curve)
+    count = _count(model, (seen.n, rows.shape[1]), rank)
+    alpha, curve = stream_penalty(model, rows, Y, seen.n)
+    problem = Problem(rows, Factor(labels=H), count, L2(alpha))
+    label_means = seen.b_mean[-stream.names.size :] * model.center
+    features, means = Features(None, stream.dtype), seen.x_mean * model.center
+    _finish(
+        model,
+        FactorFit(
+            features, stream, rows, means, H, Y, label_means, seen.n, rank, alpha, curve, problem
+        ),
+    )
 
 
-def _regressed(solution: Solution, X: Operator, labels: Array) -> Array:
-    """Return the regression of the labels on the space, from ``W'X'Y``."""
-    images = inner(solution.weights, X.cross(labels))
+def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> FactorFit:
+    """Read X and y, keep the labelled rows, centre them, make H and choose alpha."""
+    owner = type(model).__name__
+    model._check_params()
+    _check_penalty(model)
+    plain = graph is None and model.penalty == "l2" and model.solver == "auto"
+    features = model._read_features(X)
+    edges = _graph_rows(owner, features.operator, graph, mu)
+    labels = None
+    if plain and model._factor_is_labels:
+        labels = indicator_on_device(y, features.operator, owner)
+    if labels is None:
+        labels = model._read_labels(y, features.operator.shape[0], keep_sparse=plain)
+    rows, labels = labelled_rows(owner, features.operator, labels)
+    rows, means = centre(model, rows)
+    Y: Any
+    if labels.many:
+        Y, label_means = label_operator(labels, rows.dtype, center=model.center)
+        H = Y if model._factor_is_labels else model.label_factor(labels)
+        rank = Y.shape[1]
+        count = _count(model, rows.shape, rank)
+        if not isinstance(model.n_components, numbers.Integral):
+            count = min(count, dimensions_for(rank, rows.shape[0]))
+        alpha, curve = choose_penalty_of_many(model, rows, labels, features.operator)
+        problem = Problem(rows, Factor(labels=H), count, L2(alpha))
+    else:
+        Y, label_means = centred_labels(model, labels)
+        H = Y if model._factor_is_labels else model.label_factor(labels)
+        rank = block_rank(H)
+        count = _count(model, rows.shape, rank)
+        alpha, curve = choose_penalty(model, rows, Y)
+        problem = Problem(
+            rows, Factor(labels=H), count, L1(alpha) if model.penalty == "l1" else L2(alpha)
+        )
+        if edges is not None:
+            # Rows with H = 0: X'X becomes X'X + mu X'LX.
+            nothing = np.zeros((edges.shape[0], H.shape[1]))
+            factor = Factor(labels=np.concatenate([H, nothing]))
+            problem = replace(problem, X=VStack([rows, edges]), factor=factor)
+    return FactorFit(
+        features, labels, rows, means, H, Y, label_means, rows.shape[0], rank, alpha, curve, problem
+    )
+
+
+def _finish(model: Any, stated: FactorFit) -> None:
+    """Solve, and set the fitted attributes."""
+    H, X, features = stated.H, stated.X, stated.features
+    if isinstance(stated.labels, Labels) and stated.labels.many:
+        solution = solve_many(model, stated.problem)  # W, lambda
+    else:
+        solution = solve(model, stated.problem)
+        _refuse_rounding(model, solution, X, H)
+        solution = _with_rank(model, solution, stated)
+    lengths = np.ones(solution.eigenvalues.size)
+    if model.scale:
+        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+    weights = solution.weights * like(lengths, solution.weights)
+    signs = model._publish(features, weights, stated.means, solution.eigenvalues, solution)
+    model.alpha_, model.alpha_curve_ = stated.alpha, stated.curve
+    images = _images(solution, X, H, stated.Y)
+    loadings = np.asarray((signs / lengths)[:, None] * images)
+    model._publish_labels(features, stated.labels, loadings, stated.label_means)
+    model._publish_pairs(features, stated.Y, signs[:, None] * images)
+
+
+def _images(solution: Solution, X: Operator, H: Any, labels: Any) -> Array:
+    """Return the regression of labels on the space, from ``W'X'Y``."""
+    images = solution.images if labels is H else None
+    if images is None:
+        many = isinstance(labels, Operator)
+        images = (
+            images_of_many(X, solution.weights, labels)
+            if many
+            else inner(solution.weights, X.cross(labels))
+        )
     if solution.metric is None:
         return images
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
 
 
-def _publish(
-    model: Any, features: Features, found: _FactorFit, means: Array, images: Array
-) -> Array:
-    """Set the fitted attributes; return the loadings of the labels."""
-    solution = found.solution
-    lengths = lengths_of(model, solution)
-    weights = solution.weights * like(lengths, solution.weights)
-    signs = model._publish(features, weights, means, solution.eigenvalues, solution)
-    model.alpha_, model.alpha_curve_ = found.alpha, found.curve
-    return np.asarray((signs / lengths)[:, None] * images)
-
-
-def prepare(model: Any, X: Any, y: Any, *, keep_sparse: bool = False) -> Prepared:
-    """Read X and y, keep the labelled rows, centre them and make H."""
-    features = model._read_features(X)
-    # On a device only where the fit is as plain as one that keeps labels sparse.
-    on_device = keep_sparse and model._labels_on_device
-    labels = model._labels_of(features.operator, y, keep_sparse=keep_sparse, on_device=on_device)
-    rows, labels = labelled_rows(features.operator, labels)
-    if labels.kind == "classes" and labels.names.size < 2:
-        raise InvalidLabels(
-            f"{type(model).__name__}: y has one class, {labels.names[0]}; at least two are needed."
+def _with_rank(model: Any, solution: Solution, stated: FactorFit) -> Solution:
+    """Keep the leading directions with the smallest estimated error where n_components="auto"."""
+    if model.n_components != "auto":
+        return solution
+    if solution.metric is not None:
+        raise Mismatch(
+            f"{type(model).__name__}: n_components='auto' chooses from eigenvalues, which "
+            f"solver={solution.solver!r} does not have; use solver='auto' and penalty='l2', or "
+            "give a number."
         )
-    rows, means = model._center(rows)
-    return Prepared(features, rows, means, labels, model._make_factor(labels))
-
-
-def check_penalty(model: Any) -> None:
-    """Raise an error for a penalty that does not go with alpha."""
-    owner = type(model).__name__
-    if model.penalty != "l1":
-        return
-    if model.alpha == "auto":
-        raise InvalidParameter(
-            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, "
-            "which chooses the 2-norm penalty."
-        )
-    if model.alpha == 0:
-        raise InvalidParameter(f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given.")
+    rank = choose_rank(
+        solution.eigenvalues,
+        total=sum_of_squares(stated.H),
+        rows=stated.n - model.center,
+        labels=stated.rank,
+        freedom=degrees_of_freedom(stated.X, stated.alpha),
+        kept=1.0 - stated.alpha * np.square(column_norms(solution.weights)),
+    ).rank
+    weights, values = solution.weights[:, :rank], solution.eigenvalues[:rank]
+    return replace(solution, weights=weights, eigenvalues=values, images=None)
 
 
 def _count(model: Any, shape: tuple[int, int], rank: int) -> int:
     rows, columns = shape
     limits = [
         (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
+        (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
     # Penalised least squares has a direction for each target, however few the features.
     targets = model.solver == "least-squares" or isinstance(model.solver, LeastSquares)
     if model.penalty != "l1" and not (targets and model.alpha != 0):
-        limits.append((columns, f"X has {columns} feature(s)"))
-    limits += [
-        (rows - model.center, f"X has {rows} labelled sample(s)"),
-    ]
+        limits.insert(1, (columns, f"X has {columns} feature(s)"))
     most, reason = min(limits, key=lambda pair: pair[0])
     return int(model._count(most, reason, default=most))
 
 
-def _refuse_rounding(model: Any, cross: Array, x_square: float, h_square: float) -> None:
+def _check_penalty(model: Any) -> None:
+    """Raise an error for a penalty that does not go with alpha."""
+    owner = type(model).__name__
+    if model.penalty == "l1" and model.alpha == "auto":
+        raise InvalidParameter(
+            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, "
+            "which chooses the 2-norm penalty."
+        )
+    if model.penalty == "l1" and model.alpha == 0:
+        raise InvalidParameter(f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given.")
+
+
+def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> None:
     """Raise where X'H consists only of the rounding of its sums."""
-    if sum_of_squares(cross) <= (64 * np.finfo(np.float64).eps) ** 2 * x_square * h_square:
+    square = sum_of_squares(H)
+    if solution.eigenvalues[0] > _FAINT * square:
+        return
+    least = (64 * np.finfo(np.float64).eps) ** 2 * X.sum_of_squares() * square
+    if sum_of_squares(X.cross(H)) <= least:
         raise InvalidInput(
             f"{type(model).__name__}: X says nothing about y, because every eigenvalue is zero "
             "up to rounding; check that X varies with y."
+        )
+
+
+def refuse_least_squares(model: Any) -> None:
+    """Raise where the directions are not those of the eigenproblem."""
+    if model.solver_ == "least-squares":
+        raise Mismatch(
+            f"{type(model).__name__}: transform with labels= needs the directions of the "
+            "eigenproblem, and solver='least-squares' has others; use solver='auto' and "
+            "penalty='l2', or leave labels out."
         )
 
 

@@ -1,4 +1,4 @@
-"""Parameter constraints that estimators share, and the choice of a solver."""
+"""Parameter constraints that estimators share, the choice of a penalty, and solving."""
 
 from __future__ import annotations
 
@@ -19,29 +19,28 @@ from ..errors import (
     LabelspanWarning,
     Mismatch,
     NotConverged,
+    UncertainPenalty,
     warn_caller,
 )
 from ..operators import Operator
 from ..operators.blas_buffers import take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
-from ..solvers.alpha import choose_alpha
+from ..solvers.alpha import choose_alpha, generalized_cross_validation
 from ..solvers.auto import FORMER
 from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [
     "ALPHA",
-    "FUNCTION",
-    "OPTIONS",
+    "METHOD_OPTIONS",
     "RANK",
-    "SCALE",
     "SHARED",
     "accept",
     "choose_penalty",
     "dimensions_for",
-    "lengths_of",
     "seed_of",
     "solve",
+    "stream_penalty",
 ]
 
 # Up to this many entries of X, a second BLAS thread costs more than it saves; and up to this many
@@ -81,33 +80,7 @@ class _RandomState:
         return "a whole number from 0 to 2**32 - 1, None, or a numpy RandomState"
 
 
-@dataclass(frozen=True)
-class _Function:
-    """Accept a function."""
-
-    def accepts(self, value: Any) -> bool:
-        return callable(value)
-
-    def describe(self) -> str:
-        return "a function of two rows"
-
-
-@dataclass(frozen=True)
-class _Dictionary:
-    """Accept a dictionary."""
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Mapping)
-
-    def describe(self) -> str:
-        return "a dictionary"
-
-
-FUNCTION = _Function()
 ALPHA = Either((Real(0.0), OneOf(("auto",))))
-SCALE = Either((OneOf(("eigenvalue",)), Null()))
-OPTIONS = Either((_Dictionary(), Null()))
-
 RANK = Either((Integer(1), Null(), OneOf(("auto",))))
 
 SHARED: Mapping[str, Constraint] = {
@@ -119,21 +92,27 @@ SHARED: Mapping[str, Constraint] = {
     "random_state": _RandomState(),
 }
 
+# Of OPLS, CCA, LDA and HSL.
+METHOD_OPTIONS: Mapping[str, Constraint] = {
+    **SHARED,
+    "n_components": RANK,
+    "alpha": ALPHA,
+    "penalty": OneOf(("l2", "l1")),
+    "scale": Either((OneOf(("eigenvalue",)), Null())),
+}
+
 
 # --- solving ------------------------------------------------------------------------------
 
 
-def solve(model: Any, problem: Problem, *, fewest: int | None = None) -> Solution:
-    """Solve a problem with the solver that the parameters of ``model`` ask for.
-
-    ``fewest`` is the number of directions that must be found; None means all of the problem's.
-    """
+def solve(model: Any, problem: Problem) -> Solution:
+    """Solve a problem with the solver that the parameters of ``model`` ask for."""
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
     take_buffers()
     with _threads_for(problem.X):
         solution = solver.solve(problem)
-    return accept(model, solution, problem.n_components if fewest is None else fewest)
+    return accept(model, solution, problem.n_components)
 
 
 def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, AlphaCurve | None]:
@@ -143,6 +122,30 @@ def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, Alpha
     take_buffers()
     with _threads_for(X):
         curve = choose_alpha(X, labels, intercept=model.center)
+    return curve.alpha, curve
+
+
+def stream_penalty(
+    model: Any, X: Operator, labels: Array, rows: int, *, choose: bool = False
+) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, by generalized cross-validation where it is "auto".
+
+    X and labels are few rows with the products of all. ``choose`` does so whatever alpha is.
+    """
+    if model.alpha != "auto" and not choose:
+        return float(model.alpha), None
+    square = float(np.square(labels).sum())
+    curve = generalized_cross_validation(
+        X.gram(), X.cross(labels), square, rows=rows, intercept=model.center
+    )
+    columns = X.shape[1]
+    if rows - model.center <= columns and curve.alpha <= curve.alphas[0]:
+        warn_caller(
+            f"{type(model).__name__}: alpha='auto' in a stream of {rows} rows and "
+            f"{columns} columns chose the smallest penalty that it tries, which means "
+            "little with so few rows; give alpha a number, more rows, or use fit.",
+            UncertainPenalty,
+        )
     return curve.alpha, curve
 
 
@@ -195,9 +198,9 @@ def _pick_solver(model: Any, problem: Problem) -> Solver:
     """Return the solver named or given, with the options that it has."""
     owner, solver = type(model).__name__, model.solver
     options = {
-        name: value
-        for name, value in (("tol", model.tol), ("max_iter", model.max_iter))
-        if value is not None
+        name: getattr(model, name)
+        for name in ("tol", "max_iter")
+        if getattr(model, name, None) is not None
     }
     if not isinstance(solver, str):
         for name in options:
@@ -229,12 +232,6 @@ def dimensions_for(labels: int, rows: int) -> int:
     labels this loses at most .002 nDCG against the best number, where 100 loses .003.
     """
     return int(np.clip(30 + labels // 2, 30, max(30, min(500, rows // 4))))
-
-
-def lengths_of(model: Any, solution: Solution) -> Array:
-    """Return the lengths of the directions: sqrt(lambda) where they are scaled."""
-    values = solution.eigenvalues
-    return np.sqrt(np.where(values > 0, values, 1.0)) if model.scale else np.ones(values.size)
 
 
 def seed_of(model: Any) -> int:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Constraint
 from .._typing import Array
-from ..labels import Labels, cca_factor, opls_factor
-from ..labels.label_factor import whitening
+from ..labels import Labels, cca_factor
+from ..labels.factor import unit_columns
+from ..labels.label_factor import orthonormal_columns, whitening
 from ..operators import Operator
-from ..operators.array_backend import inner, on_host
+from ..operators.array_backend import on_host
 from ..operators.memory import refuse_too_large
 from ..solvers import Solver
-from ._base import Features, refuse_overflow
-from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
-from ._labelled import LabelledEmbedding, centred_labels
-from ._partial_fit import Stream
-from ._placing import labels_as_fitted, placed_by_labels, refuse_least_squares
+from ._factor_fit import fit_by_factor, fit_factor_stream, refuse_least_squares
+from ._streams import why_no_stream
+from .base import Features, LabelledEmbedding, placed_by_labels, refuse_overflow
 
 __all__ = ["CCA"]
 
@@ -125,7 +122,8 @@ class CCA(LabelledEmbedding):
     correlations_: Array
     label_weights_: Array
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
+    # Targets that nearly repeat each other need all digits of the rows.
+    _exact_stream: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -150,13 +148,23 @@ class CCA(LabelledEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    _keeps_label_square: ClassVar[bool] = True
-
-    fit = fit_factor
+    fit = fit_by_factor
     _fit_stream = fit_factor_stream
-    _why_no_stream = why_no_factor_stream
+    _why_no_stream = why_no_stream
 
-    def _make_factor(self, labels: Labels) -> Any:
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, an orthonormal basis of the labels.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the labelled rows.
+
+        Returns
+        -------
+        H : array of shape (n, rank)
+            The factor.
+        """
         if labels.many:
             k = labels.values.shape[1]
             refuse_too_large(
@@ -165,36 +173,20 @@ class CCA(LabelledEmbedding):
                 f"whitening {k} labels",
                 "use OPLS, which does not whiten them, or keep fewer labels",
             )
-        if isinstance(labels.values, Operator):
-            # Whitened where its products with X are taken.
-            return opls_factor(labels, center=self.center)  # Y
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
-        return np.asarray(images @ inner(factor, centred_labels(self, labels)[0]))  # Y = H H'Y
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        return orthonormal_columns(block)
 
-    def _stream_map(self, sums: Array, square: Array) -> Array:
-        return whitening(square)
-
-    def _publish_labels(
-        self,
-        features: Features,
-        labels: Labels | Stream,
-        loadings: Array,
-        means: Array,
-        square: Array | None = None,
-    ) -> None:
-        super()._publish_labels(features, labels, loadings, means)
+    def _publish_pairs(self, features: Features, Y: Any, images: Array) -> None:
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
         # H H' projects on the columns of Y, so the label side of a pair is the regression of
         # the feature side on the labels, at unit length.
-        root = whitening(cast(Array, square), 1e-13)
-        if self.scale:
-            loadings = loadings * np.where(self.correlations_ > 0, self.correlations_, 1.0)[:, None]
+        root = _label_map(Y)
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
-        self.label_weights_ = (root @ (root.T @ loadings.T) / scale).astype(features.dtype)
+        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(features.dtype)
 
     @refuse_overflow
     def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
@@ -220,7 +212,7 @@ class CCA(LabelledEmbedding):
             ``scale="eigenvalue"``.
         """
         fitted = self._fitted()
-        rows = super(CCA, fitted).transform(X)
+        rows = LabelledEmbedding.transform(fitted, X)
         if labels is None:
             return rows
         refuse_least_squares(fitted)
@@ -244,11 +236,13 @@ class CCA(LabelledEmbedding):
         """
         fitted = self._fitted()
         rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
-        labels = labels_as_fitted(y, rows, fitted.classes_, type(self).__name__)
-        if labels.many:
-            sides = labels.values @ fitted.label_weights_
-            return np.asarray(sides - fitted.label_means_ @ fitted.label_weights_)
-        centered = labels.values - fitted.label_means_
-        if labels.unknown is not None:
-            centered = np.where(labels.unknown, 0.0, centered)
-        return np.asarray(centered @ fitted.label_weights_)
+        places = np.zeros((rows, fitted.n_components_), fitted.label_weights_.dtype)
+        return placed_by_labels(fitted, places, y, fitted.label_weights_)
+
+
+def _label_map(Y: Any) -> Array:
+    """Return T such that the columns of ``Y T`` are orthonormal and span those of Y."""
+    if isinstance(Y, Operator):
+        return whitening(Y.gram(), 1e-13)
+    found = unit_columns(Y)
+    return np.asarray((found.axes / found.singular) / found.lengths[:, None])

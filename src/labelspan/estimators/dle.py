@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
@@ -22,7 +23,6 @@ from ..labels.scatter import class_scatter
 from ..operators import Operator, as_operator
 from ..solvers.exact import factorise
 from ..solvers.small_dense import inverse_root, units_decide
-from ._base import Features, all_or_nothing, refuse_large_squares, refuse_overflow
 from ._graph_methods import (
     GRAPH_OPTIONS,
     Coordinates,
@@ -30,8 +30,15 @@ from ._graph_methods import (
     graph_over_rows,
     warn_unclear,
 )
-from ._labelled import LabelledEmbedding, centred_labels
 from ._options import ALPHA
+from .base import (
+    Features,
+    LabelledEmbedding,
+    all_or_nothing,
+    centred_labels,
+    refuse_large_squares,
+    refuse_overflow,
+)
 
 __all__ = ["DLE", "DLEClassifier"]
 
@@ -151,12 +158,6 @@ class DLE(LabelledEmbedding):
         "label_weight": Either((OneOf(("auto",)), Real(0.0))),
         "projection": OneOf(("printed", "whitened", "smooth")),
     }
-    # Rows are compared with each other and selected by number.
-    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
-    _takes_operators: ClassVar[bool] = False
-    # Only differences of rows are used: centring moves the space and does not change it.
-    center = True
-
     alpha_: float
     graph_alpha_: float
     gamma_: float | None
@@ -202,14 +203,44 @@ class DLE(LabelledEmbedding):
         DLE
             The fitted estimator.
         """
-        _embed(self, X, y, graph)
+        self._embed(X, y, graph)
         return self
 
-    def _why_no_stream(self) -> str | None:
-        return _why_no_batches(self)
+    @refuse_overflow
+    def _embed(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
+        """Fit; return the labels and the rows in the learned space."""
+        owner = type(self).__name__
+        self._check_params()
+        data = self._validate(X, reset=True, least=2, select_rows=True)
+        refuse_large_squares(as_operator(data))
+        labels = self._read_labels(y, data.shape[0])
+        _refuse_few(owner, labels)
+        place, means = coordinates(owner, data)
+        graph, gamma = graph_over_rows(self, data, graph)  # W_X
+        graph, beta = _with_labels(graph, self.label_weight, data, labels)  # W_X + beta W_L
+        parts = _parts(owner, place, labels, graph, self.alpha)
+        # S_b = B B' is thin: the eigenvectors U are the left singular vectors of A^-1/2 S_w^-1/2 B.
+        left, lengths, _ = np.linalg.svd(
+            parts.smooth @ (parts.tight @ parts.between), full_matrices=False
+        )
+        useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
+        count = self._count(useful, _limit_reason(useful, labels), default=useful)
+        directions = left[:, :count]  # U
+        if self.projection != "printed":
+            directions = parts.smooth @ directions  # F = A^-1/2 U
+        if self.projection == "whitened":
+            directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
+        features = Features(None, data.dtype)
+        signs = self._publish(features, place.to_features(directions), means, lengths[:count] ** 2)
+        self.graph_, self.gamma_, self.label_weight_ = graph, gamma, beta
+        self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
+        latent = place.rows.matmat(directions) * signs
+        loadings, label_means = _regress_labels(self, latent, labels)
+        self._publish_labels(features, labels, loadings, label_means)
+        return labels, latent
 
 
-class DLEClassifier(ClassifierMixin, LabelledEmbedding):
+class DLEClassifier(ClassifierMixin, BaseEstimator):
     """Classification by the nearest labelled row in the space of :class:`DLE` (wang2010, Table 1).
 
     For multi-label data each label is predicted separately: a row gets the label of the nearest
@@ -241,8 +272,14 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     Attributes
     ----------
-    components_, eigenvalues_, mean_, classes_, label_loadings_, label_means_
-        As in :class:`DLE`, and its others.
+    embedding_ : DLE
+        The space.
+    classes_ : array of shape (k,)
+        Names of the labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X is a data frame.
 
     See Also
     --------
@@ -266,17 +303,8 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
     True
     """
 
-    _takes: ClassVar[tuple[Kind, ...]] = DLE._takes
-    _constraints: ClassVar[Mapping[str, Constraint]] = DLE._constraints
-    _sparse_formats: ClassVar[tuple[str, ...]] = DLE._sparse_formats
-    _takes_operators: ClassVar[bool] = False
-    center = True
-
-    alpha_: float
-    graph_alpha_: float
-    gamma_: float | None
-    label_weight_: float
-    graph_: Operator
+    embedding_: DLE
+    classes_: Array
 
     def __init__(
         self,
@@ -332,8 +360,8 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         array of shape (n,) or (n, k)
             Classes, or a 0/1 indicator.
         """
-        # transform may hand back a data frame where set_output asked for one.
-        return self._nearest(np.asarray(self.transform(X)))
+        check_is_fitted(self)
+        return self._nearest(self.embedding_.transform(X))
 
     @all_or_nothing
     def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
@@ -363,13 +391,17 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
         return np.where(labels.unknown, found, labels.values.astype(np.int64))
 
     def _keep(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        labels, latent = _embed(self, X, y, graph)
+        """Fit the space; return the labels and the rows in it."""
+        embedding = DLE(**self.get_params())
+        labels, latent = embedding._embed(X, y, graph)
         labelled = np.flatnonzero(labels.labelled)
+        self.embedding_, self.classes_ = embedding, embedding.classes_
+        self.n_features_in_ = embedding.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(embedding, "feature_names_in_"):
+            self.feature_names_in_ = embedding.feature_names_in_
         self._labels, self._embedded = labels.rows(labelled), latent[labelled]
         return labels, latent
-
-    def _why_no_stream(self) -> str | None:
-        return _why_no_batches(self)
 
     def _names(self, labels: Labels) -> Array:
         return np.asarray(self.classes_[labels.values.argmax(axis=1)])
@@ -394,49 +426,10 @@ class DLEClassifier(ClassifierMixin, LabelledEmbedding):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _why_no_batches(model: Any) -> str:
-    return (
-        f"{type(model).__name__}: partial_fit is not available, because the graph needs all "
-        "rows at once; use fit."
-    )
-
-
-@refuse_overflow
-def _embed(model: Any, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-    """Fit; return the labels and the rows in the learned space."""
-    owner = type(model).__name__
-    model._check_params()
-    data = model._validate(X, reset=True, least=2)
-    refuse_large_squares(as_operator(data))
-    labels = model._read_labels(y, data.shape[0])
-    _refuse_few(owner, labels)
-    place, means = coordinates(owner, data)
-    graph, gamma = graph_over_rows(model, data, graph)  # W_X
-    graph, beta = _with_labels(graph, model.label_weight, data, labels)  # W_X + beta W_L
-    parts = _parts(owner, place, labels, graph, model.alpha)
-    # S_b = B B' is thin: the eigenvectors U are the left singular vectors of A^-1/2 S_w^-1/2 B.
-    left, lengths, _ = np.linalg.svd(
-        parts.smooth @ (parts.tight @ parts.between), full_matrices=False
-    )
-    useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
-    count = model._count(useful, _limit_reason(useful, labels), default=useful)
-    directions = left[:, :count]  # U
-    if model.projection != "printed":
-        directions = parts.smooth @ directions  # F = A^-1/2 U
-    if model.projection == "whitened":
-        directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
-    features = Features(None, data.dtype)
-    signs = model._publish(features, place.to_features(directions), means, lengths[:count] ** 2)
-    model.graph_, model.gamma_, model.label_weight_ = graph, gamma, beta
-    model.alpha_, model.graph_alpha_ = parts.alpha, parts.graph_alpha
-    latent = place.rows.matmat(directions) * signs
-    loadings, label_means = _regress_labels(model, latent, labels)
-    model._publish_labels(features, labels, loadings, label_means)
-    return labels, latent
 
 
 @dataclass(frozen=True)

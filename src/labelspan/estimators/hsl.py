@@ -13,8 +13,10 @@ from ..labels import Labels, hsl_factor, inverse_power
 from ..labels.label_factor import HypergraphLaplacian
 from ..labels.reading import Kind
 from ..solvers import Solver
-from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
-from ._labelled import LabelledEmbedding
+from ._factor_fit import fit_by_factor, fit_factor_stream
+from ._options import METHOD_OPTIONS
+from ._streams import why_no_stream
+from .base import LabelledEmbedding
 
 __all__ = ["HSL"]
 
@@ -116,11 +118,9 @@ class HSL(LabelledEmbedding):
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **{name: one for name, one in FACTOR_OPTIONS.items() if name != "center"},
+        **METHOD_OPTIONS,
         "laplacian": OneOf(("clique", "star", "zhou")),
     }
-
-    center = True
 
     def __init__(
         self,
@@ -145,15 +145,23 @@ class HSL(LabelledEmbedding):
         self.random_state = random_state
         self.laplacian = laplacian
 
-    fit = fit_factor
+    fit = fit_by_factor
     _fit_stream = fit_factor_stream
 
-    def _make_factor(self, labels: Labels) -> Any:
-        return hsl_factor(
-            labels,
-            laplacian=cast(HypergraphLaplacian, self.laplacian),
-            center=self.center,
-        )
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H with ``H H' = I - L``, for the Laplacian L of the hypergraph.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the labelled rows.
+
+        Returns
+        -------
+        H : array of shape (n, k)
+            The factor.
+        """
+        return hsl_factor(labels, laplacian=cast(HypergraphLaplacian, self.laplacian))
 
     def _why_no_stream(self) -> str | None:
         if self.laplacian != "zhou":
@@ -161,13 +169,12 @@ class HSL(LabelledEmbedding):
                 f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, which weights rows by "
                 "label sizes that are known only at the end; use laplacian='zhou', or fit."
             )
-        return why_no_factor_stream(self)
+        return why_no_stream(self)
 
     def _stream_block(self, labels: Labels) -> Array:
         degree = inverse_power(labels.values.sum(axis=1), 0.5)
         return np.concatenate([degree[:, None] * labels.values, labels.values], axis=1)
 
-    def _stream_map(self, sums: Array, square: Array) -> Array:
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
         count = sums.size // 2
-        scale = inverse_power(sums[count:], 0.5)
-        return np.concatenate([np.diag(scale), np.zeros((count, count))])
+        return block[:, :count] * inverse_power(sums[count:], 0.5)

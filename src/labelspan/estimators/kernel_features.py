@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,10 +18,10 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
 from ..operators import as_operator
 from ..operators.row_data import canonical, translated
-from ._base import all_or_nothing, refuse_large_squares, refuse_overflow
-from ._options import FUNCTION, OPTIONS, SHARED
+from ._options import SHARED
+from .base import all_or_nothing, refuse_large_squares, refuse_overflow
 
-__all__ = ["KernelFeatures"]
+__all__ = ["FUNCTION", "OPTIONS", "KernelFeatures"]
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed")
 # The most rows for which the n x n kernel matrix and its eigenvectors are formed:
@@ -33,6 +34,24 @@ _ASYMMETRY = 1e-6
 _NEGATIVE = 1e-8
 # Squared pivots of a Cholesky factor above this fraction of the largest are not rounding.
 _SAFE = 1e-8
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Accept objects of one type."""
+
+    kind: Any
+    name: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, self.kind)
+
+    def describe(self) -> str:
+        return self.name
+
+
+FUNCTION = _Kind(Callable, "a function of two rows")
+OPTIONS = Either((_Kind(Mapping, "a dictionary"), Null()))
 
 
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

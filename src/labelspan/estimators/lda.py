@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Constraint
 from .._typing import Array
 from ..labels import Labels, inverse_power, lda_factor
 from ..labels.label_factor import refuse_several
 from ..labels.reading import Kind
 from ..operators import Operator
-from ..operators.array_backend import column_sums
 from ..solvers import Solver
-from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
-from ._labelled import LabelledEmbedding
+from ._factor_fit import fit_by_factor, fit_factor_stream
+from ._streams import why_no_stream
+from .base import LabelledEmbedding
 
 __all__ = ["LDA"]
 
@@ -114,7 +112,6 @@ class LDA(LabelledEmbedding):
     (150, 2)
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
 
     def __init__(
@@ -140,23 +137,32 @@ class LDA(LabelledEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    fit = fit_factor
+    fit = fit_by_factor
     _fit_stream = fit_factor_stream
-    _why_no_stream = why_no_factor_stream
+    _why_no_stream = why_no_stream
 
-    def _make_factor(self, labels: Labels) -> Any:
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, the labels over the square roots of their sizes.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the labelled rows.
+
+        Returns
+        -------
+        H : array of shape (n, k)
+            The factor.
+        """
         # Of labels in files, the rows are checked when they are first read.
         single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
         return lda_factor(single, center=self.center)  # Y D^-1/2
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
-        return np.asarray(images * np.sqrt(column_sums(labels.values)))  # W'X'H D^1/2
-
     def _stream_block(self, labels: Labels) -> Array:
         return _single_labels(labels).values
 
-    def _stream_map(self, sums: Array, square: Array) -> Array:
-        return np.diag(inverse_power(sums, 0.5))
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        return block * inverse_power(sums, 0.5)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,13 +15,13 @@ from ..graph.laplacian import metric_form
 from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
-from ._base import BaseEmbedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
 from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows, warn_if_short
+from .base import Embedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
 
 __all__ = ["LPP"]
 
 
-class LPP(BaseEmbedding):
+class LPP(Embedding):
     r"""Locality preserving projections (He and Niyogi 2003).
 
     Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in
@@ -93,10 +93,6 @@ class LPP(BaseEmbedding):
         "affinity": OneOf((*AFFINITIES, "labels")),
     }
 
-    # Rows are compared with each other and selected by number.
-    _sparse_formats: ClassVar[tuple[str, ...]] = ("csr",)
-    _takes_operators: ClassVar[bool] = False
-
     graph_: Operator
 
     def __init__(
@@ -136,7 +132,7 @@ class LPP(BaseEmbedding):
             The fitted estimator.
         """
         self._check_params()
-        data = self._validate(X, reset=True, least=2)
+        data = self._validate(X, reset=True, least=2, select_rows=True)
         refuse_large_squares(as_operator(data))
         default = 100
         if graph is None and self.affinity == "labels":

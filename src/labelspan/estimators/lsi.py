@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,31 +13,22 @@ from ..labels import Factor
 from ..operators import Operator
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
-from ._base import (
-    BaseEmbedding,
+from ._options import SHARED, solve
+from ._streams import Stream, rows_of, why_no_stream
+from .base import (
+    Embedding,
     Features,
     all_or_nothing,
+    centre,
     invert,
     refuse_overflow,
     squared_norm,
-)
-from ._options import SHARED, solve
-from ._partial_fit import (
-    Batch,
-    Stream,
-    add_batch,
-    join_streams,
-    one_at_a_time,
-    rows_of,
-    solve_stream,
-    when_streaming,
-    why_no_stream,
 )
 
 __all__ = ["LSI"]
 
 
-class LSI(BaseEmbedding):
+class LSI(Embedding):
     r"""Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
     Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
@@ -144,22 +135,28 @@ class LSI(BaseEmbedding):
         self
             The fitted estimator.
         """
-        self._check_params()
-        features = self._read_features(X)
-        operator, means = self._center(features.operator)
-        squared_norm(self, operator)
-        self._learn(features, operator, means, operator.shape[0])
+        self._publish_solved(self._state(X))
         return self
 
-    def _learn(self, features: Features, X: Operator, means: Array, rows: int) -> None:
-        """Learn from ``rows`` rows, of which those of X may be few that stand for all."""
+    def _state(self, X: Any, y: Any = None) -> _Statement:
+        self._check_params()
+        features = self._read_features(X)
+        rows, means = centre(self, features.operator)
+        return _Statement(features, means, self._problem(rows, rows.shape[0]))
+
+    def _problem(self, X: Operator, rows: int) -> Problem:
+        """State the problem of ``rows`` rows, of which those of X may be few that stand for all."""
+        squared_norm(self, X)
         columns = X.shape[1]
         most = min(rows - self.center, columns)
         count = self._count(most, f"X has {rows} rows and {columns} columns", default=100)
-        solution = solve(self, Problem(X, Factor(share=1.0), count))  # W, lambda
+        return Problem(X, Factor(share=1.0), count)
+
+    def _publish_solved(self, stated: _Statement) -> None:
+        solution = solve(self, stated.problem)  # W, lambda
         # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
         weights = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
-        self._publish(features, weights, means, solution.eigenvalues, solution)
+        self._publish(stated.features, weights, stated.means, solution.eigenvalues, solution)
 
     @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
@@ -177,55 +174,18 @@ class LSI(BaseEmbedding):
         """
         return invert(self, Z)
 
-    # --- partial_fit ------------------------------------------------------------------
-
-    @when_streaming
-    def partial_fit(self, X: Any, y: Any = None, *, solve: bool = True) -> Self:
-        """Learn from one more batch of rows.
-
-        Any split and any order of the rows gives the same result as :meth:`fit` on all of them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            At most 4,096 columns.
-        y : ignored
-            The labels.
-        solve : bool, default=True
-            Whether to compute the space from all batches so far. False only adds the batch, for
-            many small ones; :meth:`solve` computes the space in the end.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return add_batch(self, X, solve=solve)  # type: ignore[no-any-return]
-
-    merge = when_streaming(join_streams)
-
-    @when_streaming
-    def solve(self) -> Self:
-        """Compute the space from all batches so far, with the parameters of this moment.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        with one_at_a_time(self):
-            return solve_stream(self)  # type: ignore[no-any-return]
-
-    _exact_stream: ClassVar[bool] = False
     _why_no_stream = why_no_stream
 
-    def _batch(self, X: Operator, y: Any, stream: Stream) -> Batch:
-        return Batch(X, np.zeros((X.shape[0], 0)))
-
     def _fit_stream(self, stream: Stream) -> None:
-        statistics = stream.labelled
-        assert statistics is not None
+        statistics = stream.seen("LSI")
         X, _ = rows_of(self, statistics)
-        squared_norm(self, X)
-        means = statistics.x_mean * self.center
-        self._learn(Features(None, stream.dtype), X, means, statistics.n)
+        problem, means = self._problem(X, statistics.n), statistics.x_mean * self.center
+        self._publish_solved(_Statement(Features(None, stream.dtype), means, problem))
+
+
+class _Statement(NamedTuple):
+    """What a fit has read: its problem, and where the solution belongs."""
+
+    features: Features
+    means: Array
+    problem: Problem

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,21 +12,30 @@ from scipy.linalg import lstsq
 from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch, NotConverged, warn_caller
-from ..labels import Labels
-from ..labels.factor import block_rank, equalizing_weights, stack_weights
-from ..operators import Operator
+from ..labels import Factor, Labels, Regression
+from ..labels.factor import block_rank, equalizing_weights
+from ..labels.reading import indicator_on_device
+from ..operators import Operator, as_operator
 from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.unknown import complete_labels
-from ._base import Features, all_or_nothing, invert, refuse_overflow, squared_norm
-from ._labelled import LabelledEmbedding, centred_labels, stream_penalty
-from ._many_labels import fit_stack
-from ._options import ALPHA, RANK, SHARED, choose_penalty, dimensions_for, solve
-from ._partial_fit import Stream, rows_of
-from ._placing import placed_by_labels
+from ._many_labels import choose_penalty_of_many, label_operator, scaled_labels, solve_many
+from ._options import ALPHA, RANK, SHARED, choose_penalty, dimensions_for, solve, stream_penalty
+from ._streams import Stream, rows_of, why_no_stream
+from .base import (
+    Features,
+    LabelledEmbedding,
+    all_or_nothing,
+    centre,
+    centred_labels,
+    invert,
+    placed_by_labels,
+    refuse_overflow,
+    squared_norm,
+)
 
-__all__ = ["MLSI"]
+__all__ = ["MLSI", "label_scale"]
 
 # The most that beta="auto" gives to labels, which leaves room for those still to come, and how many
 # times more than the features they weigh where all are known.
@@ -206,7 +216,8 @@ class MLSI(LabelledEmbedding):
         self
             The fitted estimator.
         """
-        self._learn(X, y)
+        stated = self._state(X, y)
+        self._publish_solved(stated, _solve(self, stated))
         return self
 
     @all_or_nothing
@@ -229,86 +240,65 @@ class MLSI(LabelledEmbedding):
         Z : array of shape (n, m)
             The positions of the rows.
         """
-        embed = self._learn(X, y)
-        return self.transform(X) if embed is None else embed()
+        stated = self._state(X, y)
+        solution = _solve(self, stated)
+        signs = self._publish_solved(stated, solution)
+        if solution.embed is None or stated.problem.X.device is not None:
+            return self.transform(X)
+        return stated.features.place(scale_columns(solution.embed(), signs * _lengths(solution)))
 
-    def _learn(self, X: Any, y: Any) -> Callable[[], Array] | None:
-        """Fit; return what gives the positions of the rows without a product with X, or None."""
+    def _state(self, X: Any, y: Any) -> _Stated:
+        """Read X and y, and choose alpha and beta."""
         self._check_params()
         features = self._read_features(X)
-        labels = self._labels_of(
-            features.operator,
-            y,
-            keep_sparse=self.solver == "auto" and self.beta not in (0, 1),
-            on_device=True,
-        )
-        operator, means = self._center(features.operator)  # X
+        labels = indicator_on_device(y, features.operator, "MLSI")
+        if labels is None:
+            sparse = self.solver == "auto" and self.beta not in (0, 1)
+            labels = self._read_labels(y, features.operator.shape[0], keep_sparse=sparse)
+        rows, means = centre(self, features.operator)  # X
+        Y: Any
         if labels.many:
-            fit_stack(self, features, (operator, means), labels, self._weight(None, 1.0))
-            return None
-        values, label_means = centred_labels(self, labels)  # Y
-        weights = self._label_weights(values, labels)
-        alpha, curve = self._penalty(operator, values, labels)
-        beta = self._beta_of(operator, values, labels, curve)
+            Y, label_means = label_operator(labels, rows.dtype, center=self.center)
+            alpha, curve = choose_penalty_of_many(self, rows, labels, features.operator)
+            squares, beta = Y.column_squares(), self._weight(None, 1.0)
+        else:
+            Y, label_means = centred_labels(self, labels)
+            alpha, curve = self._penalty(rows, Y, labels)
+            squares, beta = np.square(column_norms(Y)), self._beta_of(rows, Y, labels, curve)
+        known = rows.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
+        weights = self._label_weights(squares / np.maximum(known, 1))
         if labels.unknown is not None and beta > 0:
-            values, label_means = self._completed(operator, labels, alpha)
-        solution, scale = self._solved(operator, values, weights, (alpha, beta))
-        signs = self._publish_space(features, solution, means, scale)
-        images = self._fitted_images(solution, scale)  # V'X B
-        if images is None:
-            images = self._label_images(operator, values, solution)  # V'Y
-        self._publish_labels(features, labels, self._loadings(signs, images), label_means)
-        self.alpha_, self.alpha_curve_, self.beta_ = alpha, curve, beta
-        embed = solution.embed
-        if embed is None or operator.device is not None:
-            return None
-        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
-        return lambda: features.place(scale_columns(embed(), signs * lengths))
+            Y, label_means = self._completed(rows, labels, alpha)
+            squares = np.square(column_norms(Y))
+        scale = label_scale(squares, weights, beta)
+        problem = self._problem(rows, Y, scale, (alpha, beta), rows.shape[0])
+        return _Stated(features, labels, means, Y, label_means, scale, alpha, curve, beta, problem)
 
-    def _solved(
-        self,
-        X: Operator,
-        values: Array,
-        weights: Array | None,
-        chosen: tuple[float, float],
-        rows: int | None = None,
-    ) -> tuple[Solution, Array]:
-        """Return the directions, and what each label was multiplied by.
-
-        ``rows`` is the number of rows, where those of X are few that stand for all.
-        """
+    def _problem(
+        self, X: Operator, Y: Any, scale: Array, chosen: tuple[float, float], rows: int
+    ) -> Problem:
+        """State the problem of ``rows`` rows, of which those of X may be few that stand for all."""
         alpha, beta = chosen
-        squares = np.square(column_norms(values))
-        stack = stack_weights(
-            x_square=squared_norm(self, X),
-            y_square=float((squares if weights is None else squares * np.square(weights)).sum()),
-            beta=beta,
-            alpha=alpha,
-            form="ridge",
-            balance="fitted",
-        )
-        rank = block_rank(values) if beta == 1 else values.shape[1]
-        count = self._components((rows or X.shape[0], X.shape[1]), rank, beta)
-        solution = solve(self, Problem(X, stack.factor(values, weights), count))
-        each = np.ones(values.shape[1]) if weights is None else weights
-        return solution, stack.scale * each
-
-    def _components(self, shape: tuple[int, int], rank: int, beta: float) -> int:
-        rows, columns = shape
+        columns = X.shape[1]
+        rank = block_rank(Y) if beta == 1 else Y.shape[1]
         most, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
         if beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
         wanted = dimensions_for(rank, rows) if self.n_components == "auto" else 100
-        return self._count(most, reason, default=wanted)
+        # Both sides have trace 1 - beta and beta: X by its norm, the labels by that of fitted ones.
+        share = (1.0 - beta) / squared_norm(self, X)
+        factor = Factor(share=share)
+        if beta > 0:
+            many = isinstance(Y, Operator)
+            labels = scaled_labels(X, Y, scale) if many else scale_columns(Y, scale)
+            factor = Factor(labels, share, Regression(alpha, norm=float(np.sqrt(beta))))
+        return Problem(X, factor, self._count(most, reason, default=wanted))
 
     # --- what is chosen from the data -------------------------------------------------
 
-    def _label_weights(self, values: Array, labels: Labels) -> Array | None:
-        """Return what each label is multiplied by, from its known entries; None for ones."""
-        if self.label_weight is None:
-            return None
-        known = labels.values.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
-        return equalizing_weights(np.square(column_norms(values)) / np.maximum(known, 1))
+    def _label_weights(self, squares: Array) -> Array:
+        """Return what each label is multiplied by, from its mean square."""
+        return np.ones(squares.size) if self.label_weight is None else equalizing_weights(squares)
 
     def _penalty(
         self, X: Operator, targets: Array, labels: Labels
@@ -355,42 +345,30 @@ class MLSI(LabelledEmbedding):
         means = found.values.mean(axis=0) * self.center
         return found.values - means, means
 
-    # --- what is published ------------------------------------------------------------
-
-    def _publish_space(
-        self, features: Features, solution: Solution, means: Array, scale: Array
-    ) -> Array:
-        """Set the directions, of features and of known labels; return their signs."""
-        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+    def _publish_solved(self, stated: _Stated, solution: Solution) -> Array:
+        """Set the fitted attributes; return the signs of the directions."""
+        features, scale = stated.features, stated.scale
+        lengths = _lengths(solution)
         weights = scale_columns(solution.weights, lengths)  # sqrt(lambda) W
-        signs = self._publish(features, weights, means, solution.eigenvalues, solution)
+        signs = self._publish(features, weights, stated.means, solution.eigenvalues, solution)
         self.label_directions_ = None
-        if not scale.any():
+        if stated.beta == 0:
             self.label_directions_ = features.place(np.zeros((scale.size, signs.size)))
-        elif solution.label_axes is not None:
-            axes = scale[:, None] * on_host(solution.label_axes) * signs
-            self.label_directions_ = features.place(axes)
+        if solution.label_axes is None:
+            # V'Y, at unit length, because products of large targets may overflow the dtype of X.
+            length = np.sqrt(sum_of_squares(stated.Y)) or 1.0
+            cross = stated.problem.X.rmatmat(stated.Y / length)
+            images = np.asarray(length * inner(solution.weights, cross))
+        else:
+            # V'X B: with all components the scores are the prediction of ridge regression.
+            axes = on_host(solution.label_axes)
+            self.label_directions_ = features.place(scale[:, None] * axes * signs)
+            along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
+            images = along * axes.T / (solution.level**2 * scale)
+        loadings = (signs / lengths)[:, None] * images
+        self._publish_labels(features, stated.labels, loadings, stated.label_means)
+        self.alpha_, self.alpha_curve_, self.beta_ = stated.alpha, stated.curve, stated.beta
         return signs
-
-    def _fitted_images(self, solution: Solution, scale: Array) -> Array | None:
-        """Return ``V'X B``, the fitted labels as the space has them; None where there are none.
-
-        With all components the label scores are then the prediction of ridge regression.
-        """
-        if solution.label_axes is None or not scale.any():
-            return None
-        along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
-        return along * on_host(solution.label_axes).T / (solution.level**2 * scale)
-
-    def _label_images(self, X: Operator, values: Array, solution: Solution) -> Array:
-        """Return ``V'Y``, where the labels are not regressed."""
-        # At unit length, because products of large targets may overflow the dtype of X.
-        length = np.sqrt(sum_of_squares(values)) or 1.0
-        return np.asarray(length * inner(solution.weights, X.rmatmat(values / length)))
-
-    def _loadings(self, signs: Array, images: Array) -> Array:
-        values = self.eigenvalues_
-        return (signs / np.sqrt(np.where(values > 0, values, 1.0)))[:, None] * images
 
     # --- maps -------------------------------------------------------------------------
 
@@ -415,7 +393,7 @@ class MLSI(LabelledEmbedding):
             together.
         """
         fitted = self._fitted()
-        rows = super(MLSI, fitted).transform(X)
+        rows = LabelledEmbedding.transform(fitted, X)
         if labels is None:
             return rows
         if fitted.label_directions_ is None:
@@ -446,38 +424,67 @@ class MLSI(LabelledEmbedding):
 
     # --- partial_fit ------------------------------------------------------------------
 
+    _why_no_stream = why_no_stream
+
     def _fit_stream(self, stream: Stream) -> None:
-        known = stream.labelled
-        if known is None or known.n < 2:
+        seen = known = stream.seen("MLSI")
+        if known.n < 2:
             raise InvalidLabels("MLSI: partial_fit has seen no row with labels; give it some.")
-        X, values = rows_of(self, known, self.alpha)
+        X, Y = rows_of(self, known)
         alpha, curve = (0.0, None)
         if self.alpha != "auto" or self.beta != 0:
-            alpha, curve = stream_penalty(self, X, values, known.n)
+            alpha, curve = stream_penalty(self, X, Y, known.n)
         beta, share = self._weight(curve, 1.0), known.n / stream.n
         if self.beta == "auto" and share < 1:
-            errors = curve or stream_penalty(self, X, values, known.n, choose=True)[1]
+            errors = curve or stream_penalty(self, X, Y, known.n, choose=True)[1]
             beta = self._weight(errors, share)
-        weights = None
-        if self.label_weight is not None:
-            weights = equalizing_weights(np.square(values).sum(axis=0) / known.n)
-        seen = known
+        weights = self._label_weights(np.square(Y).sum(axis=0) / known.n)
         if stream.unlabelled is not None:
-            slopes = np.zeros((X.shape[1], values.shape[1]))
+            slopes = np.zeros((X.shape[1], Y.shape[1]))
             if beta > 0:
-                slopes = _ridge(X.toarray(), values, alpha)
-            means = known.x_mean * self.center, known.b_mean * self.center
-            seen = known.join(stream.unlabelled.with_labels(slopes, *means))
-            X, values = rows_of(self, seen)
-        solution, scale = self._solved(X, values, weights, (alpha, beta), seen.n)
-        features = Features(None, stream.dtype)
-        signs = self._publish_space(features, solution, seen.x_mean * self.center, scale)
-        images = self._fitted_images(solution, scale)
-        if images is None:
-            images = self._label_images(X, values, solution)
+                slopes = _ridge(X.toarray(), Y, alpha)
+            known_means = known.x_mean * self.center, known.b_mean * self.center
+            seen = known.join(stream.unlabelled.with_labels(slopes, *known_means))
+            rows, Y, _ = seen.rows(center=self.center)
+            X = as_operator(rows)
+        scale = label_scale(np.square(Y).sum(axis=0), weights, beta)
+        problem = self._problem(X, Y, scale, (alpha, beta), seen.n)
+        features, means = Features(None, stream.dtype), seen.x_mean * self.center
         label_means = seen.b_mean * self.center
-        self._publish_labels(features, stream, self._loadings(signs, images), label_means)
-        self.alpha_, self.alpha_curve_, self.beta_ = alpha, curve, beta
+        stated = _Stated(
+            features, stream, means, Y, label_means, scale, alpha, curve, beta, problem
+        )
+        self._publish_solved(stated, _solve(self, stated))
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """What a fit has read and chosen: its problem, and what is published of the solution."""
+
+    features: Features
+    labels: Labels | Stream
+    means: Array
+    Y: Any
+    label_means: Array
+    scale: Array  # what each label is multiplied by
+    alpha: float
+    curve: AlphaCurve | None
+    beta: float
+    problem: Problem
+
+
+def _solve(model: MLSI, stated: _Stated) -> Solution:
+    return (solve_many if isinstance(stated.Y, Operator) else solve)(model, stated.problem)
+
+
+def _lengths(solution: Solution) -> Array:
+    return np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+
+
+def label_scale(squares: Array, weights: Array, beta: float) -> Array:
+    """Return what each label is multiplied by: its weight, and what gives all of them beta."""
+    square = float(squares @ np.square(weights))
+    return np.asarray(np.sqrt(beta / (square if square > 0 else 1.0)) * weights)
 
 
 def _ridge(X: Array, values: Array, alpha: float) -> Array:

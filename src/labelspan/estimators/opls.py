@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .._params import Constraint
 from .._typing import Array
 from ..labels import Labels, opls_factor
 from ..operators.array_backend import on_host
 from ..solvers import Solver
-from ._base import refuse_overflow
-from ._factor_fit import FACTOR_OPTIONS, fit_factor, fit_factor_stream, why_no_factor_stream
-from ._labelled import LabelledEmbedding
-from ._placing import placed_by_labels, refuse_least_squares
+from ._factor_fit import fit_by_factor, fit_factor_stream, refuse_least_squares
+from ._streams import why_no_stream
+from .base import LabelledEmbedding, placed_by_labels, refuse_overflow
 
 __all__ = ["OPLS"]
 
@@ -110,9 +107,7 @@ class OPLS(LabelledEmbedding):
     (20, 2)
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = FACTOR_OPTIONS
-
-    _labels_on_device: ClassVar[bool] = True
+    _factor_is_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -137,18 +132,27 @@ class OPLS(LabelledEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    fit = fit_factor
+    fit = fit_by_factor
     _fit_stream = fit_factor_stream
-    _why_no_stream = why_no_factor_stream
+    _why_no_stream = why_no_stream
 
-    def _make_factor(self, labels: Labels) -> Any:
-        return opls_factor(labels, center=self.center)  # Y
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, which is Y.
 
-    def _from_factor(self, images: Array, labels: Labels, factor: Array) -> Array:
-        return images
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the labelled rows.
 
-    def _stream_map(self, sums: Array, square: Array) -> Array:
-        return np.eye(square.shape[0])
+        Returns
+        -------
+        H : array of shape (n, k)
+            The factor.
+        """
+        return opls_factor(labels, center=self.center)
+
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        return block
 
     @refuse_overflow
     def transform(self, X: Any, labels: Any = None) -> Array:
@@ -170,7 +174,7 @@ class OPLS(LabelledEmbedding):
             ``+ (Y - label_means_) @ label_loadings_.T``.
         """
         fitted = self._fitted()
-        rows = super(OPLS, fitted).transform(X)
+        rows = LabelledEmbedding.transform(fitted, X)
         if labels is None:
             return rows
         refuse_least_squares(fitted)

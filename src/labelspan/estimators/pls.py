@@ -10,7 +10,6 @@ import numpy as np
 
 from .._params import Boolean, Constraint, Either, Integer, Null
 from .._typing import Array
-from ..errors import InvalidLabels
 from ..labels import Labels
 from ..labels.factor import square_rank
 from ..operators import Operator, Scaled
@@ -23,11 +22,18 @@ from ..solvers.pls_components import (
     cross_directions,
     pls_components,
 )
-from ._base import Features, all_or_nothing, refuse_overflow
-from ._labelled import LabelledEmbedding, centred_labels, labelled_rows
 from ._many_labels import label_operator
 from ._options import SHARED, accept, dimensions_for, seed_of
-from ._partial_fit import Stream, rows_of
+from ._streams import Stream, rows_of
+from .base import (
+    Features,
+    LabelledEmbedding,
+    all_or_nothing,
+    centre,
+    centred_labels,
+    labelled_rows,
+    refuse_overflow,
+)
 
 __all__ = ["PLSDA", "PLSSVD"]
 
@@ -422,12 +428,8 @@ def _read(model: Any, X: Any, y: Any) -> _Sides:
     """Read X and y, keep the labelled rows, and centre and scale both."""
     features = model._read_features(X)
     labels: Labels = model._read_labels(y, features.operator.shape[0], keep_sparse=True)
-    rows, labels = labelled_rows(features.operator, labels)
-    if labels.kind == "classes" and labels.names.size < 2:
-        raise InvalidLabels(
-            f"{type(model).__name__}: y has one class, {labels.names[0]}; at least two are needed."
-        )
-    rows, means = model._center(rows)
+    rows, labels = labelled_rows(type(model).__name__, features.operator, labels)
+    rows, means = centre(model, rows)
     values: Any
     if labels.many:
         values, label_means = label_operator(labels, rows.dtype, center=model.center)
@@ -449,10 +451,7 @@ def _read(model: Any, X: Any, y: Any) -> _Sides:
 
 def _of_stream(model: Any, stream: Stream) -> _Sides:
     """Return what ``_read`` returns, with few rows that have the products of all."""
-    seen = stream.labelled
-    if seen is None:
-        owner = type(model).__name__
-        raise InvalidLabels(f"{owner}: partial_fit has seen no row with labels; give it some.")
+    seen = stream.seen(type(model).__name__)
     rows, values = rows_of(model, seen)
     read = _Sides(
         Features(None, stream.dtype),

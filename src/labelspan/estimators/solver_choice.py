@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 from sklearn.base import clone
 
 from ..errors import Mismatch
+from ..operators import Operator
 from ..solvers import Problem, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
+from ._factor_fit import state_factor
+from .lsi import LSI
+from .mlsi import MLSI
 
 __all__ = ["choose_solver"]
-
-
-class _Stated(Exception):
-    """Carries the problem of a fit out of it, before it is solved."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__()
-        self.problem = problem
-
-
-@dataclass(frozen=True)
-class _Ask:
-    """A solver that takes every problem and solves none."""
-
-    name: ClassVar[str] = "none"
-
-    def why_not(self, problem: Problem) -> str | None:
-        return None
-
-    def solve(self, problem: Problem) -> NoReturn:
-        raise _Stated(problem)
 
 
 def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
@@ -77,17 +59,11 @@ def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
     """
     if isinstance(estimator, Problem):
         return choose_for_problem(estimator)
-    name = type(estimator).__name__
-    parameters: dict[str, Any] = getattr(estimator, "get_params", dict)()
-    if "solver" not in parameters:
+    if "solver" not in getattr(estimator, "get_params", dict)():
+        name = type(estimator).__name__
         raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
-    free = {option: None for option in ("tol", "max_iter") if option in parameters}
-    asking = clone(estimator).set_params(solver=_Ask(), **free)
-    try:
-        if y is None:
-            asking.fit(X)
-        else:
-            asking.fit(X, y)
-    except _Stated as stated:
-        return choose_for_problem(stated.problem)
-    raise Mismatch(f"{name} was fitted without a solver; there is nothing to choose.")
+    asked = clone(estimator).set_params(solver="auto")
+    stated = asked._state(X, y) if isinstance(asked, LSI | MLSI) else state_factor(asked, X, y)
+    if isinstance(stated.problem.factor.labels, Operator):
+        return SolverChoice("krylov", "the labels are sparse, or in files")
+    return choose_for_problem(stated.problem)

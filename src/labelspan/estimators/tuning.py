@@ -15,16 +15,14 @@ from sklearn.model_selection import KFold
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..labels import Labels
-from ..labels.factor import stack_weights
+from ..labels import Factor, Labels, Regression
 from ..metrics import average_precision, retrieval_at_k
 from ..operators import Operator
 from ..solvers import AlphaCurve
 from ..solvers.shared_basis import SharedBasis, shared_basis
-from ._factor_fit import has_label_factor
-from ._labelled import LabelledEmbedding, centred_labels
 from ._options import choose_penalty
-from .mlsi import MLSI
+from .base import LabelledEmbedding, centre, centred_labels
+from .mlsi import MLSI, label_scale
 
 __all__ = ["Candidate", "Tuning", "tune"]
 
@@ -230,11 +228,11 @@ class _Fold:
         self._estimator = clone(estimator)
         self._truth = labels.values[left_out]
         self._hidden = None if labels.unknown is None else labels.unknown[left_out]
-        if has_label_factor(estimator):
+        if hasattr(estimator, "label_factor"):
             # These methods learn only from labelled rows.
             train = train[labels.labelled[train]]
         self._labels = labels.rows(train)
-        self._rows, means = self._estimator._center(X.rows(train))
+        self._rows, means = centre(estimator, X.rows(train))
         self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
         self._values, self._means = centred_labels(self._estimator, self._labels)
         self._completed: dict[float, _FoldLabels] = {}
@@ -247,8 +245,8 @@ class _Fold:
         """Build the basis that serves the whole grid."""
         estimator = self._estimator
         factor = np.zeros((self._values.shape[0], 0))
-        if has_label_factor(estimator):
-            factor = estimator._make_factor(self._labels)
+        if hasattr(estimator, "label_factor"):
+            factor = estimator.label_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
         alpha = min(self._number(params["alpha"]) for params in grid)
         values, means = self._values, self._means
@@ -355,18 +353,16 @@ class _Fold:
         learned = self._labels_for(alpha, beta)
         if not isinstance(estimator, MLSI):
             return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha, beta)
-        weights = estimator._label_weights(self._values, self._labels)
-        weighted = learned.values if weights is None else learned.values * weights
-        stack = stack_weights(
-            x_square=self._rows.sum_of_squares(),
-            y_square=float(np.square(weighted).sum()),
-            beta=beta,
-            alpha=alpha,
-            form="ridge",
-            balance="fitted",
+        known = self._labels.values.shape[0]
+        if self._labels.unknown is not None:
+            known = np.maximum((~self._labels.unknown).sum(axis=0), 1)
+        weights = estimator._label_weights(np.square(self._values).sum(axis=0) / known)
+        scale = label_scale(np.square(learned.values).sum(axis=0), weights, beta)
+        factor = Factor(
+            np.zeros((0, scale.size)) if beta > 0 else None,
+            (1.0 - beta) / self._rows.sum_of_squares(),
+            Regression(alpha, norm=float(np.sqrt(beta))) if beta > 0 else None,
         )
-        factor = stack.factor(np.zeros((0, learned.values.shape[1])))
-        scale = stack.scale if weights is None else stack.scale * weights
         found = learned.basis.stack(factor, scale, 0.0, self._most)
         return _Solved(*found, learned, alpha, beta)
 
@@ -378,7 +374,7 @@ def _grid(
     beta: Sequence[float] | None,
 ) -> list[dict[str, Any]]:
     """All candidates, each with every parameter it needs."""
-    if not (isinstance(estimator, MLSI) or has_label_factor(estimator)):
+    if not (isinstance(estimator, MLSI) or hasattr(estimator, "label_factor")):
         raise InvalidParameter(
             f"tune: estimator must be MLSI, OPLS, CCA, LDA or HSL, but {estimator!r} was given."
         )

@@ -29,6 +29,7 @@ __all__ = [
     "inverse_power",
     "lda_factor",
     "opls_factor",
+    "orthonormal_columns",
     "whitening",
 ]
 
@@ -111,6 +112,21 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     block = _finish(labels.values, labels, center)
     if isinstance(block, Operator):
         return Product(block, as_operator(whitening(block.gram())))
+    return orthonormal_columns(block)
+
+
+def orthonormal_columns(block: Array) -> Array:
+    """Return an orthonormal basis of the columns of a thin block, whatever their scales.
+
+    Parameters
+    ----------
+    block : array of shape (n, s)
+
+    Returns
+    -------
+    array of shape (n, rank)
+        A column of zeros where the rank is 0.
+    """
     found = unit_columns(block)
     if not found.singular.size:
         return np.zeros((block.shape[0], 1))

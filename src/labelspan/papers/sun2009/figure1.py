@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
 from ..._typing import Array
-from ...estimators._labelled import LabelledEmbedding
+from ...estimators.base import LabelledEmbedding
 from ...evaluation.html_report import ReportTable
 from ...evaluation.measurements import Record, Results
 from ...metrics import mean_auc

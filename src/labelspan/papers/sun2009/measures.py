@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from ..._typing import Array
-from ...estimators._labelled import LabelledEmbedding
+from ...estimators.base import LabelledEmbedding
 from ...evaluation.measurements import Results
 from ...metrics import principal_angles
 from ...operators import as_operator

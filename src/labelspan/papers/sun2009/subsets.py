@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import CCA, HSL, LDA, OPLS
-from ...estimators._labelled import LabelledEmbedding
+from ...estimators.base import LabelledEmbedding
 
 __all__ = ["FEATURES", "METHODS", "SubsetRows", "load_rows"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
 from types import MethodType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,13 +17,10 @@ from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..solvers import Statistics
 from ..solvers.problem import DIRECT_LIMIT
-from ._base import all_or_nothing, refuse_overflow
 
 __all__ = [
-    "Batch",
     "Stream",
     "add_batch",
-    "align_labels",
     "join_streams",
     "one_at_a_time",
     "rows_of",
@@ -31,8 +28,6 @@ __all__ = [
     "when_streaming",
     "why_no_stream",
 ]
-
-M = TypeVar("M")
 
 # How many times a direction that sums of products have lost must be shorter than the penalty.
 _MARGIN = 1e4
@@ -45,14 +40,6 @@ def one_at_a_time(model: Any) -> Any:
     """Return the lock of an estimator: batches are added one after another."""
     with _guard:
         return _locks.setdefault(model, RLock())
-
-
-class Batch(NamedTuple):
-    """Rows with labels and the block whose products with them count, and rows without labels."""
-
-    rows: Operator
-    block: Array
-    unlabelled: Operator | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +72,14 @@ class Stream:
             labelled=_joined(self.labelled, more.labelled),
             unlabelled=_joined(self.unlabelled, more.unlabelled),
             batches=self.batches + more.batches,
+            unsolved="it was not solved; call solve()",
         )
 
-    def with_batch(self, batch: Batch) -> Stream:
-        """Return the stream with one more batch."""
-        labelled = unlabelled = None
-        if batch.rows.shape[0]:
-            labelled = Statistics.of(batch.rows, batch.block, exact=self.exact)
-        if batch.unlabelled is not None and batch.unlabelled.shape[0]:
-            nothing = np.zeros((batch.unlabelled.shape[0], 0))
-            unlabelled = Statistics.of(batch.unlabelled, nothing, exact=self.exact)
-        return self.extended(
-            replace(self, labelled=labelled, unlabelled=unlabelled, batches=1),
-        )
+    def seen(self, owner: str) -> Statistics:
+        """Return the statistics of rows with labels; raise where there are none."""
+        if self.labelled is None:
+            raise InvalidLabels(f"{owner}: partial_fit has seen no row with labels; give it some.")
+        return self.labelled
 
     def refuse_unless_solved(self, owner: str) -> None:
         """Raise where the stream has no solution."""
@@ -129,42 +111,24 @@ class when_streaming:  # noqa: N801 - it is used as a decorator
 
 def why_no_stream(model: Any) -> str | None:
     """Say why the solver needs all rows at once; None where it does not."""
+    owner = type(model).__name__
+    if getattr(model, "penalty", "l2") == "l1":
+        return (
+            f"{owner}: partial_fit cannot take penalty='l1', which needs all rows at once; use fit."
+        )
     if model.solver not in ("auto", "exact"):
         return (
-            f"{type(model).__name__}: partial_fit solves from few rows that stand for all, not by "
+            f"{owner}: partial_fit solves from few rows that stand for all, not by "
             f"solver={model.solver!r}; use solver='auto' or 'exact'."
         )
     return None
 
 
-def _open_stream(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
-    """Start a stream that has seen nothing; ``y`` are the labels of the first batch."""
-    exact = getattr(model, "alpha", None) == 0 or type(model)._exact_stream
-    if not model._needs_labels:
-        return Stream(np.zeros(0), None, operator.dtype, exact)
-    labels: Labels = model._read_labels(y, operator.shape[0], part=True, classes=classes)
-    names = labels.names
-    if classes is not None:
-        names = np.asarray(classes)
-        if labels.kind != "classes" and names.size != labels.names.size:
-            raise InvalidLabels(
-                f"{type(model).__name__}: classes names {names.size} labels, "
-                f"but y has {labels.names.size} columns."
-            )
-        if labels.kind == "classes":
-            names = np.unique(names)
-    return Stream(names, labels.kind, operator.dtype, exact)
+# --- batches ------------------------------------------------------------------------------
 
 
-def add_batch(model: Any, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True) -> Any:
-    """Add a batch to the stream of an estimator; a batch that fails leaves it unchanged."""
-    with one_at_a_time(model):
-        return _add_batch(model, X, y, classes, solve)
-
-
-@all_or_nothing
-@refuse_overflow
-def _add_batch(model: Any, X: Any, y: Any, classes: Any, solve: bool) -> Any:
+def add_batch(model: Any, X: Any, y: Any, classes: Any) -> None:
+    """Add a batch to the stream of an estimator."""
     stream: Stream | None = vars(model).get("_stream")
     try:
         model._check_params()
@@ -176,8 +140,8 @@ def _add_batch(model: Any, X: Any, y: Any, classes: Any, solve: bool) -> Any:
                 f"the limit of {DIRECT_LIMIT} columns; use fit, which takes sparse data of any "
                 "width, or reduce the columns first."
             )
-        before = _open_stream(model, operator, y, classes) if stream is None else stream
-        after = before.with_batch(model._batch(operator, y, before))
+        before = _opened(model, operator, y, classes) if stream is None else stream
+        after = before.extended(_batch(model, operator, y, before))
     except ValueError as error:
         if stream is None:
             raise
@@ -189,126 +153,55 @@ def _add_batch(model: Any, X: Any, y: Any, classes: Any, solve: bool) -> Any:
         ) from error
     model._forget()
     model._stream = after
-    return solve_stream(model, needed=False) if solve else model
 
 
-@all_or_nothing
-@refuse_overflow
-def solve_stream(model: Any, *, needed: bool = True) -> Any:
-    """Solve the stream of an estimator with the parameters that it has now.
-
-    Where the rows are still too few to learn from, the stream says so, unless ``needed``.
-    """
-    stream: Stream | None = vars(model).get("_stream")
-    owner = type(model).__name__
-    if stream is None:
-        raise InvalidInput(f"{owner}: there is no batch to solve; call partial_fit first.")
-    model._check_params()
-    try:
-        if stream.n < 2:
-            raise InvalidInput(f"{owner}: partial_fit has seen fewer than two rows to learn from.")
-        model._fit_stream(stream)
-        model._stream = replace(stream, unsolved=None)
-    except InvalidInput as error:
-        if needed:
-            raise
-        reason = str(error).rstrip(".")
-        model._forget()
-        model._stream = replace(stream, unsolved=f"partial_fit says: {reason}")
-    return model
-
-
-def rows_of(
-    model: Any, statistics: Statistics, alpha: float | str | None = None
-) -> tuple[Operator, Array]:
-    """Return few rows of X and of the label block with the products of all."""
-    X, block, lost = statistics.rows(center=model.center)
-    if alpha is not None and alpha != "auto" and lost > 0:
-        square = float(np.square(X).sum(axis=0).max(initial=0.0))
-        if float(alpha) < _MARGIN * lost * square:
-            warn_caller(
-                f"{type(model).__name__}: columns of X depend on each other, up to the rounding of "
-                f"sums of products, and alpha={alpha} is too small to make up for it; the answer "
-                "may be wrong. Start again with alpha=0, which keeps more digits, raise alpha, or "
-                "use fit.",
-                NotConverged,
-            )
-    return as_operator(X), block
-
-
-def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one.join(other)
-
-
-def join_streams(self: M, other: M) -> M:
-    """Add what another model has seen to this one, and solve; the other stays unchanged.
-
-    Parameters
-    ----------
-    other : estimator
-        Of the same class and parameters, after ``partial_fit``.
-
-    Returns
-    -------
-    self
-        The fitted estimator.
-    """
-    with one_at_a_time(self):
-        return _join_streams(self, other)  # type: ignore[no-any-return]
-
-
-@all_or_nothing
-def _join_streams(model: Any, other: Any) -> Any:
-    owner = type(model).__name__
-    for one in (model, other):
-        if type(one) is not type(model) or "_stream" not in vars(one):
-            raise InvalidInput(
-                f"{owner}: merge joins two models that partial_fit was called on, "
-                f"but {one!r} is not one."
-            )
-    if repr(model.get_params(deep=False)) != repr(other.get_params(deep=False)):
-        raise Mismatch(f"{owner}: merge needs two models with the same parameters.")
-    mine: Stream = vars(model)["_stream"]
-    theirs: Stream = vars(other)["_stream"]
-    if not np.array_equal(mine.names, theirs.names):
+def _opened(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
+    """Start a stream that has seen nothing; ``y`` are the labels of the first batch."""
+    exact = getattr(model, "alpha", None) == 0 or model._exact_stream
+    if not model.__sklearn_tags__().target_tags.required:
+        return Stream(np.zeros(0), None, operator.dtype, exact)
+    names = None if classes is None else np.asarray(classes)
+    labels: Labels = model._read_labels(y, operator.shape[0], part=True, classes=names)
+    if names is None:
+        names = labels.names
+    elif labels.kind == "classes":
+        names = np.unique(names)
+    elif names.size != labels.names.size:
         raise InvalidLabels(
-            f"{owner}: merge needs the same labels in the same order; give both models "
-            "the same classes= in their first partial_fit."
+            f"{type(model).__name__}: classes names {names.size} labels, "
+            f"but y has {labels.names.size} columns."
         )
-    if mine.kind != theirs.kind:
-        raise InvalidLabels(
-            f"{owner}: merge needs labels of the same kind; one model has read {mine.kind}, the "
-            f"other {theirs.kind}."
-        )
-    if mine.exact != theirs.exact:
-        raise Mismatch(
-            f"{owner}: merge needs two models that began with alpha=0, or two that did not."
-        )
-    _refuse_other_features(owner, model, other)
-    model._forget()
-    model._stream = mine.extended(theirs)
-    return solve_stream(model, needed=False)
+    return Stream(names, labels.kind, operator.dtype, exact)
 
 
-def _refuse_other_features(owner: str, model: Any, other: Any) -> None:
-    columns = [vars(one)["n_features_in_"] for one in (model, other)]
-    if columns[0] != columns[1]:
-        raise InvalidInput(
-            f"{owner}: merge needs the same features; one model has seen "
-            f"{columns[0]} columns, the other {columns[1]}."
-        )
-    own, foreign = (vars(one).get("feature_names_in_") for one in (model, other))
-    if own is not None and foreign is not None and not np.array_equal(own, foreign):
-        different = int(np.flatnonzero(own != foreign)[0])
-        raise InvalidInput(
-            f"{owner}: merge needs the same features in the same order; column {different} is "
-            f"{own[different]!r} in one model and {foreign[different]!r} in the other."
-        )
+def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
+    """Return a stream of one batch."""
+
+    def summed(rows: Operator, block: Array) -> Statistics | None:
+        return Statistics.of(rows, block, exact=stream.exact) if rows.shape[0] else None
+
+    one = replace(stream, labelled=None, unlabelled=None, batches=1)
+    if stream.kind is None:
+        return replace(one, labelled=summed(X, np.zeros((X.shape[0], 0))))
+    labels = model._read_labels(
+        y,
+        X.shape[0],
+        part=True,
+        targets=stream.kind == "targets",
+        classes=stream.names if stream.kind == "classes" else None,
+    )
+    labels = _aligned(labels, stream, type(model).__name__)
+    if labels.labelled.all():
+        return replace(one, labelled=summed(X, model._stream_block(labels)))
+    index, rest = np.flatnonzero(labels.labelled), X.rows(np.flatnonzero(~labels.labelled))
+    return replace(
+        one,
+        labelled=summed(X.rows(index), model._stream_block(labels.rows(index))),
+        unlabelled=summed(rest, np.zeros((rest.shape[0], 0))),
+    )
 
 
-def align_labels(labels: Labels, stream: Stream, owner: str) -> Labels:
+def _aligned(labels: Labels, stream: Stream, owner: str) -> Labels:
     """Return the labels of a batch in the columns of the stream."""
     if labels.kind != stream.kind:
         raise InvalidLabels(
@@ -341,3 +234,103 @@ def align_labels(labels: Labels, stream: Stream, owner: str) -> Labels:
             "with single unknown entries; use fit, or mark the whole rows."
         )
     return labels
+
+
+# --- solutions ----------------------------------------------------------------------------
+
+
+def solve_stream(model: Any, *, needed: bool = True) -> None:
+    """Solve the stream of an estimator with the parameters that it has now.
+
+    Where the rows are still too few to learn from, the stream says so, unless ``needed``.
+    """
+    stream: Stream | None = vars(model).get("_stream")
+    owner = type(model).__name__
+    if stream is None:
+        raise InvalidInput(f"{owner}: there is no batch to solve; call partial_fit first.")
+    model._check_params()
+    try:
+        if stream.n < 2:
+            raise InvalidInput(f"{owner}: partial_fit has seen fewer than two rows to learn from.")
+        model._fit_stream(stream)
+        model._stream = replace(stream, unsolved=None)
+    except InvalidInput as error:
+        if needed:
+            raise
+        reason = str(error).rstrip(".")
+        model._forget()
+        model._stream = replace(stream, unsolved=f"partial_fit says: {reason}")
+
+
+def rows_of(model: Any, statistics: Statistics) -> tuple[Operator, Array]:
+    """Return few rows of X and of the label block with the products of all.
+
+    Warn where they have lost a direction that a given alpha is too small to make up for.
+    """
+    X, block, lost = statistics.rows(center=model.center)
+    alpha = getattr(model, "alpha", "auto")
+    if alpha != "auto" and lost > 0:
+        square = float(np.square(X).sum(axis=0).max(initial=0.0))
+        if float(alpha) < _MARGIN * lost * square:
+            warn_caller(
+                f"{type(model).__name__}: columns of X depend on each other, up to the rounding of "
+                f"sums of products, and alpha={alpha} is too small to make up for it; the answer "
+                "may be wrong. Start again with alpha=0, which keeps more digits, raise alpha, or "
+                "use fit.",
+                NotConverged,
+            )
+    return as_operator(X), block
+
+
+def join_streams(model: Any, other: Any) -> None:
+    """Add what another model has seen to the stream of an estimator."""
+    owner = type(model).__name__
+    for one in (model, other):
+        if type(one) is not type(model) or "_stream" not in vars(one):
+            raise InvalidInput(
+                f"{owner}: merge joins two models that partial_fit was called on, "
+                f"but {one!r} is not one."
+            )
+    if repr(model.get_params(deep=False)) != repr(other.get_params(deep=False)):
+        raise Mismatch(f"{owner}: merge needs two models with the same parameters.")
+    mine: Stream = vars(model)["_stream"]
+    theirs: Stream = vars(other)["_stream"]
+    if not np.array_equal(mine.names, theirs.names):
+        raise InvalidLabels(
+            f"{owner}: merge needs the same labels in the same order; give both models "
+            "the same classes= in their first partial_fit."
+        )
+    if mine.kind != theirs.kind:
+        raise InvalidLabels(
+            f"{owner}: merge needs labels of the same kind; one model has read {mine.kind}, the "
+            f"other {theirs.kind}."
+        )
+    if mine.exact != theirs.exact:
+        raise Mismatch(
+            f"{owner}: merge needs two models that began with alpha=0, or two that did not."
+        )
+    _refuse_other_features(owner, model, other)
+    model._forget()
+    model._stream = mine.extended(theirs)
+
+
+def _refuse_other_features(owner: str, model: Any, other: Any) -> None:
+    columns = [vars(one)["n_features_in_"] for one in (model, other)]
+    if columns[0] != columns[1]:
+        raise InvalidInput(
+            f"{owner}: merge needs the same features; one model has seen "
+            f"{columns[0]} columns, the other {columns[1]}."
+        )
+    own, foreign = (vars(one).get("feature_names_in_") for one in (model, other))
+    if own is not None and foreign is not None and not np.array_equal(own, foreign):
+        different = int(np.flatnonzero(own != foreign)[0])
+        raise InvalidInput(
+            f"{owner}: merge needs the same features in the same order; column {different} is "
+            f"{own[different]!r} in one model and {foreign[different]!r} in the other."
+        )
+
+
+def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one.join(other)

@@ -1,0 +1,757 @@
+"""Base classes: a linear map to a small space, and one that is learned from labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._axis_ends import Ends, ends
+from .._params import Constraint, check_params
+from .._typing import Array
+from ..errors import InvalidInput, InvalidLabels, LabelspanWarning, warn_caller
+from ..labels import Labels, read_labels
+from ..labels.reading import DENSE_ENTRIES, Kind
+from ..operators import Operator, as_operator
+from ..operators.array_backend import (
+    as_block,
+    contiguous,
+    host,
+    largest_entries,
+    like,
+    on_host,
+    scaled_transpose,
+)
+from ..operators.convert import operator_or_none
+from ..operators.label_columns import sparse_table
+from ..operators.row_data import canonical
+from ..solvers import AlphaCurve, Solution
+from ._options import METHOD_OPTIONS
+from ._streams import (
+    Stream,
+    add_batch,
+    join_streams,
+    one_at_a_time,
+    solve_stream,
+    when_streaming,
+)
+
+__all__ = [
+    "Embedding",
+    "Features",
+    "LabelledEmbedding",
+    "all_or_nothing",
+    "centre",
+    "centred_labels",
+    "fixed_signs",
+    "invert",
+    "labelled_rows",
+    "labels_as_fitted",
+    "placed_by_labels",
+    "refuse_large_squares",
+    "refuse_overflow",
+    "squared_norm",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# --- decorators ---------------------------------------------------------------------------
+
+
+def all_or_nothing(method: F) -> F:
+    """Run a method on a copy of its estimator, and publish the attributes in one assignment.
+
+    A reader in another thread sees the fit before or the fit after, never a mixture; and a fit
+    that fails, or is interrupted, leaves the estimator unchanged.
+    """
+
+    @wraps(method)
+    def publishing(self: Any, *args: Any, **options: Any) -> Any:
+        working = object.__new__(type(self))
+        working.__dict__ = dict(vars(self))
+        result = method(working, *args, **options)
+        self.__dict__ = working.__dict__
+        return self if result is working else result
+
+    return cast(F, publishing)
+
+
+def refuse_overflow(method: F) -> F:
+    """Make a method raise :class:`InvalidInput` where numpy would continue with infinity."""
+
+    @wraps(method)
+    def refusing(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            with np.errstate(over="raise"):
+                return method(self, *args, **options)
+        # Sparse products overflow silently; the eigensolver then meets infinity.
+        except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
+            raise InvalidInput(
+                f"{type(self).__name__}: X or y holds numbers that are too large or too small "
+                "to calculate with; rescale them, for example with scikit-learn's "
+                "StandardScaler, and give float64 where they are float32."
+            ) from None
+
+    return cast(F, refusing)
+
+
+# --- features -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Features:
+    """X as an operator, None in a stream, and the type of its numbers."""
+
+    operator: Any
+    dtype: Any
+
+    def place(self, values: Array) -> Array:
+        """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
+        if self.operator is None or self.operator.device is None:
+            return contiguous(values, self.dtype)
+        return cast(Array, self.operator.place(values))
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A linear map to a small space, learned from features.
+
+    See Also
+    --------
+    LabelledEmbedding : The base class of methods that learn from labels.
+
+    Examples
+    --------
+    >>> from labelspan import LSI
+    >>> from labelspan.estimators import Embedding
+    >>> issubclass(LSI, Embedding)
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
+    # Whether a stream keeps an R factor whatever alpha is.
+    _exact_stream: ClassVar[bool] = False
+
+    # Options of a class whose constructor does not have them.
+    n_components: Any
+    center: bool = True
+    solver: Any = "auto"
+    random_state: int | np.random.RandomState | None = 0
+
+    components_: Array
+    mean_: Array
+    eigenvalues_: Array
+    n_components_: int
+    n_iter_: int | Array
+    solver_: str
+    status_: str
+
+    # --- input ------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        given = {name: getattr(self, name) for name in self._constraints}
+        check_params(type(self).__name__, given, self._constraints)
+
+    def _validate(self, X: Any, *, reset: bool, least: int = 1, select_rows: bool = False) -> Any:
+        """Return X as an array, a sparse matrix or an operator, with ``least`` rows or more.
+
+        ``select_rows`` takes no operators, and returns rows that can be selected by number.
+        """
+        owner = type(self).__name__
+        operator = None if select_rows else operator_or_none(X)
+        if operator is not None:
+            self._validate_operator(operator, reset=reset, least=least)
+            return operator
+        try:
+            data = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse=("csr",) if select_rows else ("csr", "csc", "coo"),
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=least,
+            )
+        except ValueError as error:
+            raise InvalidInput(f"{owner}: {error}") from None
+        except TypeError as error:
+            # scikit-learn's checks want its own error for objects that are not numbers.
+            if getattr(getattr(X, "dtype", None), "kind", None) == "O":
+                raise
+            raise InvalidInput(
+                f"{owner}: {error}; X was {type(X).__name__}, and must be a "
+                "two-dimensional array, a sparse matrix or a data frame of numbers."
+            ) from None
+        # Others take products only, and as_operator sums duplicates itself.
+        return canonical(data) if select_rows else data
+
+    def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> None:
+        owner = type(self).__name__
+        rows, columns = X.shape
+        if rows < least:
+            raise InvalidInput(f"{owner}: X has {rows} row(s); at least {least} are needed.")
+        if reset:
+            self.n_features_in_ = columns
+            self.__dict__.pop("feature_names_in_", None)
+        elif columns != self.n_features_in_:
+            raise InvalidInput(
+                f"{owner}: X has {columns} features, but fit had {self.n_features_in_}."
+            )
+        if not np.isfinite(X.sum_of_squares()):
+            raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
+
+    def _read_features(self, X: Any) -> Features:
+        """Validate X of ``fit``."""
+        data = self._validate(X, reset=True, least=2)
+        return Features(as_operator(data), data.dtype)
+
+    def _count(self, most: int, reason: str, default: int) -> int:
+        """Return the number of components to look for; ``reason`` says what limits it."""
+        owner = type(self).__name__
+        if most == 0:
+            raise InvalidInput(f"{owner}: there is no direction to find, because {reason}.")
+        if self.n_components is None or isinstance(self.n_components, str):
+            return min(default, most)
+        # A stream may have more in the end.
+        if self.n_components > most and "_stream" not in vars(self):
+            warn_caller(
+                f"{owner}: n_components={self.n_components} is more than the {most} that there "
+                f"are, because {reason}; {most} are used.",
+                LabelspanWarning,
+            )
+        return min(int(self.n_components), most)
+
+    # --- output -----------------------------------------------------------------------
+
+    def _publish(
+        self,
+        features: Features,
+        weights: Array,
+        means: Array,
+        eigenvalues: Array,
+        solution: Solution | None = None,
+    ) -> Array:
+        """Set the fitted attributes, with signs fixed; return the signs."""
+        self._forget()
+        signs = fixed_signs(weights)
+        self.components_ = features.place(scaled_transpose(weights, signs))
+        self.mean_ = features.place(means)
+        self.eigenvalues_ = eigenvalues
+        self.n_components_ = eigenvalues.size
+        if solution is not None:
+            self.solver_ = solution.solver
+            self.status_ = solution.status
+            self.n_iter_ = max(1, solution.n_iter)
+        return signs
+
+    def _forget(self) -> None:
+        """Remove what an earlier fit or stream has left."""
+        kept = {"n_features_in_", "feature_names_in_"}
+        for name in vars(self).keys() - kept:
+            if name.endswith("_") or name == "_stream":
+                del self.__dict__[name]
+
+    def _fitted(self) -> Self:
+        """Return the fit of this moment, which a later one does not change."""
+        fitted = object.__new__(type(self))
+        fitted.__dict__ = self.__dict__
+        check_is_fitted(fitted)
+        stream = vars(fitted).get("_stream")
+        if stream is not None:
+            stream.refuse_unless_solved(type(self).__name__)
+        return fitted
+
+    @refuse_overflow
+    def transform(self, X: Any) -> Array:
+        """Map rows to the learned space.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``.
+        """
+        fitted = self._fitted()
+        rows = as_operator(fitted._validate(X, reset=False))
+        means = host(fitted.mean_)
+        if means.any():
+            rows = rows.shifted(means)
+        return rows.matmat(fitted.components_.T)
+
+    def top_features(
+        self, component: int, n: int = 10, *, names: Sequence[Any] | Array | None = None
+    ) -> Ends:
+        """Return the features at both ends of an axis.
+
+        Parameters
+        ----------
+        component : int
+            The axis, counted from 0.
+        n : int, default=10
+            Maximum number of features at each end.
+        names : sequence or None, default=None
+            Names of the features, for example a vectorizer's ``get_feature_names_out()``; None
+            uses those of ``fit``, or the column numbers.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
+        fitted = self._fitted()
+        components = on_host(fitted.components_)
+        if names is None:
+            names = getattr(fitted, "feature_names_in_", None)
+        if names is None:
+            names = np.arange(components.shape[1])
+        return ends(type(self).__name__, components, names, component, n)
+
+    # --- batches ----------------------------------------------------------------------
+
+    @when_streaming
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True
+    ) -> Self:
+        """Learn from one more batch of rows.
+
+        Any split and any order of the rows gives the same result, which for a given ``alpha``
+        is that of :meth:`fit` on all of them. ``alpha="auto"`` chooses by generalized
+        cross-validation, because the rows are gone; with fewer rows than columns give a number.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            At most 4,096 columns.
+        y : as in :meth:`fit`
+            Whole rows may be unknown; single entries may not.
+        classes : sequence or None, default=None
+            In the first call, the names of all labels that later batches may have. None uses
+            those of the first batch; a new label later raises an error.
+        solve : bool, default=True
+            Whether to compute the space from all batches so far. False only adds the batch, for
+            many small ones; :meth:`solve` computes the space in the end.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with one_at_a_time(self):
+            return self._with_batch(X, y, classes, solve)
+
+    @when_streaming
+    def merge(self, other: Self) -> Self:
+        """Add what another model has seen to this one, and solve; the other stays unchanged.
+
+        Parameters
+        ----------
+        other : estimator
+            Of the same class and parameters, after ``partial_fit``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with one_at_a_time(self):
+            return self._with_stream(other)
+
+    @when_streaming
+    def solve(self) -> Self:
+        """Compute the space from all batches so far, with the parameters of this moment.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with one_at_a_time(self):
+            return self._solved()
+
+    @all_or_nothing
+    @refuse_overflow
+    def _with_batch(self, X: Any, y: Any, classes: Any, solve: bool) -> Self:
+        add_batch(self, X, y, classes)
+        if solve:
+            solve_stream(self, needed=False)
+        return self
+
+    @all_or_nothing
+    @refuse_overflow
+    def _with_stream(self, other: Any) -> Self:
+        join_streams(self, other)
+        solve_stream(self, needed=False)
+        return self
+
+    @all_or_nothing
+    @refuse_overflow
+    def _solved(self) -> Self:
+        solve_stream(self)
+        return self
+
+    def _why_no_stream(self) -> str | None:
+        """Say why all rows are needed at once; None where they are not."""
+        return (
+            f"{type(self).__name__}: partial_fit is not available, because all rows are needed "
+            "at once; use fit."
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def centre(model: Any, X: Operator) -> tuple[Operator, Array]:
+    """Return X, centred where the estimator centres, and the means that were subtracted."""
+    return X.centered() if model.center else (X, np.zeros(X.shape[1]))
+
+
+def fixed_signs(weights: Array) -> Array:
+    """Return the signs that make the largest entry of each column positive."""
+    return np.where(largest_entries(weights) < 0, -1.0, 1.0)
+
+
+def squared_norm(model: Any, X: Operator) -> float:
+    """Return the squared Frobenius norm of X, centred where it is; refuse zero."""
+    square = X.sum_of_squares()
+    if not square > 0:
+        what = "all rows of X are equal" if model.center else "X holds only zeros"
+        raise InvalidInput(f"{type(model).__name__}: {what}, so there is no direction to find.")
+    return square
+
+
+def refuse_large_squares(X: Operator) -> None:
+    """Raise where squared distances between rows overflow; for use under ``refuse_overflow``.
+
+    A neighbour search among infinite distances finds nothing, or fails with an error of its own.
+    """
+    if not np.isfinite(4.0 * X.sum_of_squares()):
+        raise FloatingPointError
+
+
+def invert(model: Embedding, Z: Any) -> Array:
+    """Return the features of minimum norm, relative to the mean, that map to Z."""
+    fitted = model._fitted()
+    components = on_host(fitted.components_)
+    latent = as_block(Z)
+    m = components.shape[0]
+    if latent.ndim != 2 or latent.shape[1] != m:
+        raise InvalidInput(
+            f"{type(model).__name__}: inverse_transform takes points of the space, "
+            f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
+        )
+    wide = components.astype(np.float64)
+    back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
+    found: Array = latent @ like(back, latent) + like(on_host(fitted.mean_), latent)
+    return found
+
+
+# --- labels -------------------------------------------------------------------------------
+
+
+def _has_classes(model: Any) -> bool:
+    # Before a fit nothing says that there are none, and scikit-learn's tools ask then.
+    return bool(vars(model).get("label_kind_", "classes") == "classes")
+
+
+class LabelledEmbedding(Embedding):
+    """A space that is learned from labels and can score them: the base class of a new method.
+
+    A method is its label factor H, an array with a row per row of X: a class with
+    ``fit = fit_by_factor`` and a method ``label_factor(labels)`` that returns H. Options of
+    :class:`OPLS` that its constructor does not have keep their defaults.
+
+    See Also
+    --------
+    fit_by_factor : The fit of OPLS, CCA, LDA and HSL.
+    labelspan.labels.Labels : What ``label_factor`` is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import LDA
+    >>> from labelspan.estimators import LabelledEmbedding, fit_by_factor
+    >>> class Mine(LabelledEmbedding):
+    ...     def __init__(self, n_components=None, *, alpha="auto"):
+    ...         self.n_components = n_components
+    ...         self.alpha = alpha
+    ...
+    ...     fit = fit_by_factor
+    ...
+    ...     def label_factor(self, labels):
+    ...         return labels.centred / np.sqrt(labels.values.sum(axis=0))
+    >>> X, y = load_iris(return_X_y=True)
+    >>> np.allclose(Mine().fit(X, y).eigenvalues_, LDA().fit(X, y).eigenvalues_)
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = METHOD_OPTIONS
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
+    # Whether the factor is the labels themselves.
+    _factor_is_labels: ClassVar[bool] = False
+
+    alpha: float | str = "auto"
+    penalty: str = "l2"
+    scale: str | None = None
+
+    alpha_: float
+    alpha_curve_: AlphaCurve | None
+    classes_: Array
+    label_kind_: Kind
+    label_loadings_: Array
+    label_means_: Array
+
+    def _read_labels(self, y: Any, n_rows: int, **options: Any) -> Labels:
+        """Read labels of ``fit``; ``options`` as in :func:`~labelspan.labels.read_labels`."""
+        owner = type(self).__name__
+        labels = read_labels(y, n_rows, owner, **options)
+        if labels.kind not in self._takes:
+            raise InvalidLabels(
+                f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+                "use OPLS, CCA or MLSI for those."
+            )
+        return labels
+
+    def _publish_labels(
+        self, features: Features, labels: Labels | Stream, loadings: Array, means: Array
+    ) -> None:
+        """Set the map from the space to labels."""
+        self.classes_ = labels.names
+        self.label_kind_ = cast(Kind, labels.kind)
+        self.label_loadings_ = features.place(loadings)
+        self.label_means_ = features.place(means)
+
+    def _publish_pairs(self, features: Features, Y: Any, images: Array) -> None:
+        """Set what a method has besides, from Y and its regression on the directions."""
+
+    def _stream_block(self, labels: Labels) -> Array:
+        """Return, row by row, what a stream sums; the last columns are the labels."""
+        return labels.values
+
+    @refuse_overflow
+    def label_scores(self, X: Any) -> Array:
+        """Score every label for every row, from the learned space.
+
+        The scores are the least squares estimate of the labels from the components: close
+        to 1 means yes, close to 0 means no. With all components of OPLS they are the
+        prediction of ridge regression.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, k)
+            One column for each entry of ``classes_``.
+        """
+        fitted = self._fitted()
+        # transform returns a data frame where set_output asked for one.
+        latent = as_block(fitted.transform(X))
+        return latent @ like(fitted.label_loadings_, latent) + like(fitted.label_means_, latent)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return how well the label scores predict the labels: R2, weighted by variance.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : labels of the form that was given to ``fit``
+            Rows with unknown entries (-1 or NaN) are left out; rows of a class that ``fit`` did
+            not have count as rows of no class.
+
+        Returns
+        -------
+        score : float
+            1 for a perfect prediction, 0 for that of the means.
+        """
+        fitted = self._fitted()
+        scores = host(fitted.label_scores(X))
+        owner = type(self).__name__
+        labels = labels_as_fitted(y, scores.shape[0], fitted.classes_, owner, new_classes=True)
+        values: Any = labels.values
+        if labels.many:
+            values = values.toarray()
+        if labels.unknown is not None:
+            known = ~labels.unknown.any(axis=1)
+            scores, values = scores[known], values[known]
+        return float(r2_score(values, scores, multioutput="variance_weighted"))
+
+    @available_if(_has_classes)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of the classes; exists where ``y`` of ``fit`` was a vector of classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, k), or (n,) for two classes
+            The label scores; for two classes, that of the second minus that of the first.
+        """
+        scores = host(self._fitted().label_scores(X))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @available_if(_has_classes)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Array:
+        """Return the class with the largest score; exists where ``fit`` had a vector of classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        y : array of shape (n,)
+            Entries of ``classes_``.
+        """
+        fitted = self._fitted()
+        return np.asarray(fitted.classes_[host(fitted.label_scores(X)).argmax(axis=1)])
+
+    def top_labels(self, component: int, n: int = 10) -> Ends:
+        """Return the labels at both ends of an axis.
+
+        Parameters
+        ----------
+        component : int
+            The axis, counted from 0.
+        n : int, default=10
+            Maximum number of labels at each end.
+
+        Returns
+        -------
+        Ends
+            With fields ``high`` and ``low``, lists of ``(name, weight)``.
+        """
+        fitted = self._fitted()
+        table = on_host(fitted.label_loadings_)
+        return ends(type(self).__name__, table, fitted.classes_, component, n)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def centred_labels(model: Any, labels: Labels) -> tuple[Array, Array]:
+    """Return Y, centred where X is, with unknown entries at zero; and its means."""
+    if model.center:
+        return labels.centred, labels.means()
+    values = labels.values
+    if labels.unknown is not None:
+        values = np.where(labels.unknown, 0.0, values)
+    return values, np.zeros(values.shape[1])
+
+
+def labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+    """Keep the rows with a known label; refuse fewer than two of them, and a single class."""
+    labelled = labels.labelled
+    if not labelled.all():
+        index = np.flatnonzero(labelled)
+        if index.size < 2:
+            raise InvalidLabels(
+                "y has labels for only one row, and at least two are needed; "
+                "MLSI can learn from rows without labels."
+            )
+        X, labels = X.rows(index), labels.rows(index)
+    if labels.kind == "classes" and labels.names.size < 2:
+        raise InvalidLabels(
+            f"{owner}: y has one class, {labels.names[0]}; at least two are needed."
+        )
+    return X, labels
+
+
+def labels_as_fitted(
+    y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
+) -> Labels:
+    """Read labels of some rows, in the columns that the fit had; sparse where there are very many.
+
+    Parameters
+    ----------
+    y : labels, of the form that was given to ``fit``
+    n_rows : int
+    names : array of shape (k,)
+        ``classes_``.
+    owner : str
+        Named in messages.
+    new_classes : bool, default=False
+        Whether rows may be of classes that the fit did not have: they have none of its labels.
+
+    Returns
+    -------
+    Labels
+    """
+    large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
+    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
+    if labels.kind != "classes":
+        if labels.values.shape[1] != names.size:
+            raise InvalidLabels(
+                f"{owner}: y must have {names.size} columns as in fit, "
+                f"but has {labels.values.shape[1]}."
+            )
+        return labels.in_columns(names, owner)
+    known = labels.labelled
+    values = np.zeros((n_rows, names.size))
+    if known.any():
+        found = np.isin(labels.names, names)
+        if not found.all() and not new_classes:
+            raise InvalidLabels(
+                f"{owner}: y has classes that fit did not have: {labels.names[~found]}."
+            )
+        values[:, np.searchsorted(names, labels.names[found])] = labels.values[:, found]
+    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
+    return Labels(values, unknown, names, "classes")
+
+
+def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
+    """Add to places what the known labels of the rows say; unknown entries add nothing.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``classes_`` and ``label_means_``.
+    places : array of shape (n, m)
+        ``transform`` of the features, or zeros.
+    y : labels of these rows
+    directions : array of shape (k, m)
+        What each label adds.
+
+    Returns
+    -------
+    array of shape (n, m)
+    """
+    block = as_block(places)
+    labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
+    ways, means = host(directions), host(model.label_means_)
+    if labels.many:
+        added = labels.values @ ways - means @ ways
+    else:
+        values = labels.values - means
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        added = values @ ways
+    moved: Array = block + like(added, block)
+    return moved
