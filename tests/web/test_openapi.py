@@ -11,7 +11,7 @@ from schemathesis.checks import CHECKS  # noqa: E402
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.openapi import describe  # noqa: E402
 
-OPERATIONS = [
+EVERY = [
     (path, method, mode)
     for path, one in describe()["paths"].items()
     for method, operation in one.items()
@@ -19,6 +19,9 @@ OPERATIONS = [
     # Where nothing is asked for, nothing wrong can be given.
     if mode.is_positive or operation.get("parameters") or "requestBody" in operation
 ]
+FOR_PROGRAMS = [one for one in EVERY if one[0].startswith("/api/")]
+OPERATIONS = [one for one in EVERY if one not in FOR_PROGRAMS]
+TOKEN = "0123456789abcdef0123456789"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,42 @@ def described(tmp_path_factory):
 
     yield schemathesis.openapi.from_asgi("/openapi.json", endless)
     served.close()
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), FOR_PROGRAMS)
+def test_programs_get_what_the_description_says(tmp_path, path, method, mode):
+    make_index(tmp_path / "index")
+    served = Served(tmp_path / "index", edit=True)
+    app = make_app(served, hosts={"testserver"}, watch=False, token=TOKEN)
+    asked = []
+
+    async def endless(scope, receive, send):
+        if scope["type"] == "http":
+            await app(scope, receive, send)
+
+    described = schemathesis.openapi.from_asgi("/openapi.json", endless)
+    # A label or an item need not exist, and a text may be empty.
+    known = ["negative_data_rejection", "positive_data_acceptance", "ignored_auth"]
+
+    @given(case=described[path][method].as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=12,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case):
+        response = case.call(headers={"authorization": f"Bearer {TOKEN}"})
+        asked.append(response.status_code)
+        case.validate_response(response, excluded_checks=CHECKS.get_by_names(known))
+
+    ask()
+    served.close()
+    # Wrong headers are made as well.
+    wrong = set() if mode.is_positive else {401}
+    assert set(asked) <= {200, 400, 404, 405, 409, 413, 415} | wrong
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
@@ -105,4 +144,5 @@ def test_long_answers_are_what_the_description_says(described, path, query):
 
 
 def test_every_address_has_a_long_answer():
-    assert {path for path, _ in KNOWN} == set(describe()["paths"])
+    paths = {path for path in describe()["paths"] if not path.startswith("/api/")}
+    assert {path for path, _ in KNOWN} == paths

@@ -38,6 +38,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     who: Annotated[
         str, typer.Option("--as", metavar="NAME", help="With --edit: who changes labels.")
     ] = "",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with a token by which other programs may use /api/1/."),
+    ] = None,
     compare_with: Annotated[
         Path | None,
         typer.Option(help="Another index, to see its results next to those of this one."),
@@ -108,6 +112,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 allow_hosts=allow_host or (),
                 edit=edit,
                 who=who,
+                token_file=token_file,
                 workers=workers,
                 compare_with=compare_with,
                 started=started,

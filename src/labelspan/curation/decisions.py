@@ -225,9 +225,12 @@ class DecisionGroup:
         """The decision as a sentence."""
         if self.action not in ("review", "feedback"):
             return self.changed.said
+        one = self.parts[0]
         if len(self.parts) > 1:
-            return f"{self.parts[0].decision.capitalize()} {len(self.parts):,} findings."
-        (one,) = self.parts
+            counts = Counter(part.decision for part in self.parts)
+            text = " and ".join(f"{verdict} {count:,}" for verdict, count in counts.items())
+            about = f"labels of {one.item}" if self.action == "feedback" else "findings"
+            return f"{text[0].upper()}{text[1:]} {about}."
         words = {
             ("accept", "wrong"): "Remove {label} from {item}.",
             ("accept", "missing"): "Add {label} to {item}.",
@@ -428,8 +431,8 @@ class DecisionLog:
         new = [label for label in edit.added if label not in table.totals]
         if new and not create:
             raise InvalidInput(f"{table.unknown(new[0])} Say that it is to be created.")
-        parts = [one for one in self._parts("accept", edit.pairs, who, edit.action) if one.changes]
-        return self._keep(parts)
+        wanted: list[tuple[Verdict, Pair]] = [("accept", pair) for pair in edit.pairs]
+        return self._keep([one for one in self._parts(wanted, who, edit.action) if one.changes])
 
     def add(
         self,
@@ -443,7 +446,23 @@ class DecisionLog:
             raise InvalidInput(
                 f"A decision is one of {', '.join(_VERDICTS)}, but {decision!r:.40} was given."
             )
-        return self._keep(self._parts(decision, pairs, who, action))
+        return self._keep(self._parts([(decision, pair) for pair in pairs], who, action))
+
+    def feedback(
+        self, item: str, accepted: Sequence[str], rejected: Sequence[str], who: str = ""
+    ) -> DecisionGroup | None:
+        """Decide that an item has some labels, and does not have others."""
+        right, wrong = _labels(accepted), _labels(rejected)
+        both = set(right) & set(wrong)
+        if both:
+            raise InvalidInput(f"feedback: {min(both)!r} cannot be both accepted and rejected.")
+        own = self.store.labels.labels(self.store.row(item)) or ()
+        wanted: list[tuple[Verdict, Pair]] = []
+        for label in (*right, *wrong):
+            kind = "wrong" if label in own else "missing"
+            changes = (label in own) != (label in right)
+            wanted.append(("accept" if changes else "reject", (kind, item, label)))
+        return self._keep(self._parts(wanted, who, "feedback"))
 
     def undo(self, number: int | None = None) -> DecisionGroup | None:
         """Undo a decision, by default the last, with what it changed; None if there is none."""
@@ -469,14 +488,14 @@ class DecisionLog:
         return made
 
     def _parts(
-        self, decision: Verdict, pairs: Sequence[Pair], who: str, action: Action
+        self, wanted: Sequence[tuple[Verdict, Pair]], who: str, action: Action
     ) -> list[LabelDecision]:
         if len(who) > LONGEST_WHO:
             raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         number = max(self._made, default=0) + 1
         made = []
-        for kind, item, label in pairs:
+        for decision, (kind, item, label) in wanted:
             own = self.store.labels.labels(self.store.row(item))
             had = None if own is None else label in own
             made.append(LabelDecision(number, now, item, label, kind, decision, had, who, action))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from ..index.results import TagExplanation
 from ..index.tagging import explain_tag
 from ..tagger import Tagger
 from .audit_results import Finding
-from .decisions import Action, DecisionGroup, DecisionLog, LabelDecision, LabelEdit, Verdict
+from .decisions import DecisionGroup, DecisionLog, LabelDecision, LabelEdit, Verdict
 from .label_audit import label_findings
 
 if TYPE_CHECKING:
@@ -297,7 +297,6 @@ class Review:
         decision: Verdict,
         *,
         who: str = "",
-        action: Action = "review",
     ) -> DecisionGroup | None:
         """Decide about findings; several at once are kept, and undone, together.
 
@@ -310,8 +309,6 @@ class Review:
             "skip" sets the finding aside.
         who : str, default=""
             Who decides, for the history.
-        action : {"review", "feedback"}, default="review"
-            Whether findings of the queue were decided about, or labels that were suggested.
 
         Returns
         -------
@@ -321,7 +318,36 @@ class Review:
         with self._lock:
             given = {pair_of(one): one for one in findings}
             pairs = [(one.kind, item, label) for (item, label), one in given.items()]
-            return self._log.add(decision, pairs, who, action)
+            return self._log.add(decision, pairs, who)
+
+    def feedback(
+        self,
+        item: str,
+        accepted: Sequence[str] = (),
+        rejected: Sequence[str] = (),
+        *,
+        who: str = "",
+    ) -> DecisionGroup | None:
+        """Decide about labels that were suggested for an item.
+
+        Parameters
+        ----------
+        item : str
+            Its id.
+        accepted : list of str, default=()
+            Labels that it has, or gets.
+        rejected : list of str, default=()
+            Labels that it does not have, or loses.
+        who : str, default=""
+            Who decides, for the history.
+
+        Returns
+        -------
+        DecisionGroup or None
+            None if no label is given.
+        """
+        with self._lock:
+            return self._log.feedback(item, accepted, rejected, who)
 
     def apply(
         self, edit: LabelEdit, *, who: str = "", create: bool = False

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..errors import InvalidFile, LabelspanError, MissingData
+from .api import api_routes
 from .assets import load_assets
 from .downloads import DOWNLOADS, Download, PartsResponse
 from .edit_routes import edit_routes
@@ -40,7 +41,13 @@ _THREADS = 16
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = True) -> Guard:
+def make_app(
+    served: Served,
+    *,
+    hosts: Iterable[str] = LOOPBACK,
+    watch: bool = True,
+    token: str = "",
+) -> Guard:
     """Make the explorer of an index.
 
     Parameters
@@ -51,6 +58,8 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
         Allowed names in the Host header.
     watch : bool, default=True
         Whether to draw the map and to look for changes of the index in the background.
+    token : str, default=""
+        What other programs must send to use ``/api/1/``; empty refuses them.
 
     Returns
     -------
@@ -100,6 +109,7 @@ def make_app(served: Served, *, hosts: Iterable[str] = LOOPBACK, watch: bool = T
     if served.editing is not None:
         routes += review_routes(served.editing, pool, served.renew)
         routes += edit_routes(served.editing, pool, served.renew)
+    routes += api_routes(served, pool, token)
     routes.append(Route(POINTS, _points(served)))
     routes.append(Route(MATCHES, _matches(served, pool)))
     description = describe()
@@ -157,7 +167,7 @@ def _sending(served: Served, pool: ThreadPoolExecutor, download: Download) -> Ha
     def begin(asked: dict[str, Any]) -> Response:
         # The index stays open until all is sent.
         with ExitStack() as stack:
-            snapshot = stack.enter_context(served.lease())
+            snapshot = stack.enter_context(served.held())
             parts = download.parts(snapshot, asked)
             return PartsResponse(download, parts, pool, stack.pop_all())
 

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from ..curation import DecisionGroup, LabelEdit, plan_edit, plan_replace
 from ..curation.decisions import LONGEST_WHO, Action
 from ..curation.review_queue import finding_key
-from ..errors import InvalidInput
+from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
 from .editing import SECRET_HEADER, Editing
 from .http_errors import Refused
@@ -178,9 +178,9 @@ def edit_routes(
     def undo(given: dict[str, Any]) -> EditData:
         try:
             made = review.undo(given.get("number"))
+        except InvalidFile:
+            raise
         except InvalidInput as error:
-            if type(error) is not InvalidInput:
-                raise
             raise Refused(409, str(error)) from None
         if made is not None:
             changed()

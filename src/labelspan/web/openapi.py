@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import __version__
+from .api import ENDPOINTS, Endpoint
 from .http_errors import RefusalData
 from .item_list import ItemsData, MatchesData
 from .pages import PAGES, SELECTION, Page
-from .parameters import LONGEST_BODY, Parameter
+from .parameters import LONGEST_BODY, LONGEST_NAME, Parameter
 from .schema import Schema, json_schema
 
 __all__ = ["ITEMS", "MATCHES", "POINTS", "describe"]
@@ -33,6 +34,12 @@ _REFUSALS = {
 _BODY_REFUSALS = {
     "408": "a body that comes too slowly",
     "415": "a body that is neither JSON nor a form, or not in UTF-8",
+}
+
+
+_TOKEN_REFUSALS = {
+    "401": "a missing or wrong token",
+    "409": "a label that does not exist, or an index that was replaced",
 }
 
 
@@ -75,6 +82,9 @@ def describe() -> dict[str, Any]:
             "responses": _responses("The items.", json_schema(ItemsData, components)),
         }
     }
+    for endpoint in ENDPOINTS:
+        method = endpoint.method.lower()
+        paths.setdefault(endpoint.path, {})[method] = _endpoint(endpoint, components)
     paths["/openapi.json"] = {
         "get": {
             "operationId": "openapi",
@@ -87,11 +97,34 @@ def describe() -> dict[str, Any]:
         "info": {
             "title": "labelspan explorer",
             "version": __version__,
-            "description": "Every page of the explorer as JSON. Nothing here changes the index.",
+            "description": "Every page of the explorer as JSON, and /api/1/ for other programs.",
         },
         "paths": paths,
-        "components": {"schemas": components, "responses": {"Refused": _refused()}},
+        "components": {
+            "schemas": components,
+            "responses": {"Refused": _refused()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
+
+
+def _endpoint(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, Any]:
+    answers = _responses(endpoint.about, json_schema(endpoint.answer, components))
+    found: dict[str, Any] = {
+        "operationId": f"api_{endpoint.name}",
+        "summary": endpoint.about,
+        "security": [{"token": []}],
+        "responses": answers | dict.fromkeys(_TOKEN_REFUSALS, _ERROR),
+    }
+    if endpoint.body is None:
+        item = {"type": "string", "maxLength": LONGEST_NAME}
+        return found | {
+            "parameters": [{"name": "id", "in": "path", "required": True, "schema": item}]
+        }
+    found["responses"] |= dict.fromkeys(_BODY_REFUSALS, _ERROR)
+    body = json_schema(endpoint.body, components)
+    content = {"application/json": {"schema": body}}
+    return found | {"requestBody": {"required": True, "content": content}}
 
 
 def _page(page: Page, components: dict[str, Schema]) -> dict[str, Any]:
@@ -159,6 +192,6 @@ def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refused() -> dict[str, Any]:
-    every = {**_REFUSALS, **_BODY_REFUSALS}
+    every = {**_REFUSALS, **_BODY_REFUSALS, **_TOKEN_REFUSALS}
     about = "; ".join(f"{status}: {reason}" for status, reason in sorted(every.items()))
     return _json(about, json_schema(RefusalData))

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import InvalidParameter
+from .api import read_token
 from .app import make_app
 from .middleware import LOOPBACK, Guard
 from .parameters import LONGEST_ADDRESS
@@ -47,6 +48,7 @@ def serve(
     allow_hosts: Iterable[str] = (),
     edit: bool = False,
     who: str = "",
+    token_file: str | PathLike[str] | None = None,
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
     started: Callable[[str, Served], Any] | None = None,
@@ -68,6 +70,8 @@ def serve(
         then opened for writing, so that no other process can write to it.
     who : str, default=""
         With ``edit``: who changes labels, for the history.
+    token_file : path or None, default=None
+        A file with the token that other programs must send to use ``/api/1/``; None refuses them.
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``.
@@ -87,6 +91,7 @@ def serve(
     >>> serve("papers.labelspan", port=0)  # doctest: +SKIP
     """
     check_workers(workers, edit=edit)
+    token = "" if token_file is None else read_token(token_file)
     listening = _listen(host, port)
     try:
         served = Served(folder, edit=edit, who=who, mapped=workers > 1, compare_with=compare_with)
@@ -103,11 +108,12 @@ def serve(
             "folder": str(folder),
             "compare_with": None if compare_with is None else str(compare_with),
             "hosts": sorted(hosts),
+            "token_file": None if token_file is None else str(token_file),
         }
         with listening:
             _serve_by(workers, listening, options)
         return
-    server = uvicorn.Server(configure(make_app(served, hosts=hosts)))
+    server = uvicorn.Server(configure(make_app(served, hosts=hosts, token=token)))
     # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
     # the address is announced: Ctrl-C while the event loop starts would otherwise leave its
     # coroutine unawaited, with a warning of Python.
@@ -149,7 +155,9 @@ def worker_app() -> Guard:
     Thread(target=_end_with_parent, daemon=True).start()
     options = json.loads(os.environ[_OPTIONS])
     served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
-    return make_app(served, hosts=options["hosts"])
+    file = options["token_file"]
+    token = "" if file is None else read_token(file)
+    return make_app(served, hosts=options["hosts"], token=token)
 
 
 def _end_with_parent() -> None:

@@ -146,10 +146,15 @@ class Snapshot:
         """Return the cached value of a key, or make it."""
         return self._cache.get(key, make)
 
-    def renew(self) -> None:
-        """Forget what was computed from labels that have changed; the map and the audit stay."""
+    def renew(self, *, items: bool = False) -> None:
+        """Forget what was computed from labels that have changed, or from other items.
+
+        The audit stays; the map stays unless items have changed.
+        """
         with self._once:
             self._listing = None
+        if items:
+            self.map, self.map_state, self.map_percent = None, "drawing", 0
         labels = self.index.labels
         with self._cache_lock:
             self.labels = labels
@@ -209,6 +214,42 @@ class _Stopped(Exception):
     """The server ends while a map is drawn."""
 
 
+class SharedLock:
+    """A lock that many readers hold together, and a writer by itself."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._writing = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Read while nobody writes."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._writing)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Write while nobody reads or writes; readers that come later wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._writing)
+            self._writing = True
+            self._changed.wait_for(lambda: not self._readers)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+
+
 class Served:
     """The current snapshot of an index in a folder.
 
@@ -260,6 +301,7 @@ class Served:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
         self._lock = threading.Lock()
+        self._items = SharedLock()
         self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
         try:
             self._current = self._load()
@@ -284,7 +326,13 @@ class Served:
 
     @contextmanager
     def lease(self) -> Iterator[Snapshot]:
-        """Hold the current snapshot, which stays open inside the ``with`` block."""
+        """Hold the current snapshot: inside it stays open, and its items do not change."""
+        with self._items.shared(), self.held() as held:
+            yield held
+
+    @contextmanager
+    def held(self) -> Iterator[Snapshot]:
+        """Hold the current snapshot for long: it stays open, but items may come and go."""
         with self._lock:
             held = self._current
             held.users += 1
@@ -292,6 +340,18 @@ class Served:
             yield held
         finally:
             self._let_go(held)
+
+    @contextmanager
+    def changing_items(self) -> Iterator[None]:
+        """Change items inside, while no request reads; what is shown follows."""
+        with self._items.exclusive():
+            try:
+                yield
+            finally:
+                with self.held() as held:
+                    held.renew(items=True)
+                self._undrawn.set()
+                self._unlearned.set()
 
     def look_again(self) -> bool:
         """Load the index again if it has changed on disk, and return whether it has.
@@ -323,7 +383,7 @@ class Served:
 
     def renew(self) -> None:
         """Follow labels that were changed in this process."""
-        with self.lease() as held:
+        with self.held() as held:
             held.renew()
         self._unlearned.set()
 
@@ -392,7 +452,7 @@ class Served:
             if self._stop.is_set():
                 return
             self._unlearned.clear()
-            with self.lease() as held:
+            with self.held() as held:
                 try:
                     held.index.label_report()
                 except Exception:
@@ -404,7 +464,7 @@ class Served:
             if self._stop.is_set():
                 return
             self._undrawn.clear()
-            with self.lease() as held:
+            with self.held() as held:
                 # Of several processes one draws the map; the others then find it in the folder.
                 with one_process(self.folder):
                     held.draw_map(self._stop)

@@ -1,0 +1,270 @@
+"""The interface for other programs: tokens, tags, items, feedback, vectors, bad input, races."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from _support.explorer import BASE
+from _support.topics import planted_index
+
+pytest.importorskip("starlette", reason="install labelspan[app]")
+from starlette.testclient import TestClient
+
+from labelspan import SemanticIndex
+from labelspan.errors import InvalidFile, MissingData
+from labelspan.web import Served, make_app
+from labelspan.web.api import ENDPOINTS, read_token
+
+TOKEN = "0123456789abcdef0123456789"
+BODIES = {
+    "tag": {"text": "chess"},
+    "embed": {"texts": ["chess"]},
+    "put_items": {"items": [{"id": "new", "text": "chess"}]},
+    "remove_item": None,
+    "feedback": {"item": "item2", "accepted": ["game"]},
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    planted_index().save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+@contextmanager
+def program(path, *, edit=True, token=TOKEN, sent=TOKEN):
+    """A function that sends JSON to the interface, and what is served."""
+    served = Served(path, edit=edit)
+    app = make_app(served, watch=False, token=token)
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+        headers = {} if sent is None else {"authorization": f"Bearer {sent}"}
+
+        def send(name, body=None, method="POST", **more):
+            given = {**headers, **more}
+            if body is None:
+                return client.request(method, f"/api/1/{name}", headers=given)
+            return client.request(method, f"/api/1/{name}", json=body, headers=given)
+
+        send.client = client
+        yield send, served
+
+
+def every(send):
+    for endpoint in ENDPOINTS:
+        name = endpoint.path.removeprefix("/api/1/").replace("{id}", "item0")
+        yield endpoint, send(name, BODIES[endpoint.name], endpoint.method)
+
+
+@pytest.mark.parametrize("sent", [None, "", "wrong", TOKEN + "x", TOKEN[:-1], TOKEN.upper()])
+def test_without_the_token_everything_is_refused(folder, sent):
+    with program(folder, sent=sent) as (send, served):
+        for _, answer in every(send):
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert "Bearer TOKEN" in answer.json()["error"]["message"]
+        assert len(served.editing.review.index) == len(planted_index())
+        basic = send("tag", BODIES["tag"], authorization=f"Basic {TOKEN}")
+        assert basic.status_code == 401
+
+
+def test_a_server_without_a_token_refuses_any(folder):
+    with program(folder, token="", sent="") as (send, _):
+        assert {answer.status_code for _, answer in every(send)} == {403}
+
+
+def test_without_edit_nothing_is_changed(folder):
+    with program(folder, edit=False) as (send, _):
+        for endpoint, answer in every(send):
+            assert answer.status_code == (403 if endpoint.writes else 200), endpoint.name
+
+
+def test_tags_are_those_of_the_index(folder):
+    with program(folder, edit=False) as (send, served), served.held() as snapshot:
+        index = snapshot.index
+        texts = ["play a chess game", "crop the photo", ""]
+        found = send("tag", {"texts": texts, "k": 3, "why": True}).json()["results"]
+        for text, row, wanted in zip(texts, found, index.tag(texts, 3), strict=True):
+            assert [(one["label"], one["chosen"]) for one in row] == [
+                (tag.label, tag.chosen) for tag in wanted
+            ]
+            for one, tag in zip(row, wanted, strict=True):
+                assert one["probability"] == pytest.approx(tag.probability, abs=5e-5)
+                why = index.explain_tag(tag.label, text)
+                assert [word["word"] for word in one["why"]["words"]] == [
+                    word.word for word in why.words
+                ]
+                assert [near["id"] for near in one["why"]["neighbours"]] == [
+                    vote.id for vote in why.votes
+                ]
+        one = send("tag", {"text": texts[0], "k": 3}).json()["results"]
+        assert [tag["label"] for tag in one[0]] == [tag["label"] for tag in found[0]]
+        assert one[0][0]["why"] is None
+        vectors = send("embed", {"texts": texts}).json()
+        np.testing.assert_allclose(vectors["vectors"], index.embed(texts), atol=1e-6)
+        assert vectors["dimensions"] == index.n_dimensions
+
+
+def test_items_come_change_and_go(folder):
+    name = "a/b c?\u00fc"
+    with program(folder) as (send, served):
+        index = served.editing.review.index
+        size = len(index)
+        item = {"id": name, "text": "a quokka", "labels": ["marsupial"], "metadata": {"n": 1}}
+        refused = send("items", {"items": [item]})
+        assert refused.status_code == 409
+        assert '"create": true' in refused.json()["error"]["message"]
+        assert len(index) == size
+        made = send("items", {"items": [item], "create": True}).json()
+        assert (made["added"], made["changed"], made["items"]) == (1, 0, size + 1)
+        assert index.search("quokka")[0].id == name
+        # What is not given stays.
+        made = send("items", {"items": [{"id": name, "text": "a wallaby"}]}).json()
+        assert (made["added"], made["changed"], made["items"]) == (0, 1, size + 1)
+        found = index.item(name)
+        assert (found.text, found.labels, found.metadata) == ("a wallaby", ("marsupial",), {"n": 1})
+        assert index.search("quokka") == []
+        gone = send("items/a%2Fb%20c%3F%C3%BC", method="DELETE")
+        assert gone.json()["removed"] == 1
+        assert send("items/a%2Fb%20c%3F%C3%BC", method="DELETE").status_code == 404
+        assert name not in index
+    with SemanticIndex.load(folder, verify=True) as index:
+        assert len(index) == size
+
+
+def test_feedback_is_a_decision_and_is_learned_at_once(folder):
+    with program(folder) as (send, served):
+        review = served.editing.review
+        text = "quokka quokka wallaby"
+        send("items", {"items": [{"id": f"q{n}", "text": f"{text} {n}"} for n in range(4)]})
+        for n in range(4):
+            body = {"item": f"q{n}", "accepted": ["marsupial"], "create": True, "who": "karakeep"}
+            assert send("feedback", body).json()["labels"] == ["marsupial"]
+        best = send("tag", {"text": text}).json()["results"][0][0]
+        assert best["label"] == "marsupial"
+        body = {"item": "q0", "accepted": ["marsupial"], "rejected": ["game"]}
+        said = send("feedback", body).json()["decision"]
+        assert said["said"] == "Reject 2 labels of q0."
+        assert (said["who"], said["action"], said["items"]) == ("api", "feedback", 0)
+        body = {"item": "q0", "rejected": ["marsupial"]}
+        assert send("feedback", body).json()["labels"] == []
+        review.undo()
+        assert review.index.item("q0").labels == ("marsupial",)
+        # A decision is not asked about in a review.
+        assert ("q0", "game") not in {(f.items[0], f.labels[0]) for f in review.order().waiting()}
+        send("items/q0", method="DELETE")
+        assert all(one.items[0] != "q0" for one in review.waiting())
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "message"),
+    [
+        ("tag", {"texts": ["x" * 50_001]}, 400, "texts[0]: at most 50,000 characters"),
+        ("tag", {"texts": ["x"] * 101}, 400, "at most 100 entries"),
+        ("tag", {}, 400, "either 'text' or 'texts'"),
+        ("tag", {"text": "a", "texts": ["b"]}, 400, "either 'text' or 'texts'"),
+        ("tag", {"text": "a", "k": 0}, 400, "k: this must be a number from 1"),
+        ("tag", {"texts": ["a"] * 11, "why": True}, 400, "at most 10 texts"),
+        ("tag", {"text": None}, 400, "text: this must be of JSON type string"),
+        ("embed", {"texts": [1]}, 400, "texts[0]: this must be of JSON type string"),
+        ("items", {"items": [{"id": "x"}]}, 400, "items[0]: 'text' is missing"),
+        ("items", {"items": [{"id": "", "text": "x"}]}, 400, "non-empty"),
+        ("items", {"items": [{"id": "x", "text": "a"}] * 2}, 400, "occurs twice"),
+        ("items", {"items": [{"id": "x", "text": "a", "metadata": {"a": []}}]}, 400, "metadata[0]"),
+        ("feedback", {"item": "nobody", "accepted": ["game"]}, 404, "no item 'nobody'"),
+        ("feedback", {"item": "item0"}, 400, "accepted or rejected"),
+        ("feedback", {"item": "item0", "accepted": ["gme"]}, 409, "did you mean 'game'"),
+        ("feedback", {"item": "item0", "accepted": ["game"], "rejected": ["game"]}, 400, "both"),
+    ],
+)
+def test_bad_input_changes_nothing(folder, name, body, status, message):
+    with program(folder) as (send, served):
+        before = served.editing.review.index.items()
+        answer = send(name, body)
+        assert answer.status_code == status, answer.text
+        assert message in answer.json()["error"]["message"]
+        assert served.editing.review.index.items() == before
+        assert served.editing.review.history() == []
+
+
+def test_bodies_that_are_not_json_are_refused(folder):
+    with program(folder) as (send, _):
+        for kind, content, status in (
+            ("text/plain", b"{}", 415),
+            ("application/json; charset=latin-1", b"{}", 415),
+            ("application/json", b"{", 400),
+            ("application/json", b"\xff", 400),
+            ("application/json", b"[" * 100_000, 400),
+            ("application/json", b" " * ((1 << 23) + 1), 413),
+        ):
+            headers = {"authorization": f"Bearer {TOKEN}", "content-type": kind}
+            found = send.client.post("/api/1/tag", content=content, headers=headers)
+            assert found.status_code == status
+
+
+def test_searches_stay_right_while_items_come_and_go(folder):
+    """A search sees the items before a change or after it."""
+    with program(folder) as (send, served):
+        failed = []
+        stop = threading.Event()
+
+        def search():
+            while not stop.is_set():
+                with served.lease() as snapshot:
+                    try:
+                        hits = snapshot.index.search("quokka chess", 5)
+                        snapshot.index.tag("quokka")
+                    except Exception as error:
+                        failed.append(error)
+                        return
+                    if any(hit.id not in snapshot.index for hit in hits):
+                        failed.append(hits)
+
+        readers = [threading.Thread(target=search) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for n in range(15):
+            item = {"id": f"q{n}", "text": "a quokka plays chess", "labels": ["game"]}
+            assert send("items", {"items": [item]}).status_code == 200
+            assert send(f"items/q{n}", method="DELETE").status_code == 200
+        stop.set()
+        for reader in readers:
+            reader.join()
+        assert failed == []
+
+
+def test_openapi_describes_it(folder):
+    with program(folder) as (_, served):
+        with TestClient(make_app(served, watch=False), base_url=BASE) as client:
+            paths = client.get("/openapi.json").json()["paths"]
+        for endpoint in ENDPOINTS:
+            about = paths[endpoint.path][endpoint.method.lower()]
+            assert about["security"] == [{"token": []}]
+            assert "401" in about["responses"]
+        schema = paths["/api/1/items"]["post"]["requestBody"]["content"]["application/json"]
+        assert schema["schema"]["required"] == ["items"]
+
+
+def test_token_files(tmp_path):
+    path = tmp_path / "token"
+    path.write_text(f"{TOKEN}\n")
+    assert read_token(path) == TOKEN
+    for content in (b"", b"short\n", b"two words are not a token", b"\xff" * 20, b"x" * 20_000):
+        path.write_bytes(content)
+        with pytest.raises(InvalidFile, match="one token of 16 ASCII characters"):
+            read_token(path)
+    with pytest.raises(MissingData, match="no file"):
+        read_token(tmp_path / "nothing")
+    with pytest.raises(InvalidFile, match="cannot be read"):
+        read_token(tmp_path)
+
+
+def test_answers_are_described_by_their_schema(folder):
+    jsonschema = pytest.importorskip("jsonschema", reason="install labelspan[dev]")
+    from labelspan.web.schema import json_schema
+
+    with program(folder) as (send, _):
+        for endpoint, answer in every(send):
+            assert answer.status_code == 200, (endpoint.name, answer.text)
+            jsonschema.validate(json.loads(answer.text), json_schema(endpoint.answer))
