@@ -15,7 +15,7 @@ import pytest
 from _support.tagged import WORDS, as_lines, rows
 from typer.testing import CliRunner
 
-from labelspan import DLE, LSI, MLSI, SemanticIndex
+from labelspan import CCA, DLE, LSI, MLSI, SemanticIndex
 from labelspan.cli import app
 from labelspan.cli import progress as drawn
 from labelspan.errors import Mismatch
@@ -124,7 +124,7 @@ def test_the_command_gives_the_local_answer(cluster, client, here):
 def test_many_rows_and_many_columns(cluster, here):
     """The solver that a corpus of some size gets."""
     (here / "long.jsonl").write_text(as_lines(long_corpus()))
-    asked = ("fit", "long.jsonl", "--dimensions", 4, "--method", "lsi", "--no-labels")
+    asked = ("fit", "long.jsonl", "--dimensions", 4, "--method", "lsi", "--labels", "")
     assert run(*asked, "-o", "local").exit_code == 0
     result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
     assert result.exit_code == 0, result.output
@@ -134,8 +134,9 @@ def test_many_rows_and_many_columns(cluster, here):
     same_spaces("far", "local")
 
 
-def test_regressions_agree_to_their_tolerance(cluster, here):
-    asked = ("fit", "corpus.jsonl", "--method", "cca", "--alpha", 1)
+def test_regressions_agree_to_their_tolerance(cluster, here, monkeypatch):
+    monkeypatch.setattr("labelspan.cli.fit._estimator", lambda *_: CCA(alpha=1))
+    asked = ("fit", "corpus.jsonl", "--method", "cca")
     assert run(*asked, "-o", "local").exit_code == 0
     result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
     assert result.exit_code == 0, result.output

@@ -171,7 +171,9 @@ def test_tag_a_text_lines_and_a_corpus(saved, here):
 
 def test_tag_needs_labels(here):
     formats(here)
-    assert run("fit", "a.jsonl", "--method", "lsi", "--no-labels", "--dimensions", 4).exit_code == 0
+    assert (
+        run("fit", "a.jsonl", "--method", "lsi", "--labels", "", "--dimensions", 4).exit_code == 0
+    )
     assert "fitted without labels" in one_sentence(run("tag", "chess"))
     assert run("axes").exit_code == 0
     assert run("info").exit_code == 0

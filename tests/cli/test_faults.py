@@ -383,7 +383,7 @@ def test_a_folder_with_pipes_and_links_to_nowhere(tmp_path):
     (tmp_path / "itself").symlink_to("itself")
     (tmp_path / "above").symlink_to("..")
     out = tmp_path.parent / f"{tmp_path.name}.index"
-    done = invoked("fit", tmp_path, "-o", out, "--method", "lsi", "--no-labels", "--json")
+    done = invoked("fit", tmp_path, "-o", out, "--method", "lsi", "--labels", "", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["items"] == 3
 

@@ -112,5 +112,8 @@ def test_kirjastonhoitaja_has_files_of_labels(tmp_path):
 
 
 def test_queries_are_texts_without_a_known_name():
-    found = read_corpus(FOLDER / "cacm_queries.jsonl", labelled=False)
+    found = read_corpus(FOLDER / "cacm_queries.jsonl")
     assert (len(found), found.reading.text, found.reading.ids) == (26, ("query",), "id")
+    # Items that are right for a query are not its labels.
+    assert (found.reading.labels, found.n_labelled) == ((), 0)
+    assert any(note.startswith("'relevant' says which items") for note in found.notes)

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import shutil
-import subprocess
 
 import pytest
 
@@ -37,18 +35,6 @@ def test_json_lines_keep_every_other_byte(tmp_path):
     counts = (edit.n_items, edit.n_added, edit.n_removed, edit.n_unchanged, edit.missing)
     assert counts == (3, 3, 1, 2, ("x",))
     assert path.read_bytes() == LINES.encode()
-
-
-@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
-def test_the_patch_makes_the_copy(tmp_path):
-    path = tmp_path / "notes.jsonl"
-    path.write_bytes(LINES.encode())
-    edit = edit_corpus(path, CHANGES)
-    edit.write_patch(tmp_path / "notes.patch")
-    subprocess.run(
-        ["patch", "--binary", "-s", "notes.jsonl", "notes.patch"], cwd=tmp_path, check=True
-    )
-    assert path.read_bytes() == edit.content
 
 
 def test_an_indented_json_file(tmp_path):
@@ -98,8 +84,6 @@ def test_encodings_and_packed_files(tmp_path):
         assert edit.content.decode(codec) == table.replace("x;ü", "ü;y")
     with pytest.raises(InvalidInput, match="cannot hold"):
         edit_corpus(path, {"a": {"日": True}}, encoding="latin-1")
-    with pytest.raises(InvalidInput, match="no patches"):
-        edit_corpus(tmp_path / "utf-16.csv", {"a": {"x": False}}).write_patch(tmp_path / "p")
     packed = tmp_path / "notes.csv.gz"
     packed.write_bytes(gzip.compress(table.encode()))
     edit_corpus(packed, {"b": {"x": False}}).write(tmp_path / "copy.csv.gz")

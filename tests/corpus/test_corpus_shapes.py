@@ -299,8 +299,6 @@ def test_markdown_with_fields_and_back(tmp_path, style):
     assert old.partition("draft")[2] == new.partition("draft")[2]
     with pytest.raises(InvalidInput, match="is not replaced"):
         edit.write(tmp_path / "copy")
-    edit.write_patch(tmp_path / "patch")
-    assert b"+++ b/1/note3.md" in (tmp_path / "patch").read_bytes()
 
 
 def test_fields_that_are_not_read_are_named(tmp_path):
@@ -398,8 +396,6 @@ def test_a_library_of_calibre_and_back(tmp_path):
     assert base.execute("select book from metadata_dirtied").fetchall() == [(1,)]
     assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
     base.close()
-    with pytest.raises(InvalidInput, match="no patches"):
-        edit.write_patch(tmp_path / "patch")
     assert path.read_bytes() == before
     # The folder of a library.
     (tmp_path / "copy.db").unlink()

@@ -49,7 +49,7 @@ def test_options_of_reading(tmp_path, empty):
     path.write_text(as_lines(items))
     names.write_text("game\tPlay\nimage\tPicture\n")
     same(path, text=["body"], labels="tags", ids="id", empty=empty, vocabulary=names, head=2000)
-    same(path, labelled=False)
+    same(path, labels="")
     numbered = CorpusReader(path, ids="")
     assert [item.id for item in numbered][:3] == ["0", "1", "2"]
     assert numbered.reading.ids is None

@@ -317,7 +317,7 @@ CACM = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora" / "cacm.jsonl.gz"
     not CACM.is_file(), reason="set LABELSPAN_DATA to the folder that holds corpora/"
 )
 def test_cacm_is_found_as_in_memory(tmp_path):
-    stream = CorpusReader(CACM, labelled=False)
+    stream = CorpusReader(CACM, labels="")
     fit_stream(stream, tmp_path / "index", FitOptions(LSI(50), "en"), block_items=700)
     whole = in_memory(list(stream), LSI(50))
     with SemanticIndex.load(tmp_path / "index") as index:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,20 +16,17 @@ __all__ = [
     "BUNDLED",
     "AsJson",
     "CorpusName",
-    "Delimiter",
     "EmptyIsNone",
     "Encoding",
     "Format",
     "IdField",
     "LabelField",
-    "LimitLabels",
     "MinCount",
-    "NoHeader",
-    "NoLabels",
     "Separator",
     "TextFields",
     "Vocabulary",
     "check_corpus",
+    "label_language",
     "read",
 ]
 
@@ -61,7 +57,7 @@ LabelField = Annotated[
     typer.Option(
         "--labels",
         metavar="FIELD",
-        help="Field of the labels, a list or a string.",
+        help="Field of the labels, a list or a string; '' reads none.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -88,9 +84,6 @@ Format = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
-NoLabels = Annotated[
-    bool, typer.Option("--no-labels", help="Do not read labels.", rich_help_panel=_PANEL)
-]
 EmptyIsNone = Annotated[
     bool,
     typer.Option(
@@ -105,26 +98,12 @@ Encoding = Annotated[
         help="Encoding of the text, for example latin-1 or utf-16.", rich_help_panel=_PANEL
     ),
 ]
-NoHeader = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        help="The first line of csv or tsv is an item; fields are 'column 1', 'column 2', ...",
-        rich_help_panel=_PANEL,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="Character between the columns of csv, for example ';' or tab.",
-        rich_help_panel=_PANEL,
-    ),
-]
 Vocabulary = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Names for labels that are URIs or codes: per line a URI, a tab and a name.",
+        help="Names for labels that are URIs or codes: per line a URI, a tab and a name, or a SKOS "
+        "thesaurus (.ttl, .rdf), of which --language chooses the names.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -132,14 +111,6 @@ MinCount = Annotated[
     int,
     typer.Option(
         help="Leave out labels with fewer items than this.", min=1, rich_help_panel=_PANEL
-    ),
-]
-LimitLabels = Annotated[
-    int | None,
-    typer.Option(
-        help="Maximum number of labels; the most frequent are kept.",
-        min=1,
-        rich_help_panel=_PANEL,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -156,28 +127,25 @@ def check_corpus(corpus: str, *others: Path | None) -> None:
             check_there(other)
 
 
+def label_language(language: str) -> str | None:
+    """Return the language of the names in a thesaurus, by the option --language."""
+    return None if language in ("auto", "none") else language
+
+
 def read(
     corpus: str,
     *,
-    text: list[str] | None,
-    labels: str | None,
-    ids: str | None,
-    separator: str | None,
-    format: str | None,
-    no_labels: bool,
-    empty_is_none: bool = False,
-    encoding: str | None = None,
-    no_header: bool = False,
-    delimiter: str | None = None,
-    vocabulary: Path | None = None,
-    min_count: int = 1,
-    limit_labels: int | None = None,
     sample: bool = False,
-    like: Mapping[str, Any] | None = None,
+    labels: str | None = None,
+    empty_is_none: bool = False,
+    vocabulary: Path | None = None,
+    language: str = "auto",
+    **options: Any,
 ) -> TaggedTexts:
     """Read a corpus, and print on stderr how it was read, with a sample if asked.
 
-    ``like`` has the fields of an earlier reading, which are taken where they are.
+    ``options`` are those of :func:`labelspan.corpus.read_corpus`; ``like`` has the fields of an
+    earlier reading, which are taken where they are.
     """
     # Before the import: an error does not wait for the numerical libraries.
     check_corpus(corpus, vocabulary)
@@ -188,32 +156,23 @@ def read(
 
         data = load_debtags()
         note = "debtags, the Debian programs that come with labelspan"
-        unlabelled: list[list[str] | None] = [None] * len(data)
+        known: list[list[str] | None] = list(data.labels or ())
         found = TaggedTexts(
             corpus,
             list(data.texts or ()),
-            unlabelled if no_labels else list(data.labels),
+            [None] * len(data) if labels == "" else known,
             list(data.ids or ()),
-            data.metadata,
+            data.metadata or (),
             (note,),
         )
     else:
         found = read_corpus(
             standard_input() if corpus == "-" else corpus,
-            format=format,
-            text=text,
             labels=labels,
-            ids=ids,
-            separator=separator,
-            labelled=not no_labels,
             empty="none" if empty_is_none else "unknown",
-            encoding=encoding,
-            header=False if no_header else None,
-            delimiter=delimiter,
             vocabulary=vocabulary,
-            min_count=min_count,
-            limit_labels=limit_labels,
-            like=like,
+            label_language=None if vocabulary is None else label_language(language),
+            **options,
         )
     for line in (*found.notes, *(found.sample() if sample else ())):
         typer.echo(f"  {line}", err=True)

@@ -15,15 +15,12 @@ from rich.text import Text
 from .corpus_argument import (
     AsJson,
     CorpusName,
-    Delimiter,
     EmptyIsNone,
     Encoding,
     Format,
     IdField,
     LabelField,
-    LimitLabels,
     MinCount,
-    NoHeader,
     Separator,
     TextFields,
     Vocabulary,
@@ -85,11 +82,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     format: Format = None,
     empty_is_none: EmptyIsNone = False,
     encoding: Encoding = None,
-    no_header: NoHeader = False,
-    delimiter: Delimiter = None,
     vocabulary: Vocabulary = None,
     min_count: MinCount = 1,
-    limit_labels: LimitLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods on your corpus, and recommend one: tables, a figure and a report.
@@ -124,14 +118,10 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             ids=ids,
             separator=separator,
             format=format,
-            no_labels=False,
             empty_is_none=empty_is_none,
             encoding=encoding,
-            no_header=no_header,
-            delimiter=delimiter,
             vocabulary=vocabulary,
             min_count=min_count,
-            limit_labels=limit_labels,
             sample=True,
         )
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
@@ -206,11 +196,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             "format": format,
             "empty-is-none": empty_is_none,
             "encoding": encoding,
-            "no-header": no_header,
-            "delimiter": delimiter,
             "vocabulary": None if vocabulary is None else str(vocabulary),
             "min-count": None if min_count == 1 else str(min_count),
-            "limit-labels": None if limit_labels is None else str(limit_labels),
         }
         command = f"labelspan fit {shlex.join([corpus, *_given(options)])}"
         file, has_figure = write_evaluation(

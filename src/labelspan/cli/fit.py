@@ -18,20 +18,17 @@ import typer
 from .corpus_argument import (
     AsJson,
     CorpusName,
-    Delimiter,
     EmptyIsNone,
     Encoding,
     Format,
     IdField,
     LabelField,
-    LimitLabels,
     MinCount,
-    NoHeader,
-    NoLabels,
     Separator,
     TextFields,
     Vocabulary,
     check_corpus,
+    label_language,
     read,
 )
 from .failures import plain_errors
@@ -77,12 +74,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             metavar="N|auto",
         ),
     ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Regularization strength (default: chosen from the data; not for lsi).", min=0
-        ),
-    ] = None,
     beta: Annotated[
         float | None,
         typer.Option(
@@ -93,8 +84,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         str,
         typer.Option(
             metavar="CODE",
-            help="Language of the texts, for word search: a code such as en or fi, auto to detect "
-            "it, or none to compare words as they are.",
+            help="Language of the texts, for word search, and of the names in a thesaurus: a code "
+            "such as en or fi, auto to detect it, or none to compare words as they are.",
         ),
     ] = "auto",
     text: TextFields = None,
@@ -102,14 +93,10 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     ids: IdField = None,
     separator: Separator = None,
     format: Format = None,
-    no_labels: NoLabels = False,
     empty_is_none: EmptyIsNone = False,
     encoding: Encoding = None,
-    no_header: NoHeader = False,
-    delimiter: Delimiter = None,
     vocabulary: Vocabulary = None,
     min_count: MinCount = 1,
-    limit_labels: LimitLabels = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -135,10 +122,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             show_default=False,
         ),
     ] = None,
-    tag_sample: Annotated[
-        int,
-        typer.Option(help="With --stream: number of items from which tags are learned.", min=0),
-    ] = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -153,7 +136,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
       cat notes.jsonl | labelspan fit - --out notes.labelspan
 
-      labelspan fit letters/ --method lsi --no-labels
+      labelspan fit letters/ --method lsi --labels ''
 
       labelspan fit papers.jsonl --scheduler tcp://host:8786
 
@@ -180,63 +163,45 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             from ..operators.convert import check_device  # noqa: PLC0415
 
             check_device(device)
-        if older is not None:
-            _refuse_elsewhere(scheduler, device)
-            head = _Head(corpus, list(islice(older.items(), _HEAD)))
-            fitted = fit_streamed(
-                older,
-                out,
-                _estimator(head, method, dimensions, alpha, beta),
-                sample=[item.text for item in head.items],
-                language=language,
-                min_count=min_count,
-                limit_labels=limit_labels,
-                empty_is_none=empty_is_none,
-                tag_sample=None,
-                plan={},
-            )
-            answer = {
-                **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
-                "language": fitted.language,
-                "reading": {"format": "index"},
-                "stream": asdict(fitted),
-            }
-            _say(answer, out, method, language, as_json)
-            return
+        reading: dict[str, Any] = {
+            "text": text,
+            "labels": labels,
+            "ids": ids,
+            "separator": separator,
+            "format": format,
+            "encoding": encoding,
+        }
         if stream is None:
             stream = scheduler is None and device is None and is_too_large(corpus)
-        if stream:
+        if older is not None or stream:
             _refuse_elsewhere(scheduler, device)
-            reading = {
-                "text": text,
-                "labels": labels,
-                "ids": ids,
-                "separator": separator,
-                "format": format,
-                "labelled": not no_labels,
-                "empty": "none" if empty_is_none else "unknown",
-                "encoding": encoding,
-                "header": False if no_header else None,
-                "delimiter": delimiter,
-                "vocabulary": None if vocabulary is None else str(vocabulary),
-            }
-            opened = open_stream(corpus, out, **reading)
+            source: Any = older
+            if older is None:
+                reading |= {
+                    "empty": "none" if empty_is_none else "unknown",
+                    "vocabulary": None if vocabulary is None else str(vocabulary),
+                    "label_language": None if vocabulary is None else label_language(language),
+                }
+                source = open_stream(corpus, out, **reading)
+            head = _Head(corpus, list(islice(older.items(), _HEAD))) if older else source.head
+            told = {"format": "index"} if older else asdict(source.reading)
             fitted = fit_streamed(
-                opened,
+                source,
                 out,
-                _estimator(opened.head, method, dimensions, alpha, beta),
-                sample=opened.head.texts,
+                _estimator(head, method, dimensions, beta),
+                sample=head.texts,
+                plan={} if older else reading,
                 language=language,
                 min_count=min_count,
-                limit_labels=limit_labels,
                 empty_is_none=empty_is_none,
-                tag_sample=tag_sample,
-                plan=reading,
+                fields=older.corpus_fields if older else _fields(told),
+                # An index of all its items has a tagger of all of them.
+                **({"tag_sample": None} if older else {}),
             )
             answer = {
                 **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
                 "language": fitted.language,
-                "reading": asdict(opened.reading),
+                "reading": told,
                 "stream": asdict(fitted),
             }
             _say(answer, out, method, language, as_json)
@@ -244,25 +209,19 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         found = read(
             corpus,
-            text=text,
-            labels=labels,
-            ids=ids,
-            separator=separator,
-            format=format,
-            no_labels=no_labels,
-            empty_is_none=empty_is_none,
-            encoding=encoding,
-            no_header=no_header,
-            delimiter=delimiter,
-            vocabulary=vocabulary,
-            min_count=min_count,
-            limit_labels=limit_labels,
             sample=True,
+            empty_is_none=empty_is_none,
+            vocabulary=vocabulary,
+            language=language,
+            min_count=min_count,
+            **reading,
         )
-        estimator = _estimator(found, method, dimensions, alpha, beta)
+        estimator = _estimator(found, method, dimensions, beta)
         from ..index import SemanticIndex  # noqa: PLC0415
 
         index = SemanticIndex(estimator=estimator, language=language)
+        told = asdict(found.reading) if found.reading else {}
+        index.corpus_fields = _fields(told)
         with progress_bar("learning") as report:
             steps, on_pass = _with_passes(report)
             index.fit(
@@ -281,9 +240,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         answer = {
             **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
             "language": index.language_,
-            "reading": None if found.reading is None else asdict(found.reading),
+            "reading": told or None,
         }
         _say(answer, out, method, language, as_json)
+
+
+def _fields(reading: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields by which more items are read."""
+    return {key: reading[key] for key in ("text", "labels", "ids")} if reading else {}
 
 
 @dataclass(frozen=True)
@@ -296,6 +260,10 @@ class _Head:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items]
 
     @property
     def labels(self) -> list[Any]:
@@ -373,19 +341,15 @@ def add(  # noqa: PLR0917
     ids: IdField = None,
     separator: Separator = None,
     format: Format = None,
-    no_labels: NoLabels = False,
     empty_is_none: EmptyIsNone = False,
     encoding: Encoding = None,
-    no_header: NoHeader = False,
-    delimiter: Delimiter = None,
     vocabulary: Vocabulary = None,
-    min_count: MinCount = 1,
-    limit_labels: LimitLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
-    The space is not learned again; run fit again when much has changed.
+    The fields are those of the fit, where the corpus has them. The space is not learned again; run
+    fit again when much has changed.
 
     For example:
 
@@ -395,26 +359,24 @@ def add(  # noqa: PLR0917
     """
     with plain_errors():
         check_index(index)
-        found = read(
-            corpus,
-            text=text,
-            labels=labels,
-            ids=ids,
-            separator=separator,
-            format=format,
-            no_labels=no_labels,
-            empty_is_none=empty_is_none,
-            encoding=encoding,
-            no_header=no_header,
-            delimiter=delimiter,
-            vocabulary=vocabulary,
-            min_count=min_count,
-            limit_labels=limit_labels,
-            sample=True,
-        )
+        check_corpus(corpus, vocabulary)
         from ..errors import InvalidInput  # noqa: PLC0415
 
         with open_index(index, write=True) as opened:
+            found = read(
+                corpus,
+                sample=True,
+                text=text,
+                labels=labels,
+                ids=ids,
+                separator=separator,
+                format=format,
+                empty_is_none=empty_is_none,
+                encoding=encoding,
+                vocabulary=vocabulary,
+                language=opened.language,
+                like=opened.corpus_fields,
+            )
             before, learned = len(opened), set(opened.labels)
             taken = (
                 [] if replace or found.numbered else [name for name in found.ids if name in opened]
@@ -523,7 +485,6 @@ def _estimator(
     found: TaggedTexts | _Head,
     method: Method,
     dimensions: str | None,
-    alpha: float | None,
     beta: float | None,
 ) -> Any:
     """Make the estimator, after checks whose messages name the options of the command."""
@@ -533,8 +494,6 @@ def _estimator(
         raise Mismatch(
             f"--beta works only with --method mlsi, but --method {method.value} was given."
         )
-    if alpha is not None and method is Method.lsi:
-        raise Mismatch("--alpha does not work with --method lsi; leave it out.")
     if method is not Method.lsi and not found.n_labelled:
         raise InvalidLabels(
             f"{found.name}: --method {method.value} needs labels, but no item has any; "
@@ -553,11 +512,7 @@ def _estimator(
     count = _dimensions(dimensions)
     if count is None and method is Method.mlsi:
         count = "auto"
-    params: dict[str, Any] = {}
-    if alpha is not None:
-        params["alpha"] = alpha
-    if beta is not None:
-        params["beta"] = beta
+    params = {} if beta is None else {"beta": beta}
     return getattr(estimators, method.value.upper())(count, **params)
 
 

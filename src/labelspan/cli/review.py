@@ -12,12 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from .corpus_argument import (
-    Delimiter,
     Encoding,
     Format,
     IdField,
     LabelField,
-    NoHeader,
     Separator,
     TextFields,
 )
@@ -67,7 +65,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(
             metavar="CORPUS",
-            help="Apply the decisions to this corpus, and write the result to --out or --patch.",
+            help="Apply the decisions to this corpus, and write the result to --out.",
         ),
     ] = None,
     out: Annotated[
@@ -76,20 +74,12 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             metavar="COPY", help="With --apply: write a changed copy of the corpus with this name."
         ),
     ] = None,
-    patch: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="With --apply: write the changes as a patch of the corpus."
-        ),
-    ] = None,
     text: TextFields = None,
     labels: LabelField = None,
     ids: IdField = None,
     separator: Separator = None,
     format: Format = None,
     encoding: Encoding = None,
-    no_header: NoHeader = False,
-    delimiter: Delimiter = None,
     same: SameIndex = None,
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
@@ -114,8 +104,8 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 
         if kind not in ("", "wrong", "missing"):
             raise InvalidParameter(f"--kind must be wrong or missing, but {kind!r} was given.")
-        if (apply is None) != (out is None and patch is None):
-            raise Mismatch("--apply CORPUS needs --out COPY or --patch FILE, and they need it.")
+        if (apply is None) != (out is None):
+            raise Mismatch("--apply CORPUS needs --out COPY, and --out needs --apply.")
         check_index(index)
         if export is not None:
             _export(index, export)
@@ -136,13 +126,9 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
                 ids=ids,
                 separator=separator,
                 encoding=encoding,
-                header=False if no_header else None,
-                delimiter=delimiter,
             )
             if out is not None:
                 edit.write(out)
-            if patch is not None:
-                edit.write_patch(patch)
             _report(edit)
         if export is None and apply is None:
             _ask(index, label, kind, skipped=skipped)  # type: ignore[arg-type]

@@ -65,35 +65,23 @@ def fit_streamed(
     estimator: Any,
     *,
     sample: Sequence[str],
-    language: str,
-    min_count: int,
-    limit_labels: int | None,
-    empty_is_none: bool,
-    tag_sample: int | None,
     plan: dict[str, Any],
+    **options: Any,
 ) -> StreamedIndex:
-    """Fit and save an index, with a progress bar."""
-    from ..index.fitting import FitOptions, fit_stream  # noqa: PLC0415
+    """Fit and save an index, with a progress bar; ``options`` are those of a fit."""
+    from ..index.fitting import TAG_SAMPLE, FitOptions, fit_stream  # noqa: PLC0415
 
     typer.echo(
         "  read in blocks; if this is interrupted, the same command goes on from there", err=True
     )
     with progress_bar("learning") as report:
-        options = FitOptions(
-            estimator,
-            language,
-            min_count=min_count,
-            limit_labels=limit_labels,
-            empty_is_none=empty_is_none,
-            tag_sample=tag_sample,
-        )
-        found = fit_stream(stream, out, options, sample=sample, plan=plan, report=report)
+        chosen = FitOptions(estimator, **{"tag_sample": TAG_SAMPLE, **options})
+        found = fit_stream(stream, out, chosen, sample=sample, plan=plan, report=report)
     if found.resumed:
         typer.echo(f"  {found.resumed:,} items were there from an earlier run", err=True)
     if found.tag_sample and found.tag_sample < found.labelled:
         typer.echo(
-            f"  tags are learned from {found.tag_sample:,} of {found.labelled:,} labelled items "
-            "(--tag-sample)",
+            f"  tags are learned from {found.tag_sample:,} of {found.labelled:,} labelled items",
             err=True,
         )
     if found.undercount:

@@ -13,11 +13,9 @@ from rich.text import Text
 
 from .corpus_argument import (
     AsJson,
-    Delimiter,
     Encoding,
     Format,
     IdField,
-    NoHeader,
     TextFields,
     read,
 )
@@ -59,8 +57,6 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     ids: IdField = None,
     format: Format = None,
     encoding: Encoding = None,
-    no_header: NoHeader = False,
-    delimiter: Delimiter = None,
     as_json: AsJson = False,
 ) -> None:
     """Suggest labels, with probabilities, for one text or many.
@@ -78,7 +74,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
       labelspan tag "A chess program" --explain
     """
     with plain_errors():
-        names, texts = _texts(words, corpus, text, ids, format, encoding, no_header, delimiter)
+        names, texts = _texts(words, corpus, text, ids, format, encoding)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
             kept = [[one for one in tags if every or one.chosen] for tags in found]
@@ -109,8 +105,6 @@ def _texts(  # noqa: PLR0917
     ids: str | None,
     format: str | None,
     encoding: str | None,
-    no_header: bool,
-    delimiter: str | None,
 ) -> tuple[list[str], list[str]]:
     """Return ids and texts: of a corpus, of lines, or the one on the command line."""
     from ..errors import InvalidInput, Mismatch  # noqa: PLC0415
@@ -121,14 +115,10 @@ def _texts(  # noqa: PLR0917
         found = read(
             corpus,
             text=text,
-            labels=None,
+            labels="",
             ids=ids,
-            separator=None,
             format=format,
-            no_labels=True,
             encoding=encoding,
-            no_header=no_header,
-            delimiter=delimiter,
         )
         return list(found.ids), list(found.texts)
     if words == ["-"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import codecs
 import csv
-import difflib
 import gzip
 import io
 import json
@@ -56,9 +55,6 @@ class CorpusEdit:
     ----------
     files : dict
         The content of each file that changes, by its path; "" for a corpus of one file.
-    patch : bytes
-        The changes as a unified diff, for ``patch`` and ``git apply``; empty for UTF-16, UTF-32
-        and databases.
     n_items : int
         Number of items whose labels differ.
     n_added, n_removed : int
@@ -93,7 +89,6 @@ class CorpusEdit:
     """
 
     files: Mapping[str, bytes] = field(repr=False)
-    patch: bytes = field(repr=False)
     n_items: int
     n_added: int
     n_removed: int
@@ -128,20 +123,6 @@ class CorpusEdit:
             (partial / name).write_bytes(content)
         partial.rename(target)
 
-    def write_patch(self, path: str | os.PathLike[str]) -> None:
-        """Write the patch; an existing file is not replaced.
-
-        Parameters
-        ----------
-        path : path
-            A new file.
-        """
-        if self.n_items and not self.patch:
-            raise InvalidInput(
-                "There are no patches of files in UTF-16 and of databases; write a copy instead."
-            )
-        _write_new(Path(path), self.patch)
-
 
 def edit_corpus(
     source: str | os.PathLike[str],
@@ -166,13 +147,13 @@ def edit_corpus(
         Texts by id as they were when the changes were decided; items whose text is another one
         now are in ``changed``.
     **options
-        ``format``, ``text``, ``labels``, ``ids``, ``separator``, ``encoding``, ``header`` and
-        ``delimiter`` of :class:`CorpusReader`.
+        ``format``, ``text``, ``labels``, ``ids``, ``separator`` and ``encoding`` of
+        :class:`CorpusReader`.
 
     Returns
     -------
     CorpusEdit
-        The new content and the patch; nothing is written yet.
+        The new content; nothing is written yet.
 
     See Also
     --------
@@ -207,12 +188,11 @@ def edit_corpus(
     plan = _Plan(reader)
     plan.collect(changes, texts or {})
     write = {"markdown": _markdown, "calibre": _calibre}.get(reading.format, _file)
-    files, patch = write(plan)
+    files = write(plan)
     if plan.edits:
         plan.verify(files, options)
     return CorpusEdit(
         files,
-        patch,
         len(plan.edits),
         plan.added,
         plan.removed,
@@ -259,7 +239,7 @@ class _Plan:
         """Remove a label where it is, and add it to the first field."""
         found: dict[str, Wanted] = {}
         for place, parse in enumerate(self.parsers.values()):
-            there = {_nfc(one) for one in parse(row.get(parse.field), str) or ()}
+            there = {_nfc(one) for one in parse(row.get(parse.field)) or ()}
             own = {
                 one: fits for one, fits in wanted.items() if (fits and not place) or one in there
             }
@@ -288,8 +268,8 @@ class _Plan:
             )
 
 
-def _file(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
-    """Return the new content of a file, and the patch that leads to it."""
+def _file(plan: _Plan) -> dict[str, bytes]:
+    """Return the new content of a file of JSON or of a table."""
     member = plan.reader.members[0]
     content = member.read()
     used = plan.reader.reading.encoding or "utf-8"
@@ -313,12 +293,7 @@ def _file(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
             f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
             "label; save it in UTF-8 first."
         ) from error
-    if codec in _WIDE.values():
-        # Programs that apply patches know lines of bytes.
-        return {"": made}, b""
-    lead = "\ufeff" if mark else ""
-    path = plan.reader.path
-    return {"": made}, _diff(lead + text, lead + new, path.name if path else "corpus").encode(codec)
+    return {"": made}
 
 
 # --- strings of labels ----------------------------------------------------------------------
@@ -346,7 +321,7 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
         joint = " " if any(part[:1].isspace() for part in parts[1:]) or len(parts) < 2 else ""
         return joint.join([*kept, *(f"<{one}>" for one in added)])
     if how.how == LISTS_AS_TEXT:
-        names = [one for one in how(value or "[]", str) or () if stays(one)] + added
+        names = [one for one in how(value or "[]") or () if stays(one)] + added
         try:
             json.loads(value or "[]")
         except ValueError:
@@ -495,10 +470,9 @@ def _table_edits(text: str, plan: _Plan) -> Iterator[Span]:
     assert layout is not None
     starts = _line_starts(text)
     by_line = {line: by_field for line, _, by_field in plan.edits.values()}
-    options: dict[str, Any] = {} if layout.quoted else {"quoting": csv.QUOTE_NONE}
     first, name = 0, plan.reader.name
     lines = io.StringIO(text, newline="")
-    for last, cells in cells_of(lines, layout.delimiter, name, empty=True, **options):
+    for last, cells in cells_of(lines, layout.delimiter, name, empty=True, **layout.options):
         begin, first = first, last
         if last not in by_line or not any(cells):
             continue
@@ -541,19 +515,18 @@ def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) ->
 # --- Markdown and Calibre -------------------------------------------------------------------
 
 
-def _markdown(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
-    files, patches = {}, []
+def _markdown(plan: _Plan) -> dict[str, bytes]:
+    files = {}
     for number, (_, row, by_field) in plan.edits.items():
         member = plan.reader.members[number]
-        old = new = _decoded(member)
+        content = _decoded(member)
         for name, wanted in by_field.items():
             parse = plan.parsers[name]
-            kept = [one for one in parse(row.get(name), str) or () if wanted.get(_nfc(one), True)]
+            kept = [one for one in parse(row.get(name)) or () if wanted.get(_nfc(one), True)]
             labels = kept + [one for one, fits in wanted.items() if fits]
-            new = with_labels(new, name, labels, member.name)
-        files[member.path.as_posix()] = new.encode()
-        patches.append(_diff(old, new, member.path.as_posix()))
-    return files, "".join(patches).encode()
+            content = with_labels(content, name, labels, member.name)
+        files[member.path.as_posix()] = content.encode()
+    return files
 
 
 def _decoded(member: Member) -> str:
@@ -563,7 +536,7 @@ def _decoded(member: Member) -> str:
         raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
 
 
-def _calibre(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
+def _calibre(plan: _Plan) -> dict[str, bytes]:
     member = plan.reader.members[0]
     base = open_calibre(member)
     try:
@@ -590,7 +563,7 @@ def _calibre(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
                 base.execute("insert or ignore into metadata_dirtied (book) values (?)", (book,))
         base.execute("delete from tags where id not in (select tag from books_tags_link)")
         base.commit()
-        return {"": base.serialize()}, b""
+        return {"": base.serialize()}
     except sqlite3.DatabaseError as error:
         raise member.damaged(error) from error
     finally:
@@ -598,17 +571,6 @@ def _calibre(plan: _Plan) -> tuple[dict[str, bytes], bytes]:
 
 
 # --- writing --------------------------------------------------------------------------------
-
-
-def _diff(old: str, new: str, name: str) -> str:
-    """Return the difference of two texts in the format of ``diff -u``."""
-    if old == new:
-        return ""
-    before, after = (list(io.StringIO(text, newline="\n")) for text in (old, new))
-    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
 
 
 def _check_new(path: Path) -> None:

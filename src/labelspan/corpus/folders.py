@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InvalidInput
-from .formats import SUFFIXES, flat
+from .formats import SUFFIXES, Placed, TableFiles, flat
 from .front_matter import has_front_matter, split_front_matter
 from .label_values import best_separator, name_of, unique_names
 from .names import known_names, normal
 from .sources import READABLE, Member, Source, text_of
-from .tables import Row
 
-__all__ = ["Folder", "Tables", "Texts", "open_folder"]
+__all__ = ["TextFolder", "open_files"]
 
 # Suffixes of texts; files without a suffix are texts, too.
 _TEXTS = {"", ".txt", ".text", ".md", ".markdown", ".rst"}
@@ -25,65 +23,141 @@ _MARKDOWN = {".md", ".markdown"}
 _LABEL_SUFFIXES = (".tsv", ".key", ".ann", ".lab", ".labels", ".tags", ".keywords")
 
 
-class Tables(NamedTuple):
-    """Tables of a folder, by name, and notes on what is read."""
+class TextFolder:
+    """A text per file; its labels are in other files, names of folders, or fields of the text.
 
-    members: tuple[Member, ...]
-    kind: str
-    notes: list[str]
+    Parameters
+    ----------
+    source : Source
+    texts, members : sequence of Member
+        Files with texts, and all files but those about the collection.
+    encoding : str or None
+    markdown : bool
+        Whether files begin with fields.
+    """
 
+    layout = None
+    guessed = False
+    encoding = None
 
-@dataclass(frozen=True)
-class Texts:
-    """Texts of a folder: the files, their names, and where their labels are."""
+    def __init__(
+        self,
+        source: Source,
+        texts: Sequence[Member],
+        members: Sequence[Member],
+        encoding: str | None,
+        *,
+        markdown: bool,
+    ) -> None:
+        self.name, self._encoding = source.name, encoding
+        self.format = "markdown" if markdown else "folder"
+        # By text: its labels, and the part of the collection; empty for Markdown.
+        self._labels: dict[PurePosixPath, list[str]] = {}
+        self._folders: dict[PurePosixPath, str] = {}
+        self._notes: list[str] = []
+        self.members, self._ids = tuple(texts), [one.path.as_posix() for one in texts]
+        used = 0
+        if not markdown:
+            label_files = _paired(texts, members)
+            taken = {member.path for member in label_files.values()}
+            used = len(taken)
+            self.members = tuple(one for one in texts if one.path not in taken)
+            self._ids = [one.path.as_posix() for one in self.members]
+            if label_files:
+                self._with_files(label_files)
+            else:
+                self._with_folders()
+            tables = [one for one in members if one.path not in taken and _kind(one)]
+            if tables:
+                self._notes.append(
+                    f"tables such as {str(tables[0].path)!r} are not read; give them by name"
+                )
+        left_out = len(source.members) - len(self.members) - used
+        if left_out:
+            self._notes.append(f"{left_out:,} other file(s) left out")
 
-    members: tuple[Member, ...]
-    ids: tuple[str, ...]
-    # By text: its labels, and the part of the collection; empty for Markdown.
-    labels: dict[PurePosixPath, list[str]]
-    folders: dict[PurePosixPath, str]
-    markdown: bool
-    labels_in: str
-    notes: list[str]
+    def _with_files(self, label_files: dict[PurePosixPath, Member]) -> None:
+        """Take labels from files; names are short where that is enough."""
+        self._labels = _read_labels(label_files, self._encoding)
+        stems = [_stem(one.path) for one in self.members]
+        per_folder = len(set(stems)) < len(stems)
+        if per_folder:
+            # A folder per text has its name.
+            stems = ["/".join(one.path.parts[:-1]) for one in self.members]
+        short = len(set(stems)) == len(stems)
+        self._ids = stems if short else self._ids
+        if not (short and "/" in stems[0]):
+            self._set_folders({one.path: one.path.parts[:-1] for one in self.members})
+        self._notes = ["labels from files with the name of the text; ids from the files' names"]
+        without = len(self.members) - len(label_files)
+        if without:
+            self._notes.append(f"{without:,} text(s) have no file of labels")
 
-    def rows(self, encoding: str | None, skip: int = 0) -> Iterator[Row]:
-        """Yield the texts, which are read one by one."""
+    def _with_folders(self) -> None:
+        """Take labels from the names of folders, except of parts as "train"."""
+        _check_parallel(self.name, self.members)
+        parts = frozenset(known_names("parts"))
+        above = {one.path: one.path.parts[:-1] for one in self.members}
+        self._labels = {
+            path: [part for part in own if part.lower() not in parts] for path, own in above.items()
+        }
+        self._set_folders(
+            {path: [one for one in own if one.lower() in parts] for path, own in above.items()}
+        )
+        there = any(self._labels.values())
+        where = "the names of folders" if there else "nowhere: files are in no folder"
+        self._notes = [f"labels from {where}; ids from the files' names"]
+
+    def _set_folders(self, parts: dict[PurePosixPath, Sequence[str]]) -> None:
+        found = {path: "/".join(own) for path, own in parts.items()}
+        self._folders = found if len(set(found.values())) > 1 else {}
+
+    def rows(self, skip: int = 0) -> Iterator[Placed]:
+        """Yield the texts after some that are skipped; they are read one by one."""
         for number in range(skip, len(self.members)):
             member = self.members[number]
-            text = text_of(member, encoding)
-            row: dict[str, Any] = {"path": self.ids[number]}
-            if self.markdown:
+            text = text_of(member, self._encoding)
+            row: dict[str, Any] = {"path": self._ids[number]}
+            if self.format == "markdown":
                 fields, body, _ = split_front_matter(text, member.name)
                 row |= {**flat(fields), "text": body}
             else:
-                row |= {"text": text, "labels": self.labels.get(member.path)}
-            if self.folders:
-                row["folder"] = self.folders[member.path]
-            yield number, row
+                row |= {"text": text, "labels": self._labels.get(member.path)}
+            if self._folders:
+                row["folder"] = self._folders[member.path]
+            yield 0, number, row
 
-    def where(self, number: int) -> str:
+    def check(self, needed: Sequence[str]) -> None:
+        """Accept all files: any of them may lack a field."""
+
+    def where(self, file: int, number: int, *, short: bool = False) -> str:
         """Return the place of a text, for messages."""
-        return f"file {self.members[number].path.as_posix()!r}"
+        place = f"file {self.members[number].path.as_posix()!r}"
+        return place if short else f"{self.name}, {place}"
+
+    def notes(self) -> list[str]:
+        """Return where labels are from, and what was left out."""
+        return list(self._notes)
 
 
-Folder = Tables | Texts
-
-
-def open_folder(source: Source, format: str | None, encoding: str | None) -> Folder:
-    """Find out what a folder or an archive holds."""
-    name = source.name
+def open_files(source: Source, format: str | None, encoding: str | None) -> TableFiles | TextFolder:
+    """Find out what a file, a folder or an archive holds."""
+    if not source.is_folder:
+        if format in ("folder", "markdown"):
+            raise InvalidInput(f"{source.name} is a file, not a folder; leave --format out.")
+        # The only file of an archive is named in messages.
+        return TableFiles(source.members[0].name, source.members, format, encoding)
     members = [one for one in source.members if not _is_about(one.path)]
     texts = [one for one in members if _is_text(one.path)]
     if format not in ("folder", "markdown"):
-        found = _tables(name, source.members, members, texts, format)
+        found = _tables(source, members, texts, format, encoding)
         if found is not None:
             return found
     if not texts:
-        _refuse(name, source.members)
-    notes = texts and all(one.path.suffix.lower() in _MARKDOWN for one in texts)
-    if format == "markdown" or (format is None and notes and _is_markdown(texts)):
-        return _markdown(source, texts)
-    return _texts(name, source, texts, members, encoding)
+        _refuse(source.name, source.members)
+    notes = all(one.path.suffix.lower() in _MARKDOWN for one in texts)
+    markdown = format == "markdown" or (format is None and notes and _is_markdown(texts))
+    return TextFolder(source, texts, members, encoding, markdown=markdown)
 
 
 def _is_text(path: PurePosixPath) -> bool:
@@ -104,12 +178,12 @@ def _kind(member: Member) -> str | None:
 
 
 def _tables(
-    name: str,
-    every: Sequence[Member],
+    source: Source,
     members: Sequence[Member],
     texts: Sequence[Member],
     format: str | None,
-) -> Tables | None:
+    encoding: str | None,
+) -> TableFiles | None:
     """Return the tables of a folder; None if it is to be read as texts."""
     kinds: dict[str, list[Member]] = {}
     for member in members:
@@ -118,18 +192,17 @@ def _tables(
             kinds.setdefault(kind, []).append(member)
     if format is None:
         # One text next to tables says what they are.
-        paired = _paired(texts, members)
-        if not kinds or len(texts) > 1 or (texts and paired):
+        if not kinds or len(texts) > 1 or (texts and _paired(texts, members)):
             return None
         if len(kinds) > 1:
             some = " and ".join(str(found[0].path) for found in list(kinds.values())[:2])
             raise InvalidInput(
-                f"{name} holds tables of several formats, as {some}; choose one with --format, or "
-                "give a folder with files of one."
+                f"{source.name} holds tables of several formats, as {some}; choose one with "
+                "--format, or give a folder with files of one."
             )
         format = next(iter(kinds))
     if format not in kinds:
-        raise InvalidInput(f"{name} is a folder, and cannot be read as {format}.")
+        raise InvalidInput(f"{source.name} is a folder, and cannot be read as {format}.")
     found = kinds[format]
     if format == "posts":
         found = [one for one in found if one.path.stem.lower() == "posts"] or found
@@ -139,60 +212,9 @@ def _tables(
             f"{len(found):,} files, one after the other, from {str(found[0].path)!r} to "
             f"{str(found[-1].path)!r}"
         )
-    if len(every) > len(found):
-        notes.append(f"{len(every) - len(found):,} other file(s) left out")
-    return Tables(tuple(found), format, notes)
-
-
-# --- texts with files of labels, or in folders ----------------------------------------------
-
-
-def _texts(
-    name: str,
-    source: Source,
-    texts: list[Member],
-    members: Sequence[Member],
-    encoding: str | None,
-) -> Texts:
-    label_files = _paired(texts, members)
-    used = {member.path for member in label_files.values()}
-    texts = [one for one in texts if one.path not in used]
-    parts = frozenset(known_names("parts"))
-    if label_files:
-        lists = _read_labels(label_files, encoding)
-        folders = {one.path: "/".join(one.path.parts[:-1]) for one in texts}
-    else:
-        _check_parallel(name, texts)
-        lists = {
-            one.path: [part for part in one.path.parts[:-1] if part.lower() not in parts]
-            for one in texts
-        }
-        folders = {
-            one.path: "/".join(part for part in one.path.parts[:-1] if part.lower() in parts)
-            for one in texts
-        }
-    stems = [_stem(one.path) for one in texts]
-    # Names are short where they are enough; a folder per text has its name.
-    if label_files and len(set(stems)) < len(texts):
-        stems = ["/".join(one.path.parts[:-1]) for one in texts]
-    short = bool(label_files) and len(set(stems)) == len(texts)
-    counts = {
-        "text(s) have no file of labels": len(texts) - len(label_files) if label_files else 0,
-        "other file(s) left out": len(source.members) - len(texts) - len(used),
-    }
-    others = [one for one in members if one.path not in used and _kind(one)]
-    notes = [f"{count:,} {what}" for what, count in counts.items() if count]
-    if others:
-        notes.append(f"tables such as {str(others[0].path)!r} are not read; give them by name")
-    return Texts(
-        tuple(texts),
-        tuple(stems if short else (one.path.as_posix() for one in texts)),
-        lists,
-        folders if len(set(folders.values())) > 1 and not (short and "/" in stems[0]) else {},
-        False,
-        "files" if label_files else "folders",
-        notes,
-    )
+    if len(source.members) > len(found):
+        notes.append(f"{len(source.members) - len(found):,} other file(s) left out")
+    return TableFiles(source.name, found, format, encoding, notes)
 
 
 def _stem(path: PurePosixPath) -> str:
@@ -291,26 +313,10 @@ def _read_labels(
     return {path: [names[uri] for uri, _ in found] for path, found in pairs.items()}
 
 
-# --- Markdown -------------------------------------------------------------------------------
-
-
 def _is_markdown(texts: Sequence[Member]) -> bool:
     """Tell whether half of some files begin with fields."""
     some = texts[:: max(1, len(texts) // 50)]
     return sum(has_front_matter(one.start(4)) for one in some) >= 0.5 * len(some)
-
-
-def _markdown(source: Source, texts: Sequence[Member]) -> Texts:
-    left_out = len(source.members) - len(texts)
-    return Texts(
-        tuple(texts),
-        tuple(one.path.as_posix() for one in texts),
-        {},
-        {},
-        True,
-        "fields",
-        [f"{left_out:,} other file(s) left out"] if left_out else [],
-    )
 
 
 def _refuse(name: str, members: Sequence[Member]) -> None:

@@ -5,27 +5,17 @@ from __future__ import annotations
 import html
 import io
 import json
-import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.parsers import expat
 
-from ..errors import InvalidFile, InvalidInput
-from .names import rank
+from ..errors import InvalidFile
+from .names import listed, rank
 from .parquet import parquet_rows
-from .sources import (
-    LONGEST,
-    READABLE,
-    Member,
-    encoding_of,
-    lines_of,
-    open_source,
-    open_text,
-    text_of,
-)
+from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text
 from .tables import (
     Row,
     TableLayout,
@@ -37,16 +27,7 @@ from .tables import (
     tagged_kind,
 )
 
-__all__ = [
-    "FORMATS",
-    "SUFFIXES",
-    "FileFormat",
-    "find_format",
-    "flat",
-    "read_fields",
-    "read_lines",
-    "read_rows",
-]
+__all__ = ["FORMATS", "SUFFIXES", "Placed", "TableFiles", "flat", "open_calibre", "unwrapped"]
 
 FORMATS = tuple(
     "jsonl json csv tsv uris parquet lines posts calibre folder markdown".split()  # noqa: SIM905
@@ -56,62 +37,163 @@ SUFFIXES = {
     **{".ndjson": "jsonl", ".tab": "tsv", ".pq": "parquet"},
     **{".txt": "lines", ".xml": "posts", ".db": "calibre"},
 }
+# What the number of a row counts, where that is not a line.
+_WORDS = {"json": "item", "parquet": "row", "posts": "row", "calibre": "book"}
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
+# Notes on single files of several that are shown.
+_FEW_NOTES = 5
 # Objects inside objects are read to this depth.
 _DEPTH = 4
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _TAG = re.compile(r"<[^<>]*>")
 
+# Number of the file, number of the row in it, and its fields.
+Placed = tuple[int, int, dict[str, Any]]
+
 
 @dataclass(frozen=True)
-class FileFormat:
-    """How a file is written: what was given, and what was found out."""
+class _Format:
+    """How a file is written."""
 
-    kind: str | None = None
+    kind: str
     encoding: str | None = None
-    header: bool | None = None
-    delimiter: str | None = None
-    # Whether a name or the content told the kind, and the encoding that was used.
     guessed: bool = False
-    used: str | None = None
     layout: TableLayout | None = None
     # For a text and labels with tabs between them: whether the labels are URIs.
     angled: bool = True
-    # Whether a JSON file is all of a corpus, not one record of many.
-    alone: bool = True
+
+
+class TableFiles:
+    """Items in files of one format, read one file after the other.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    members : sequence of Member
+    kind, encoding : str or None
+        Format and encoding that were given; None guesses.
+    notes : sequence of str
+        What was left out of a folder.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[Member],
+        kind: str | None,
+        encoding: str | None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.name, self.members = name, tuple(members)
+        self._kind, self._encoding, self._notes = kind, encoding, list(notes)
+        self._formats: dict[int, _Format] = {}
+        self._tallies: dict[int, Tally] = {}
+        # That of the first file with items; all others are written as it is.
+        self._first: _Format | None = None
 
     @property
-    def word(self) -> str:
-        """What the number of a row counts."""
-        words = {"json": "item", "parquet": "row", "posts": "row", "calibre": "book"}
-        return words.get(self.kind or "", "line")
+    def format(self) -> str:
+        """The format of the files."""
+        return self._first.kind if self._first else self._kind or "lines"
 
-    def like(self) -> FileFormat:
-        """Return how another file is expected to be written, by this one."""
-        if self.layout is None:
-            return replace(self, guessed=False)
-        headed = self.layout.header is not None
-        return replace(self, guessed=False, header=headed, delimiter=self.layout.delimiter)
+    @property
+    def encoding(self) -> str | None:
+        """The encoding of the first file with items."""
+        return self._first.encoding if self._first else None
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the content told the format, not a name."""
+        return self._first is not None and self._first.guessed
+
+    @property
+    def layout(self) -> TableLayout | None:
+        """How the table is split; None for other formats."""
+        return self._first.layout if self._first else None
+
+    def rows(self, skip: int = 0) -> Iterator[Placed]:
+        """Yield all rows after some that are skipped."""
+        self._tallies = {}
+        for place in range(len(self.members)):
+            for number, row in self._read(place):
+                if self._first is None:
+                    self._first = self._formats[place]
+                    self._formats = {place: self._first}
+                if skip:
+                    skip -= 1
+                    continue
+                yield place, number, row
+
+    def _read(self, place: int) -> Iterator[Row]:
+        member = self.members[place]
+        if place not in self._formats:
+            kind = self._first.kind if self._first else self._kind
+            like = self._first.layout if self._first else None
+            self._formats[place] = _find_format(member, kind, self._encoding, like)
+        tally = self._tallies[place] = Tally()
+        return _read_rows(member, self._formats[place], self._encoding, tally, len(self.members))
+
+    def check(self, needed: Sequence[str]) -> None:
+        """Raise an error if one of several tables lacks a column."""
+        if len(self.members) < 2 or self.format not in ("csv", "tsv", "parquet"):
+            return
+        notes = dict(self._tallies)
+        for place, member in enumerate(self.members):
+            there = next(self._read(place), (0, {}))[1]
+            lacking = [name for name in needed if there and name not in there]
+            if lacking:
+                raise InvalidFile(
+                    f"{member.name} has no field {lacking[0]!r}, which is in other files, but "
+                    f"{listed(list(there))}; give all files the same fields, or name fields that "
+                    "all have (--text, --labels, --ids)."
+                )
+        self._tallies = notes
+
+    def where(self, file: int, number: int, *, short: bool = False) -> str:
+        """Return the place of an item, for messages."""
+        place = f"{_WORDS.get(self.format, 'line')} {number}"
+        if not short:
+            return f"{self.members[file].name}, {place}"
+        return f"{self.members[file].path}, {place}" if len(self.members) > 1 else place
+
+    def notes(self) -> list[str]:
+        """Return what was left out or repaired so far."""
+        said = []
+        for place, tally in self._tallies.items():
+            layout = self._formats[place].layout if place in self._formats else None
+            lead = f"{self.members[place].path}: " if len(self.members) > 1 else ""
+            said += [
+                f"{lead}{note}" for note in (*(layout.notes if layout else ()), *tally.notes())
+            ]
+        if len(said) > _FEW_NOTES:
+            more = f"{len(said) - _FEW_NOTES:,} more such notes on other files"
+            said = [*said[:_FEW_NOTES], more]
+        if self.format == "posts":
+            said.append("only questions are read, because answers have no tags")
+        return [*self._notes, *said]
 
 
-def find_format(member: Member, how: FileFormat) -> FileFormat:
+def _find_format(
+    member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
+) -> _Format:
     """Find out how a file is written, from its name and its beginning."""
-    kind, known = how.kind, SUFFIXES.get(member.suffix)
-    start = member.start(16)
+    known, start = SUFFIXES.get(member.suffix), member.start(16)
     if start.startswith(b"SQLite format 3") and kind in (None, "calibre"):
-        return replace(how, kind="calibre", guessed=False)
+        return _Format("calibre")
     if kind == "parquet" or (kind is None and start.startswith(b"PAR1")):
-        return replace(how, kind="parquet", guessed=False)
+        return _Format("parquet")
     if kind is None and known in ("parquet", "calibre"):
         raise InvalidFile(
             f"{member.name} is damaged or not {'a parquet file' if known == 'parquet' else known}; "
             "get it again."
         )
-    if kind in ("json", "jsonl", "lines", "posts"):
-        used = encoding_of(start, how.encoding).removesuffix("-sig")
-        return replace(how, guessed=False, used=None if kind == "posts" else used)
-    with open_text(member, how.encoding) as (text, used):
+    if kind in ("json", "jsonl", "lines"):
+        return _Format(kind, encoding_of(start, encoding).removesuffix("-sig"))
+    if kind in ("posts", "calibre"):
+        return _Format(kind)
+    with open_text(member, encoding) as (text, used):
         sample = text.read(_SAMPLE)
         cut = len(sample) == _SAMPLE
         # A table needs its first line; a JSON file may have no other.
@@ -120,91 +202,61 @@ def find_format(member: Member, how: FileFormat) -> FileFormat:
     lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
     # The last line of what was read may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
-    guessed = kind is None and known is None
-    angled = True
+    found = _Format(kind or known or _sniffed(sample, lines), used, kind is None and known is None)
     if kind is None:
-        kind = known or _sniffed(sample, lines, how.delimiter)
         # One JSON value over many lines, under the name of JSON lines.
-        if kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
-            kind = "json"
-        if kind == "lines" and known:
-            kind = is_table(lines, how.delimiter) or kind
-        if kind in ("tsv", "lines") and how.header is None and how.delimiter is None:
-            tagged = tagged_kind(lines)
-            kind, angled = ("uris", tagged == "uris") if tagged else (kind, True)
-    elif kind == "uris":
-        angled = tagged_kind(lines) != "labels"
-    found = replace(how, kind=kind, used=used, guessed=guessed, angled=angled, layout=None)
-    if kind not in ("csv", "tsv") or not lines:
+        if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
+            return replace(found, kind="json")
+        if found.kind == "lines" and known:
+            found = replace(found, kind=is_table(lines) or "lines")
+    if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
+        tagged = tagged_kind(lines)
+        if tagged or kind == "uris":
+            return replace(found, kind="uris", angled=tagged != "labels")
+    if found.kind not in ("csv", "tsv") or not lines:
         return found
-    if cut:
-        sample = sample[: sample.rfind("\n") + 1]
-    layout = table_layout(
-        member.name, sample, cut=cut, kind=kind, delimiter=how.delimiter, header=how.header
-    )
-    return replace(found, layout=layout)
+    sample = sample[: sample.rfind("\n") + 1] if cut else sample
+    return replace(found, layout=table_layout(member.name, sample, found.kind, cut=cut, like=like))
 
 
-def _sniffed(sample: str, lines: list[str], delimiter: str | None) -> str:
+def _sniffed(sample: str, lines: list[str]) -> str:
     """Guess the format from the content."""
     first = sample[:65536].lstrip("\ufeff \t\r\n").partition("\n")[0].rstrip()
     if first.startswith(("{", "[")):
         return "jsonl" if first[0] == "{" else "json"
     if first.startswith(("<?xml", "<posts")):
         return "posts"
-    return is_table(lines, delimiter) or "lines"
+    return is_table(lines) or "lines"
 
 
-def read_rows(member: Member, how: FileFormat, tally: Tally) -> Iterator[Row]:
+def _read_rows(
+    member: Member, how: _Format, encoding: str | None, tally: Tally, n_files: int
+) -> Iterator[Row]:
     """Yield the items of a file with their numbers; one is in memory at a time."""
-    if how.kind == "parquet":
-        yield from enumerate(map(flat, parquet_rows(member)), 1)
-    elif how.kind == "calibre":
-        yield from enumerate(_calibre(member), 1)
-    elif how.kind == "posts":
-        yield from enumerate(_posts(member), 1)
-    elif how.kind in FORMATS and how.kind not in ("folder", "markdown"):
-        with open_text(member, how.encoding) as (text, _):
-            yield from _text_rows(member.name, text, how, tally)
-    else:
-        raise InvalidInput(f"{member.name} is a file, not a folder; leave --format out.")
-
-
-def _text_rows(name: str, text: io.TextIOBase, how: FileFormat, tally: Tally) -> Iterator[Row]:
-    if how.kind == "json":
-        yield from _values(name, text, how.alone)
+    readers = {"parquet": parquet_rows, "calibre": _calibre, "posts": _posts}
+    if how.kind in readers:
+        yield from enumerate(map(flat, readers[how.kind](member)), 1)
         return
-    lines = lines_of(text, name)
-    if how.kind in ("csv", "tsv"):
-        if how.layout is not None:
-            yield from table_rows(name, lines, how.layout, tally)
-        return
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        if how.kind == "jsonl":
-            yield number, flat(_object(name, number, line))
-        elif how.kind == "uris":
-            yield number, split_tagged(name, number, line, how.angled)
-        else:
-            yield number, {"text": line.rstrip("\n")}
-
-
-def read_fields(
-    path: str | os.PathLike[str], encoding: str | None
-) -> tuple[list[dict[str, Any]], Callable[[int], str]]:
-    """Read all rows of a table, and return them and a function that returns their places."""
-    source = open_source(path)
-    if source.is_folder:
-        raise InvalidInput(f"{path} is a folder; give a file.")
-    how = find_format(source.members[0], FileFormat(encoding=encoding))
-    rows = list(read_rows(source.members[0], how, Tally()))
-    return [row for _, row in rows], lambda number: f"{path}, {how.word} {rows[number][0]}"
-
-
-def read_lines(path: str | os.PathLike[str], encoding: str | None) -> list[str]:
-    """Read all lines of a file, also those that are empty."""
-    return text_of(open_source(path).members[0], encoding).splitlines()
+    name = member.name
+    with open_text(member, encoding) as (text, _):
+        if how.kind == "json":
+            # A folder of JSON files has a record in each.
+            yield from _values(name, text, alone=n_files == 1)
+            return
+        lines = lines_of(text, name)
+        if how.kind in ("csv", "tsv"):
+            if how.layout is not None:
+                yield from table_rows(name, lines, how.layout, tally)
+            return
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            if how.kind == "jsonl":
+                yield number, flat(_object(name, number, line))
+            elif how.kind == "uris":
+                yield number, split_tagged(name, number, line, how.angled)
+            else:
+                yield number, {"text": line.rstrip("\n")}
 
 
 # --- JSON -----------------------------------------------------------------------------------
@@ -222,7 +274,7 @@ def _object(name: str, number: int, line: str) -> dict[str, Any]:
     return item
 
 
-def _values(name: str, text: io.TextIOBase, alone: bool) -> Iterator[Row]:
+def _values(name: str, text: io.TextIOBase, *, alone: bool) -> Iterator[Row]:
     """Yield the objects of a list, of values one after the other, or in an object."""
     reader = _JsonReader(name, text)
     items: Iterator[Any]

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..errors import InvalidFile
-
 __all__ = [
     "ANGLED",
     "IN_BRACKETS",
@@ -62,8 +60,8 @@ class LabelParser:
             if self.mark:
                 self._split = lambda text: text.split(self.mark)
 
-    def __call__(self, value: Any, where: Callable[[], str]) -> Labels:
-        """Return the labels in a value; ``where`` returns its place, for messages."""
+    def __call__(self, value: Any) -> Labels:
+        """Return the labels in a value; raise ValueError for what is not a list of names."""
         if isinstance(value, str):
             value = self._split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):
@@ -72,9 +70,9 @@ class LabelParser:
         if is_missing(value):
             return None
         if not is_names(value):
-            raise InvalidFile(
-                f"{where()}: {self.field!r} must be a list of labels or a string, but is "
-                f"{value!r:.60}; choose another field for labels (--labels)."
+            raise ValueError(
+                f"{self.field!r} must be a list of labels or a string, but is {value!r:.60}; "
+                "choose another field for labels (--labels)."
             )
         names = (name_of(str(name)) for name in value)
         return [name for name in dict.fromkeys(names) if name]
@@ -149,13 +147,10 @@ def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     }
 
 
-def keep_labels(
-    lists: Sequence[Labels], min_count: int, limit: int | None
-) -> tuple[list[Labels], int]:
-    """Drop labels of fewer than ``min_count`` items and, beyond ``limit``, the rarest."""
+def keep_labels(lists: Sequence[Labels], min_count: int) -> tuple[list[Labels], int]:
+    """Drop labels of fewer than ``min_count`` items; also return the number of those dropped."""
     counts = Counter(label for found in lists for label in found or ())
-    ranked = sorted(counts, key=lambda label: (-counts[label], label))
-    kept = {label for label in ranked[:limit] if counts[label] >= min_count}
+    kept = {label for label, count in counts.items() if count >= min_count}
     shorter: list[Labels] = [
         None if found is None else [label for label in found if label in kept] for found in lists
     ]

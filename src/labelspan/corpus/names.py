@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-__all__ = ["first_known", "is_known", "known_names", "normal", "rank", "word_count"]
+__all__ = ["first_known", "is_known", "known_names", "listed", "normal", "rank"]
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_]+", re.UNICODE)
 
@@ -47,7 +47,7 @@ def rank(name: str, kind: str) -> int | None:
 def is_known(name: str) -> bool:
     """Tell whether a name is known for texts, headings, labels or ids."""
     kinds = ("texts", "headings", "labels", "ids")
-    return word_count(name) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
+    return len(name.split()) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
 
 
 def first_known(names: Iterable[str], kind: str) -> str | None:
@@ -56,6 +56,7 @@ def first_known(names: Iterable[str], kind: str) -> str | None:
     return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
 
 
-def word_count(text: str) -> int:
-    """Return the number of words between spaces."""
-    return len(text.split())
+def listed(names: Sequence[str], last: str = ", ") -> str:
+    """Return names in quotation marks, at most twenty of them."""
+    quoted = [repr(name) for name in names[:20]] + (["..."] if len(names) > 20 else [])
+    return last.join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else "".join(quoted)

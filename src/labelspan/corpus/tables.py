@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InvalidFile
 from .label_values import ANGLED, IN_ANGLES
-from .names import is_known, word_count
+from .names import is_known
 from .sources import LONGEST
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
 Row = tuple[int, dict[str, Any]]
 Cells = list[tuple[int, list[str]]]
 
-UNQUOTED = "quotation marks are part of the text (guessed)"
 _URI = re.compile(r"\s*[a-zA-Z][\w+.-]*://\S+\s*")
 # Rows with too many cells that are left out before that counts as an error.
 _FEW_LONG = 100
@@ -67,19 +66,23 @@ class TableLayout:
     quoted: bool
     notes: tuple[str, ...] = ()
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the reader of csv."""
+        return {} if self.quoted else {"quoting": csv.QUOTE_NONE}
 
-def guessed_delimiter(header: str) -> str:
-    """Guess the delimiter of the columns of a table from its first line."""
+
+def _delimiter(header: str) -> str:
+    """Guess the character between the columns of a table from its first line."""
     return max((",", ";", "\t", "|"), key=header.count)
 
 
-def is_table(lines: Sequence[str], delimiter: str | None) -> str | None:
+def is_table(lines: Sequence[str]) -> str | None:
     """Return "csv" or "tsv" if lines look like a table; None for plain text."""
     first = lines[0] if lines else ""
-    mark = delimiter or guessed_delimiter(first)
+    mark = _delimiter(first)
     cells = [part.strip().strip('"') for part in first.split(mark)]
-    named = len(cells) > 1 and any(map(is_known, cells))
-    if delimiter or named:
+    if len(cells) > 1 and any(map(is_known, cells)):
         return "tsv" if mark == "\t" else "csv"
     counts = [line.count("\t") for line in lines]
     same = counts.count(counts[0]) if counts and counts[0] else 0
@@ -138,36 +141,31 @@ def split_tagged(name: str, number: int, line: str, uris: bool) -> dict[str, Any
 
 
 def table_layout(
-    name: str,
-    sample: str,
-    *,
-    cut: bool,
-    kind: str,
-    delimiter: str | None,
-    header: bool | None,
+    name: str, sample: str, kind: str, *, cut: bool, like: TableLayout | None
 ) -> TableLayout:
-    """Find out from the beginning of a table how all of it is split."""
+    """Find out from the beginning of a table how all of it is split.
+
+    ``like`` is the layout of another table of the same corpus: both have a header, or none.
+    """
     first = sample.lstrip("\n").partition("\n")[0]
-    mark = delimiter or ("\t" if kind == "tsv" else guessed_delimiter(first))
+    mark = "\t" if kind == "tsv" else like.delimiter if like else _delimiter(first)
     rows, quoted, notes = _sampled(name, sample, mark, cut)
     if not rows:
         return TableLayout([], None, mark, quoted, tuple(notes))
     number, cells = rows[0]
     names = [cell.strip() for cell in cells]
-    if header is None:
-        header = _is_header(names, [row for _, row in rows[1:2001]])
-        if not header:
-            notes.append("the first line is an item, not a header (guessed)")
-    width = max((len(row) for _, row in rows[:2001]), default=0)
-    if not header:
+    if like is not None:
+        headed = like.header is not None
+    else:
+        headed = _is_header(names, [row for _, row in rows[1:2001]])
+        notes += [] if headed else ["the first line is an item, not a header (guessed)"]
+    if not headed:
+        width = max(len(row) for _, row in rows[:2001])
         columns = [f"column {place}" for place in range(1, width + 1)]
         return TableLayout(columns, None, mark, quoted, tuple(notes))
     given = [one for one in names if one]
     if len(set(given)) < len(given):
-        raise InvalidFile(
-            f"{name}, line {number}: two columns have the same name; rename one, or give "
-            "--no-header."
-        )
+        raise InvalidFile(f"{name}, line {number}: two columns have the same name; rename one.")
     columns = [one or f"column {place}" for place, one in enumerate(names, 1)]
     return TableLayout(columns, cells, mark, quoted, tuple(notes))
 
@@ -194,10 +192,8 @@ def cells_of(
 def table_rows(name: str, lines: Iterator[str], layout: TableLayout, tally: Tally) -> Iterator[Row]:
     """Yield the items of a table; lines that do not fit are counted."""
     columns, width, rows, first = layout.columns, len(layout.columns), 0, (0, 0)
-    long = 0
-    options: dict[str, Any] = {} if layout.quoted else {"quoting": csv.QUOTE_NONE}
-    begun = False
-    for number, row in cells_of(lines, layout.delimiter, name, **options):
+    long, begun = 0, False
+    for number, row in cells_of(lines, layout.delimiter, name, **layout.options):
         if layout.header is not None and row == layout.header:
             if begun:
                 tally.add("repeat(s) the header; left out", number)
@@ -218,8 +214,7 @@ def table_rows(name: str, lines: Iterator[str], layout: TableLayout, tally: Tall
     if long > rows / 100:
         raise InvalidFile(
             f"{name}, line {first[0]}: {first[1]} cells for {width} columns; put cells that "
-            f"contain {layout.delimiter!r} in quotation marks, or name the character between "
-            "columns (--delimiter)."
+            f"contain {layout.delimiter!r} in quotation marks."
         )
 
 
@@ -235,18 +230,15 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
             return found if cut and found and "unexpected end" in str(error) else None
         return found
 
-    try:
-        quoted = parse(strict=True)
-        if quoted is not None and (delimiter != "\t" or '"' not in text):
-            return quoted, True, []
-        plain = parse(quoting=csv.QUOTE_NONE)
-        lenient = parse() if quoted is None else quoted
-    except ValueError as error:
-        raise InvalidFile(f"{name} cannot be split into columns ({error}).") from error
+    quoted = parse(strict=True)
+    if quoted is not None and (delimiter != "\t" or '"' not in text):
+        return quoted, True, []
+    plain = parse(quoting=csv.QUOTE_NONE)
+    lenient = parse() if quoted is None else quoted
     if plain is None and lenient is None:
         raise InvalidFile(f"{name} is not a table; give its format (--format).")
     if lenient is None or (plain is not None and _is_better(plain, lenient, delimiter, quoted)):
-        return plain or [], False, [UNQUOTED]
+        return plain or [], False, ["quotation marks are part of the text (guessed)"]
     return lenient, True, [] if quoted is not None else ["some quotation marks do not match"]
 
 
@@ -271,7 +263,7 @@ def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
     if _has_names(columns, rows):
         return True
     checks: tuple[Callable[[str], bool], ...] = (
-        lambda cell: len(cell) > 60 or word_count(cell) > 5 or cell[-1] in ".!?",
+        lambda cell: len(cell) > 60 or len(cell.split()) > 5 or cell[-1] in ".!?",
         lambda cell: cell[0] in "<[{(",
         lambda cell: "://" in cell,
         _is_number,

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .fields import listed
 from .label_values import ONE_LABEL
+from .names import listed
 
 __all__ = ["CorpusReading", "Record", "TaggedTexts"]
 
@@ -71,7 +71,7 @@ class CorpusReading:
     other_labels : tuple of str
         Further fields that could hold labels.
     dropped_labels : int
-        The number of labels that ``min_count`` and ``limit_labels`` left out.
+        The number of labels that ``min_count`` left out.
     notes : tuple of str
         What was left out or repaired.
 
@@ -102,24 +102,24 @@ class CorpusReading:
     dropped_labels: int = 0
     notes: tuple[str, ...] = ()
 
-    def _sentences(self, name: str, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
+    def _sentences(self, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
         """Return how a corpus was read, in words."""
         encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
-        said = [f"{name} read as {self.format}{encoded}{self._mark('format')}"]
+        said = [f"{items.name} read as {self.format}{encoded}{self._mark('format')}"]
         if self.format == "folder":
-            said = [f"{name} read as a folder of {len(items):,} text file(s)", *self.notes[:1]]
+            said = [f"{items.name} read as a folder of {len(items):,} text file(s)"]
         elif self.format == "lines":
             said.append("one text per line; items are numbered")
         elif self.format == "uris":
             said.append("one text per line, with its labels behind tabs; items are numbered")
         else:
             said += self._field_sentences(labelled)
-        said += self.notes[1:] if self.format == "folder" else self.notes
+        said += self.notes
         if self.label_style is not None:
             one = self.label_style == ONE_LABEL
             style = "each item has one label" if one else f"labels are {self.label_style}"
             said.append(f"{style}; {items.n_labelled:,} of {len(items):,} items have labels")
-            said += _label_sentences(items)
+            said += _label_sentences(items.label_counts)
         return tuple(said)
 
     def _mark(self, name: str) -> str:
@@ -205,39 +205,32 @@ class TaggedTexts:
         """All labels, sorted."""
         return sorted(self.label_counts)
 
-    def sample(self, n_items: int = 2, n_labels: int = 8) -> list[str]:
-        """Return lines that show a few items and the most frequent labels.
-
-        Parameters
-        ----------
-        n_items : int, default=2
-            The number of items; those with labels come first.
-        n_labels : int, default=8
-            The number of labels.
+    def sample(self) -> list[str]:
+        """Return lines that show two items and the most frequent labels.
 
         Returns
         -------
         list of str
-            A line per item, and one with the labels and their counts.
+            A line per item, those with labels first, and one with the labels and their counts.
         """
-        chosen = [row for row, labels in enumerate(self.labels) if labels][:n_items]
-        chosen += [row for row in range(len(self)) if row not in chosen][: n_items - len(chosen)]
+        chosen = sorted(range(len(self)), key=lambda row: not self.labels[row])[:2]
         lines = []
         for row in chosen:
             own = self.labels[row]
             tags = "labels unknown" if own is None else ", ".join(own[:5]) or "no labels"
             tags += ", ..." if own and len(own) > 5 else ""
-            lines.append(f"{self.ids[row]:.40}: {_excerpt(self.texts[row])!r} [{tags}]")
+            line = " ".join(self.texts[row][:280].split())
+            line = line if len(line) <= 70 else f"{line[:70]}..."
+            lines.append(f"{self.ids[row]:.40}: {line!r} [{tags}]")
         counts = self.label_counts
         if counts:
-            top = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(n_labels))
+            top = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(8))
             lines.append(f"most frequent of {len(counts):,} labels: {top}")
         return lines
 
 
-def _label_sentences(items: TaggedTexts) -> list[str]:
+def _label_sentences(counts: Counter[str]) -> list[str]:
     """Return what could be done about many rare labels, and labels without names."""
-    counts = items.label_counts
     once = sum(count == 1 for count in counts.values())
     said = []
     if len(counts) > 100 and once > len(counts) / 5:
@@ -246,8 +239,3 @@ def _label_sentences(items: TaggedTexts) -> list[str]:
     if counts and uris > len(counts) / 2:
         said.append("labels are URIs; --vocabulary FILE (URI, tab, name per line) names them")
     return said
-
-
-def _excerpt(text: str, length: int = 70) -> str:
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else f"{line[:length]}..."

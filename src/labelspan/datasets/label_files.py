@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +13,12 @@ from scipy import sparse
 
 from .._typing import Array
 from ..corpus.fields import names_in
-from ..corpus.formats import read_fields, read_lines
-from ..corpus.label_values import LabelParser, keep_labels
-from ..corpus.names import first_known
+from ..corpus.formats import TableFiles
+from ..corpus.label_values import LabelParser
+from ..corpus.names import first_known, listed
+from ..corpus.sources import open_source, text_of
 from ..errors import InvalidFile, InvalidInput
+from .dataset import indicator
 from .npz import read_arrays
 
 __all__ = ["RowLabels", "read_label_file"]
@@ -128,13 +129,21 @@ def read_label_file(
     kind = path.suffix.lower()
     if kind in (".npy", ".npz"):
         found = _from_arrays(path)
-    elif kind == ".txt":
-        lines = read_lines(path, encoding)
-        found = _from_values(lines, "the line", separator, lambda row: f"{path}, line {row + 1}")
     else:
-        items, where = read_fields(path, encoding)
-        key = _field(str(path), items, field)
-        found = _from_values([item.get(key) for item in items], key, separator, where)
+        source = open_source(path)
+        if source.is_folder:
+            raise InvalidInput(f"{path} is a folder; give a file.")
+        if kind == ".txt":
+            lines = text_of(source.members[0], encoding).splitlines()
+            places = [f"{path}, line {number}" for number in range(1, len(lines) + 1)]
+            found = _from_values(lines, "the line", separator, places)
+        else:
+            table = TableFiles(str(path), source.members, None, encoding)
+            rows = list(table.rows())
+            items = [row for *_, row in rows]
+            key = _field(str(path), items, field)
+            places = [table.where(file, number) for file, number, _ in rows]
+            found = _from_values([item.get(key) for item in items], key, separator, places)
     if min_count > 1:
         counts = np.asarray(found.values.sum(axis=0)).ravel()
         kept = np.flatnonzero(counts >= min_count)
@@ -148,17 +157,19 @@ def read_label_file(
     return found
 
 
-def _from_values(values: Sequence[Any], key: str, separator: str | None, where: Any) -> RowLabels:
+def _from_values(
+    values: Sequence[Any], key: str, separator: str | None, places: Sequence[str]
+) -> RowLabels:
     read = LabelParser(values, key, separator)
-    found = [read(value, partial(where, row)) or None for row, value in enumerate(values)]
-    lists, _ = keep_labels(found, 1, None)
-    names = sorted({name for own in lists for name in own or ()})
-    place = {name: column for column, name in enumerate(names)}
-    columns = [place[name] for own in lists for name in own or ()]
-    ends = np.cumsum([0, *(len(own or ()) for own in lists)])
-    entries = np.ones(len(columns), dtype=np.int8), np.array(columns, dtype=np.int64), ends
-    table = sparse.csr_array(entries, shape=(len(lists), len(names)))
-    return RowLabels(tuple(names), table, np.array([own is None for own in lists], dtype=bool))
+    lists = []
+    for value, where in zip(values, places, strict=True):
+        try:
+            lists.append(read(value) or None)
+        except ValueError as error:
+            raise InvalidFile(f"{where}: {error}") from None
+    table, names = indicator([own or () for own in lists])
+    unknown = np.array([own is None for own in lists], dtype=bool)
+    return RowLabels(names, table.astype(np.int8), unknown)
 
 
 def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str:
@@ -166,9 +177,7 @@ def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str
     if field is not None:
         if field in there:
             return field
-        raise InvalidInput(
-            f"{name} has no field {field!r}; its fields are {', '.join(map(repr, there))}."
-        )
+        raise InvalidInput(f"{name} has no field {field!r}; its fields are {listed(there)}.")
     if len(there) == 1:
         return there[0]
     known = first_known(there, "labels")
@@ -176,7 +185,7 @@ def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str
         return known
     raise InvalidInput(
         f"{name}: none of its fields is called like labels; give the name of one of "
-        f"{', '.join(map(repr, there)) or 'none'}."
+        f"{listed(there) or 'none'}."
     )
 
 

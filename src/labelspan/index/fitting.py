@@ -24,7 +24,7 @@ import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -128,6 +128,8 @@ class FitOptions:
         tagger.
     hold : function or None
         Moves features to where the space is learned, for example to a cluster.
+    fields : mapping
+        Fields of the corpus with text, labels and ids, by which more items are read later.
     """
 
     estimator: Any
@@ -137,6 +139,7 @@ class FitOptions:
     empty_is_none: bool = False
     tag_sample: int | None = None
     hold: Callable[[Any], Operator] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit_options(
@@ -313,6 +316,7 @@ def fit_stream(
             "default_estimator": False,
             "language": given,
             "approximate_from": 300_000,
+            "fields": dict(options.fields),
         }
         carry_decisions(out, found.database)
         found.database.finish()

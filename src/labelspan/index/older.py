@@ -34,6 +34,8 @@ class IndexItems:
         The folder.
     fingerprint : dict
         What must be the same for an interrupted fit to go on.
+    corpus_fields : dict
+        Fields of the corpus that the index was fitted on, if it knows them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,6 +43,9 @@ class IndexItems:
         self._path = generation_folder(folder, self._content) / ITEMS
         self._key = field(self._content, "key", str)
         self.name = str(folder)
+        settings = self._content.get("settings")
+        known = settings.get("fields") if isinstance(settings, dict) else None
+        self.corpus_fields: dict[str, Any] = known if isinstance(known, dict) else {}
         about = self._path.stat()
         self.fingerprint: Mapping[str, Any] = {
             "index": self._key,

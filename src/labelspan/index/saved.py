@@ -101,6 +101,7 @@ def read_parts(
     settings: dict[str, Any] = field(content, "settings", dict)
     field(settings, "approximate_from", int)
     field(settings, "language", str)
+    field(settings, "fields", dict)
     files.check_sizes()
     space = Space.read(files, field(content, "estimator", dict))
     words = _read_words(files, content)

@@ -75,6 +75,9 @@ class SemanticIndex:
         Number of items with each label, sorted by name.
     n_dimensions : int
         Number of dimensions of the space.
+    corpus_fields : dict
+        Fields of the corpus with ``text``, ``labels`` and ``ids``, by which ``labelspan add`` reads
+        more items; empty for an index that was fitted in Python.
     can_tag : bool
         Whether :meth:`tag` can predict labels: the index was fitted with some.
     language_ : str or None
@@ -139,6 +142,7 @@ class SemanticIndex:
         self._folder: IndexFolder | None = None
         self._mapped = True
         self._vectors_sha256 = ""
+        self.corpus_fields: dict[str, Any] = {}
         self._ann: AnnCache | None = None
         # The tagger for the present labels, and the revision of the items that it knows.
         self._current: tuple[int, Tagger | None] | None = None
@@ -1035,6 +1039,7 @@ class SemanticIndex:
             "default_estimator": self.estimator is None and self._default,
             "language": self.language,
             "approximate_from": self.approximate_from,
+            "fields": self.corpus_fields,
         }
 
         def write(folder: IndexFolder) -> None:
@@ -1144,6 +1149,7 @@ class SemanticIndex:
         self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
         self.approximate_from = settings["approximate_from"]
+        self.corpus_fields = settings["fields"]
 
     def refresh(self) -> bool:
         """Read the index again if a writer has changed it.
