@@ -4,7 +4,8 @@ A block stays where it is: every task that needs it is bound to the worker that 
 because the scheduler would otherwise copy blocks to idle workers. A bound task waits forever
 once its worker is gone, so the client checks the workers while it waits. If one is missing,
 its blocks are placed again (those that were loaded are loaded again by the scheduler, those
-that came from the client are sent again) and the pass is repeated.
+that came from the client are sent again) and the pass is repeated. A worker that is suspended is
+removed by the scheduler after its ``worker-ttl``.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,13 +32,6 @@ __all__ = ["WorkerBlocks"]
 _LOOK = 0.5
 # Seconds that a cluster may be without any worker: a nanny needs seconds to start one.
 _PATIENCE = 60.0
-# Seconds that a worker may be without a heartbeat while the client waits for it, and between
-# looks at the heartbeats: a worker that is suspended keeps its connections.
-_SILENCE = 60.0
-_LOOK_AT_HEARTBEATS = 5.0
-# Seconds that data may be on its way to living workers before it is sent again, with twice the
-# patience: what was being sent to a worker that died may never be reported as lost.
-_SENDING = 60.0
 # Number of times that a pass is tried before the fit is given up.
 _LOSSES = 5
 # Number of further tries of a task that fails, for example in reading a file.
@@ -83,7 +78,6 @@ class WorkerBlocks:
             raise InvalidInput("parts is empty; give at least one block of rows.")
         self.client = client
         self._on_pass = on_pass
-        self._sending = _SENDING
         # Blocks that came from the client, to send them again if they are lost.
         self._kept: list[Any] = [None] * len(parts)
         workers = self._workers()
@@ -111,33 +105,32 @@ class WorkerBlocks:
         if callable(part) or isinstance(part, (str, os.PathLike)):
             return self.client.submit(load_partition, part, **again, **near)
         self._kept[number] = prepare_block(part)
-        for _ in range(_LOSSES - 1):
-            with suppress(_Missing):
-                return self._scattered(number, home)
-            time.sleep(_LOOK)
-            home = self._workers()[0]
-        try:
-            return self._scattered(number, home)
-        except _Missing:
-            raise LostWorkers(
-                f"Block {number} did not reach a worker in {_LOSSES} tries; check the connections "
-                "to the workers and their memory, and fit again."
-            ) from None
+        return self._scattered(number, home)
 
     def _scattered(self, number: int, home: str) -> Any:
+        """Send a block that the client keeps; where its worker is lost, to another one."""
         values = [self._kept[number]]
-        sent = self._watched(
-            [home],
-            lambda: self.client.scatter(values, workers=[home], hash=False, asynchronous=True),
-            sends=True,
+        for _ in range(_LOSSES):
+            with suppress(_Missing):
+                return self._watched([home], partial(self._scatter, values, [home]))[0]
+            time.sleep(_LOOK)
+            home = self._workers()[0]
+        raise LostWorkers(
+            f"Block {number} did not reach a worker in {_LOSSES} tries; check the connections to "
+            "the workers and their memory, and fit again."
         )
-        return sent[0]
+
+    async def _scatter(self, values: list[Any], workers: list[str]) -> Any:
+        options = {"broadcast": len(workers) > 1, "hash": False, "asynchronous": True}
+        try:
+            return await self.client.scatter(values, workers=workers, **options)
+        except (OSError, TimeoutError, KeyError) as error:
+            raise _Missing from error
 
     def _settle(self) -> None:
         """Wait until each block is held by a worker; send lost blocks of the client again."""
         from distributed import wait  # noqa: PLC0415 - optional
 
-        heartbeats = _Heartbeats()
         while True:
             waiting = [future for future in self._futures if future.status != "finished"]
             with suppress(TimeoutError, CancelledError):
@@ -146,9 +139,6 @@ class WorkerBlocks:
                     with self.client.as_current():
                         wait(waiting, timeout=_LOOK)
             workers = self._workers()
-            if heartbeats.due():
-                found = self._ask(self.client.sync, self.client.scheduler.identity)
-                heartbeats.raise_if_silent(found["workers"], workers)
             for number, future in enumerate(self._futures):
                 _raise_failure(future)
                 if future.status == "cancelled":
@@ -166,8 +156,7 @@ class WorkerBlocks:
                 f"Block {number} was data in the memory of a worker that is gone, and nothing says "
                 "how to make it again; give functions, paths or delayed loaders as parts."
             )
-        with suppress(OSError, TimeoutError, KeyError, _Missing):
-            self._futures[number] = self._scattered(number, home)
+        self._futures[number] = self._scattered(number, home)
 
     def _workers(self) -> list[str]:
         """Return the addresses of the workers; waits while there are none."""
@@ -230,7 +219,7 @@ class WorkerBlocks:
         self, name: str, task: Any, numbers: Sequence[int], shared: Any, own: Any
     ) -> list[Any]:
         homes = [self._homes[number] for number in numbers]
-        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own), sends=True)
+        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own))
         futures: list[Any] = [None] * len(homes)
         # One message per worker: messages cost the scheduler more than tasks do.
         for home in sorted(set(homes)):
@@ -258,28 +247,21 @@ class WorkerBlocks:
 
     async def _send(self, homes: Sequence[str], shared: Any, own: Any) -> tuple[Any, list[Any]]:
         """Send data to the workers; return the future for all, and those of each block."""
-
-        async def scatter(values: list[Any], workers: list[str]) -> Any:
-            several = len(workers) > 1
-            return await self.client.scatter(
-                values, workers=workers, broadcast=several, hash=False, asynchronous=True
-            )
+        pieces: list[Any] = [None] * len(homes)
 
         async def all_get() -> Any:
-            return None if shared is None else (await scatter([shared], sorted(set(homes))))[0]
-
-        pieces: list[Any] = [None] * len(homes)
+            if shared is None:
+                return None
+            return (await self._scatter([shared], sorted(set(homes))))[0]
 
         async def gets(home: str) -> None:
             there = [n for n, place in enumerate(homes) if place == home]
-            for n, sent in zip(there, await scatter([own[n] for n in there], [home]), strict=True):
-                pieces[n] = sent
+            sent = await self._scatter([own[n] for n in there], [home])
+            for n, piece in zip(there, sent, strict=True):
+                pieces[n] = piece
 
         jobs = [] if own is None else [gets(home) for home in sorted(set(homes))]
-        try:
-            everyone, *_ = await asyncio.gather(all_get(), *jobs)
-        except (OSError, TimeoutError, KeyError) as error:
-            raise _Missing from error
+        everyone, *_ = await asyncio.gather(all_get(), *jobs)
         return everyone, pieces
 
     def _summed(self, name: str, futures: list[Any]) -> Any:
@@ -290,15 +272,8 @@ class WorkerBlocks:
             futures = self.client.map(_add, groups, key=keys, retries=_RETRIES)
         return futures[0]
 
-    def _watched(
-        self, homes: Sequence[str], start: Callable[[], Awaitable[Any]], *, sends: bool = False
-    ) -> Any:
-        """Wait for something that these workers do; stop when one of them is missing.
-
-        What is sent has a time limit, which is doubled when it is reached.
-        """
-        heartbeats = _Heartbeats()
-        end = time.monotonic() + self._sending if sends else float("inf")
+    def _watched(self, homes: Sequence[str], start: Callable[[], Awaitable[Any]]) -> Any:
+        """Wait for something that these workers do; stop when one of them is missing."""
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
@@ -309,14 +284,6 @@ class WorkerBlocks:
                     living = await self.client.nthreads(asynchronous=True)
                     if not living.keys() >= set(homes):
                         raise _Missing
-                    if time.monotonic() > end:
-                        self._sending *= 2
-                        raise _Missing
-                    if heartbeats.due():
-                        found = await self.client.scheduler.identity()
-                        heartbeats.raise_if_silent(found["workers"], homes)
-            except LostWorkers:
-                raise
             except (OSError, RuntimeError) as error:
                 raise _no_scheduler(error) from error
             finally:
@@ -324,37 +291,6 @@ class WorkerBlocks:
             return job.result()
 
         return self.client.sync(watch)
-
-
-class _Heartbeats:
-    """When the heartbeats of workers last changed, by the clock of the client."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + min(_LOOK_AT_HEARTBEATS, _SILENCE)
-        self._seen: dict[str, tuple[float, float]] = {}
-
-    def due(self) -> bool:
-        """Return whether it is time to look again."""
-        now = time.monotonic()
-        if now < self._next:
-            return False
-        self._next = now + min(_LOOK_AT_HEARTBEATS, _SILENCE)
-        return True
-
-    def raise_if_silent(self, found: Mapping[str, Any], workers: Iterable[str]) -> None:
-        """Raise an error that names a worker without a heartbeat for too long."""
-        now = time.monotonic()
-        for worker in sorted(set(workers) & found.keys()):
-            last, changed = found[worker]["last_seen"], now
-            if worker in self._seen and self._seen[worker][0] == last:
-                changed = self._seen[worker][1]
-            self._seen[worker] = last, changed
-            if now - changed > _SILENCE:
-                raise LostWorkers(
-                    f"The worker {worker} has been silent for {now - changed:.0f} s while the fit "
-                    "waits for it: its process is suspended, or its machine is overloaded or "
-                    "unreachable; resume it or stop it, and fit again."
-                )
 
 
 def _no_scheduler(error: Exception) -> LostWorkers:
