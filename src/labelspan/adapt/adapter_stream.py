@@ -1,4 +1,4 @@
-"""What an adapter has seen of a stream of vectors and labels."""
+"""What an adapter has seen of vectors and labels: sums of all rows, and a random sample."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..errors import InvalidInput
 from ..labels import Labels
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..solvers import Statistics
-from .row_sample import RowSample
 
 __all__ = ["AdapterStream", "MapRows", "split_plan"]
 
@@ -21,6 +21,8 @@ HELD_OUT, ITEMS = 400, 2000
 _FOLDS = 5
 # With fewer labelled rows nothing is compared.
 FEWEST = 20
+# Rows that are read and summed at once.
+_BATCH = 16_384
 
 
 @dataclass(frozen=True)
@@ -36,120 +38,113 @@ class MapRows:
 
 @dataclass(frozen=True)
 class AdapterStream:
-    """Statistics of all rows but the candidates for queries, and a sample of rows.
+    """Statistics of all rows, and a sample of the labelled ones.
 
-    A stream does not change; a batch makes a new one.
+    Each labelled row gets one random number, by its position among them; the sample has the rows
+    with the smallest numbers, sorted by them, so that it is the same however rows are cut into
+    batches. A stream does not change; a batch makes a new one.
     """
 
     names: Array
     kind: Kind
     dtype: Any
-    sample: RowSample
+    seed: int
+    numbers: Array
+    rows: Array
+    row_labels: Array
     labelled: Statistics | None = None
     unlabelled: Statistics | None = None
-    batches: int = 0
+    solved: bool = False
 
     @classmethod
-    def opened(
-        cls,
-        names: Array,
-        kind: Kind,
-        dtype: Any,
-        columns: int,
-        seed: int,
-        *,
-        whole: bool = True,
-    ) -> AdapterStream:
-        """Start a stream that has seen nothing; ``whole`` if all labels will be 0 or 1."""
-        sample = RowSample.empty(columns, names.size, np.dtype(dtype), seed, whole=whole)
-        return cls(names, kind, dtype, sample)
+    def opened(cls, labels: Labels, X: Operator, seed: int) -> AdapterStream:
+        """Start a stream that has seen nothing; fitted labels are kept in float64."""
+        whole = labels.many or bool(np.isin(labels.values, (0.0, 1.0)).all())
+        none = np.zeros((0, labels.names.size), np.int8 if whole else np.float64)
+        rows = np.zeros((0, X.shape[1]), X.dtype)
+        return cls(labels.names, labels.kind, X.dtype, seed, np.zeros(0), rows, none)
 
     @property
     def n_labelled(self) -> int:
         """Number of labelled rows."""
-        return self.sample.seen
+        return 0 if self.labelled is None else self.labelled.n
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.sample.seen + (0 if self.unlabelled is None else self.unlabelled.n)
+        return self.n_labelled + (0 if self.unlabelled is None else self.unlabelled.n)
 
     def extended(self, X: Operator, labels: Labels) -> AdapterStream:
-        """Return the stream with one more batch."""
+        """Return the stream with more rows, which are summed in parts that need little memory."""
+        stream, n = self, X.shape[0]
+        step = max(1, min(_BATCH, (1 << 25) // max(1, labels.names.size)))
+        for start in range(0, n, step):
+            part = np.arange(start, min(start + step, n))
+            rows = X if part.size == n else X.rows(part)
+            stream = stream._with_part(rows, labels if part.size == n else labels.rows(part))
+        return stream
+
+    def _with_part(self, X: Operator, labels: Labels) -> AdapterStream:
         known = labels.labelled
-        unlabelled = self.unlabelled
-        if not known.all():
-            rest = X.rows(np.flatnonzero(~known))
-            more = Statistics.of(rest, np.zeros((rest.shape[0], 0)), products=False)
-            unlabelled = _joined(unlabelled, more)
-        index = np.flatnonzero(known)
-        sample, labelled = self.sample, self.labelled
-        numbers = sample.draw(index.size)
-        candidates = np.flatnonzero(sample.within(numbers, HELD_OUT + ITEMS))
-        grown = sample.extended(
-            numbers[candidates],
-            _host_rows(X, index[candidates]) if candidates.size else sample.rows[:0],
-            labels.values[index[candidates]],
-            seen=index.size,
-            size=HELD_OUT + ITEMS,
-        )
-        # Rows that may become queries stay out of the sums until others take their places.
-        held = grown.numbers[:HELD_OUT]
-        released = np.flatnonzero(~np.isin(sample.numbers[:HELD_OUT], held))
-        if released.size:
-            labelled = _joined(labelled, self._part(released))
-        summed = index[~np.isin(numbers, held)]
-        if summed.size:
-            rows = X if summed.size == X.shape[0] else X.rows(summed)
-            more = Statistics.of(rows, labels.values[summed], products=False)
-            labelled = _joined(labelled, more)
+        index, rest = np.flatnonzero(known), np.flatnonzero(~known)
+        values: Any = labels.values
+        values = (values.toarray() if labels.many else values)[index]
+        labelled, unlabelled = self.labelled, self.unlabelled
+        if rest.size:
+            others = X.rows(rest)
+            none = np.zeros((rest.size, 0))
+            unlabelled = _joined(unlabelled, Statistics.of(others, none, products=False))
+        if not index.size:
+            return replace(self, unlabelled=unlabelled)
+        rows = X if index.size == X.shape[0] else X.rows(index)
+        labelled = _joined(labelled, Statistics.of(rows, values, products=False))
+        drawn = np.random.Generator(np.random.PCG64(self.seed).advance(self.n_labelled))
+        numbers = np.concatenate([self.numbers, drawn.random(index.size)])
+        order = np.argsort(numbers)[: HELD_OUT + ITEMS]
+        new = order[order >= self.numbers.size] - self.numbers.size
+        # Rows of the sample, and the new ones that enter it, by their places in the order.
+        sampled = np.concatenate([self.rows, _dense(rows, new, self.rows.dtype)])
+        tags = np.concatenate([self.row_labels, values[new].astype(self.row_labels.dtype)])
+        place = order.copy()
+        place[order >= self.numbers.size] = self.numbers.size + np.arange(new.size)
         return replace(
             self,
-            sample=grown,
+            numbers=numbers[order],
+            rows=sampled[place],
+            row_labels=tags[place],
             labelled=labelled,
             unlabelled=unlabelled,
-            batches=self.batches + 1,
         )
 
     def whole(self) -> Statistics:
         """Return the statistics of all labelled rows."""
-        held = min(HELD_OUT, self.sample.numbers.size)
-        return _joined(self.labelled, self._part(np.arange(held)))
+        if self.labelled is None or self.labelled.n < 2:
+            raise InvalidInput("Adapter needs at least two labelled rows; give more.")
+        return self.labelled
 
     def splits(self) -> list[MapRows]:
         """Return the splits to compare maps on; none where rows are too few."""
         folds, size = split_plan(self.n_labelled)
-        held = min(HELD_OUT, self.sample.numbers.size)
-        used = folds * size
-        beyond = np.arange(used, held)
-        base = self.labelled
-        if beyond.size:
-            base = _joined(base, self._part(beyond))
-        parts = [np.arange(fold * size, (fold + 1) * size) for fold in range(folds)]
-        moments = [self._part(part) for part in parts]
         out = []
-        for fold, part in enumerate(parts):
-            fitted = base
-            for other in range(folds):
-                if other != fold:
-                    fitted = _joined(fitted, moments[other])
-            assert fitted is not None
-            items = np.setdiff1d(np.arange(self.sample.numbers.size), part)
+        for fold in range(folds):
+            part = np.arange(fold * size, (fold + 1) * size)
+            items = np.setdiff1d(np.arange(self.numbers.size), part)
+            queries, query_labels = self.rows[part], self.row_labels[part]
+            wide = query_labels.astype(np.float64)
+            held = Statistics.of(as_operator(queries), wide, products=False)
+            fitted = _without(self.whole(), held)
             out.append(
-                MapRows(
-                    fitted,
-                    self.sample.rows[items],
-                    self.sample.labels[items],
-                    self.sample.rows[part],
-                    self.sample.labels[part],
-                )
+                MapRows(fitted, self.rows[items], self.row_labels[items], queries, query_labels)
             )
         return out
 
-    def _part(self, index: Array) -> Statistics:
-        rows = as_operator(self.sample.rows[index])
-        labels = self.sample.labels[index].astype(np.float64)
-        return Statistics.of(rows, labels, products=False)
+    def refuse_unless_solved(self, owner: str) -> None:
+        """Raise where there is no map."""
+        if not self.solved:
+            raise InvalidInput(
+                f"{owner}: the batches were not solved; call solve(), with at least two labelled "
+                "rows."
+            )
 
 
 def split_plan(rows: int) -> tuple[int, int]:
@@ -157,12 +152,32 @@ def split_plan(rows: int) -> tuple[int, int]:
     if rows < FEWEST:
         return 0, 0
     size = min(rows // _FOLDS, HELD_OUT)
-    return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))) if size else 0, size
+    return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))), size
 
 
 def _joined(left: Statistics | None, right: Statistics) -> Statistics:
     return right if left is None else left.join(right)
 
 
-def _host_rows(X: Operator, index: Array) -> Array:
-    return np.asarray(X.rows(index).toarray())
+def _without(whole: Statistics, part: Statistics) -> Statistics:
+    """Return the statistics of the rows that are not in a part, the inverse of ``join``."""
+    n = whole.n - part.n
+    x_gap, b_gap = part.x_mean - whole.x_mean, part.b_mean - whole.b_mean
+    share = whole.n * part.n / n
+    return Statistics(
+        n,
+        whole.x_mean - (part.n / n) * x_gap,
+        whole.b_mean - (part.n / n) * b_gap,
+        whole.xx - part.xx - np.outer(share * x_gap, x_gap),
+        whole.xb - part.xb - np.outer(share * x_gap, b_gap),
+        whole.bb - part.bb - share * np.square(b_gap),
+    )
+
+
+def _dense(X: Operator, index: Array, dtype: Any) -> Array:
+    if not index.size:
+        return np.zeros((0, X.shape[1]), dtype)
+    order = np.argsort(index)
+    out = np.empty((index.size, X.shape[1]), dtype)
+    out[order] = X.rows(index[order]).toarray()
+    return out

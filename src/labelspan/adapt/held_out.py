@@ -17,7 +17,7 @@ from ..graph.neighbors import nearest_neighbors
 from ..metrics.retrieval import LabelGains
 from .nested_map import AxisMap, LabelSpectrum
 
-__all__ = ["HeldOutRows", "Scores", "label_groups", "ndcg_of", "nearest", "size_grid"]
+__all__ = ["HeldOutRows", "Scores", "label_groups", "nearest", "size_grid"]
 
 DEPTH = 10
 # Principal axes that are compared in, and that balances are chosen in; the final map uses all.
@@ -59,22 +59,6 @@ def _gains(queries: Array, items: Array) -> LabelGains:
     # A fitted label counts from one half.
     left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
     return LabelGains.of(left, right, DEPTH)
-
-
-def ndcg_of(
-    queries: Array, items: Array, query_labels: Array, item_labels: Array, sizes: Sequence[int]
-) -> Scores:
-    """Return the nDCG at 10 of each query, in the leading columns of both sides.
-
-    Parameters
-    ----------
-    queries, items : arrays of shape (q, m) and (n, m)
-    query_labels, item_labels : arrays of 0 and 1, of shape (q, k) and (n, k)
-    sizes : sequence of int
-        Numbers of leading columns, rising.
-    """
-    gains = _gains(query_labels, item_labels)
-    return {size: gains.ndcg(found) for size, found in nearest(queries, items, sizes)}
 
 
 @dataclass
