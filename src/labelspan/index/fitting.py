@@ -38,7 +38,7 @@ from .._files import write_whole
 from .._typing import Array
 from ..adapt import Adapter
 from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..estimators import LSI, MLSI
+from ..estimators import DLE, LPP, LSI, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
@@ -173,9 +173,7 @@ def fit_options(
             "fit: on_pass is called for passes on a cluster; give client= as well, or progress= "
             "to follow a fit on this machine."
         )
-    if not (client is None and device is None) and not getattr(
-        estimator, "_takes_operators", False
-    ):
+    if not (client is None and device is None) and not _takes_operators(estimator):
         given = "client" if device is None else "device"
         raise Mismatch(
             f"fit: {type(estimator).__name__} is learned on this machine, from all rows; omit "
@@ -284,7 +282,7 @@ def fit_stream(
         Called with the number of steps done, their total, and what is being done.
     """
     estimator = options.estimator
-    if not getattr(estimator, "_takes_operators", False):
+    if not _takes_operators(estimator):
         raise Mismatch(
             f"fit: {type(estimator).__name__} cannot learn from a stream; use LSI, MLSI, OPLS, "
             "CCA, HSL or LDA, or fit in memory."
@@ -702,6 +700,11 @@ def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
         return rows, None
     known = np.flatnonzero(labels.known)
     return (rows if known.size == len(labels) else _some(rows, known)), labels.matrix(known)
+
+
+def _takes_operators(estimator: Any) -> bool:
+    """Tell whether an estimator learns from products with the rows, which may be elsewhere."""
+    return isinstance(estimator, Embedding) and not isinstance(estimator, LPP | DLE)
 
 
 def _fitted(estimator: Any, rows: Any, targets: Any) -> Any:
