@@ -290,8 +290,8 @@ def lines(task: Task, size: int, labelled: Array, slow: bool) -> Iterator[Row]:
         yield Row("Adapter, compare=False", (seconds,), notes=notes, group=str(size))
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "adapters.md"
-RECORD = Path(__file__).parents[1] / "docs" / "records" / "adapters.json"
+PAGE = Path(__file__).parents[1] / "results" / "adapters.md"
+RECORD = Path(__file__).parents[1] / "results" / "records" / "adapters.json"
 _COLUMNS = ("nDCG, seen", "nDCG, hidden", "Jaccard, seen", "macro F1, seen")
 
 

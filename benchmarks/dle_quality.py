@@ -5,8 +5,8 @@ tenth of the rows labelled, ten draws (those of the reproduction): DLE with its 
 with none, fitted on all rows or only on the labelled ones, and what else there is. And nDCG@10 of
 neighbours that share labels, on emotions and on 800 rows of cacm, a tenth labelled, three splits.
 
-Writes the record (docs/records/dle_quality.json) and puts its tables into docs/dle.md and
-docs/choosing.md, between ``<!-- DLE table: NAME -->`` and ``<!-- end of DLE table -->``. With
+Writes the record (results/records/dle_quality.json) and puts its tables into
+docs/theory/dle.md, between ``<!-- DLE table: NAME -->`` and ``<!-- end of DLE table -->``. With
 ``--page`` the tables come from the record that is there. The best number of a column is bold; a
 test compares the pages with the record.
 """
@@ -37,9 +37,9 @@ from .spaces_data import load_set, make_split
 
 __all__ = ["PAGES", "RECORD", "main", "put", "tables"]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-RECORD = DOCS / "records" / "dle_quality.json"
-PAGES = (DOCS / "dle.md", DOCS / "choosing.md")
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "results" / "records" / "dle_quality.json"
+PAGES = (ROOT / "docs" / "theory" / "dle.md",)
 SETS = ("soybean", "housing", "protein", "wine", "balance", "iris")
 SEVERAL = ("emotions", "cacm")
 _DRAWS, _SPLITS, _ROWS = 10, 3, 800

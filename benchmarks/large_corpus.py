@@ -3,7 +3,7 @@
 Texts of 80 words, from 200,000 words by Zipf's law and from the words of a few of 100 topics,
 which are the labels. The fit runs in a process whose address space is limited to 8 GiB; its steps
 and its passes over the row files are timed, in seconds of CPU and of the clock. ``--record`` writes
-what was measured to ``docs/records/large_corpus.json``, and the tables of ``docs/howto/size.md``
+what was measured to ``results/records/large_corpus.json``, and the tables of ``docs/howto/size.md``
 that follow from it.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -24,21 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from .billion import Costs, Setting, size, span
 from .machine import describe_machine
 
-__all__ = ["PAGE", "RECORD", "measured_table", "rewrite", "sizes_table", "worked_table"]
+__all__ = ["RECORD", "measure"]
 
-DOCS = Path(__file__).parent.parent / "docs"
-RECORD = DOCS / "records" / "large_corpus.json"
-PAGE = DOCS / "howto" / "size.md"
+RECORD = Path(__file__).parent.parent / "results" / "records" / "large_corpus.json"
 WORDS, TOPICS, LENGTH, VOCABULARY, OWN = 80, 100, 80, 200_000, 300
 LIMIT = 8 << 30
-# Bytes of memory per text: hashes of names and ids while they are sorted. Counts of words and
-# pairs are bounded, and were full in the largest run.
-_PER_TEXT = 64.0
-# The sizes that the page works out from what was measured.
-SIZES = (10**6, 5 * 10**6, 5 * 10**7)
 STEPS = (
     "read the corpus",
     "count words",
@@ -192,157 +183,11 @@ def _summed(passes: list[dict[str, Any]], size: int) -> dict[str, Any]:
 # --- the page -----------------------------------------------------------------------------
 
 
-def measured_table(record: dict[str, Any]) -> str:
-    """What was measured, one column per size."""
-    runs = record["runs"]
-    head = ["", *(f"{run['items']:,} texts" for run in runs)]
-    rows = [head, ["---"] * len(head)]
-    # Those of the runs: an older fit had others.
-    for step in dict.fromkeys(step for run in runs for step in run["steps"]):
-        times = [run["steps"].get(step) for run in runs]
-        shown = ["" if one is None else f"{one['cpu']:.0f}" for one in times]
-        rows.append([f"{step}, s of CPU", *shown])
-    rows.append(["all, s of CPU", *(f"{run['cpu']:.0f}" for run in runs)])
-    for name in ("wide", "narrow"):
-        passes = [run["passes"][name] for run in runs]
-        shown = [
-            f"{one['number']} of {one['columns']} columns, {one['MB per second of CPU']:.0f} MB/s"
-            for one in passes
-        ]
-        rows.append([f"{name} passes over the row files", *shown])
-    rows.append(["peak memory", *(_size(run["peak bytes"]) for run in runs)])
-    for name, key in (
-        ("corpus", "corpus bytes"),
-        ("row files", "row bytes"),
-        ("disk while fitting", "unfinished bytes"),
-        ("index", "index bytes"),
-    ):
-        rows.append([name, *(_size(run[key]) for run in runs)])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def worked_table(record: dict[str, Any]) -> str:
-    """What the measured sizes say of others: times grow with the texts, memory a little."""
-    large = record["runs"][-1]
-    # Tags are learned from a sample, whatever the number of texts.
-    tags = large["steps"]["learn tags"]["cpu"]
-    each = (large["cpu"] - tags) / large["items"]
-    rows = [
-        [
-            "texts",
-            "one core",
-            "passes on 16 cores",
-            "memory",
-            "disk",
-            "index",
-        ],
-        ["---"] * 6,
-    ]
-    wide = sum(large["passes"][name]["cpu"] for name in ("wide", "narrow")) / large["items"]
-    for count in SIZES:
-        peak = large["peak bytes"] + _PER_TEXT * max(0, count - large["items"])
-        share = count / large["items"]
-        rows.append(
-            [
-                f"{count:,}",
-                _time(each * count + tags),
-                _time((each - wide + wide / 8) * count + tags),
-                _size(peak),
-                _size(share * large["unfinished bytes"]),
-                _size(share * large["index bytes"]),
-            ]
-        )
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-# Columns of a dense table, and bytes of memory that count as one machine.
-_DENSE, _MACHINE = 768, 64e9
-# Dense products of one core, in operations per second: assumed.
-_PRODUCTS = 2e10
-# Bytes that a disk reads per second: assumed.
-_DISK = 1e9
-
-
-def sizes_table(costs: Costs) -> str:
-    """Work out ways, memory and time of MLSI with 100 dimensions, from the costs of billion.md."""
-    head = ["rows", "features", "labels", "way", "memory", "disk", "one core", "16 cores"]
-    rows = [head, ["---"] * len(head)]
-    for n in (1e5, 1e6, 1e7, 1e8, 1e9):
-        for labels in (1e2, 1e4, 1e6):
-            rows.append(_sparse_row(costs, n, labels))
-        rows.append(_dense_row(n))
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def _sparse_row(costs: Costs, n: float, labels: float) -> list[str]:
-    at = Setting()
-    b, q, d = at.width(100), at.blocks, 3e4
-    held = n * at.words * costs.held
-    inside = held + 4 * n * b * q + 4 * d * b * q + 12 * n * at.labels + 12 * b * labels
-    # Row files: two blocks of 20,000 rows, the space on the side of features and labels.
-    lean = 4 * (2 * d + labels) * b * q + 3 * 20_000 * at.words * costs.held + 5e8
-    products = n * at.words * b * (costs.xv + costs.xtu) * 1e-9
-    disk = 0.0 if inside <= _MACHINE / 4 else held
-    if not disk:
-        way, memory, passes = "`fit`", inside, q
-    elif n < 1e9:
-        way, memory, passes = "row files, `labelspan fit --stream`", lean, q + 2
-    else:
-        way, memory, passes = "row files, or [a cluster](../billion.md)", lean, q + 2
-    one_core = passes * products
-    many = max(one_core / 8, passes * disk / _DISK)
-    cells = (f"{n:.0e}", "30,000 words, 75 each", f"{labels:.0e}", way)
-    stored = size(disk) if disk else ""
-    return [*map(_power, cells), size(memory), stored, span(one_core), span(many)]
-
-
-def _dense_row(n: float) -> list[str]:
-    one_core = 2 * n * _DENSE**2 / _PRODUCTS
-    memory = 8 * (_DENSE**2 + _DENSE * 1e2) + 4 * 10_000 * _DENSE
-    many = max(one_core / 8, 4 * n * _DENSE / _DISK)
-    cells = (f"{n:.0e}", f"{_DENSE} dense", "1e+02", "`partial_fit`, one pass")
-    return [*map(_power, cells), size(memory), size(4 * n * _DENSE), span(one_core), span(many)]
-
-
-def _power(cell: str) -> str:
-    found = re.fullmatch(r"1e\+0*(\d+)", cell)
-    return f"10^{found[1]}" if found else cell
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
-
-
-def rewrite(text: str, record: dict[str, Any]) -> str:
-    """Put the tables that follow from a record into a page."""
-    costs = Costs.of_page((DOCS / "billion.md").read_text(encoding="utf-8"))
-    tables = {
-        "measured": measured_table(record),
-        "worked": worked_table(record),
-        "sizes": sizes_table(costs),
-    }
-    for name, table in tables.items():
-        text = re.sub(
-            rf"(<!-- stream {name} -->\n).*?(<!-- /stream {name} -->)",
-            lambda found, table=table: f"{found[1]}{table}\n{found[2]}",
-            text,
-            flags=re.S,
-        )
-    return text
-
-
 def main(args: argparse.Namespace) -> None:
     """Fit in this process, or measure one size and add it to the record."""
     if args.fit:
         corpus, out = map(Path, args.fit)
         print(json.dumps(fit(corpus, out, args.dimensions, args.tags)))
-        return
-    if args.page:
-        _write_page(json.loads(RECORD.read_text(encoding="utf-8")))
         return
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         found = measure(args.count, args.dimensions, args.tags, Path(folder))
@@ -358,11 +203,6 @@ def main(args: argparse.Namespace) -> None:
         "runs": sorted([*runs, found], key=lambda run: int(run["items"])),
     }
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    _write_page(record)
-
-
-def _write_page(record: dict[str, Any]) -> None:
-    PAGE.write_text(rewrite(PAGE.read_text(encoding="utf-8"), record), encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -371,7 +211,6 @@ if __name__ == "__main__":
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--tags", type=int, default=10_000)
     parser.add_argument("--folder", type=Path, help="where the corpus and the index are written")
-    parser.add_argument("--record", action="store_true", help="add to the record and the page")
-    parser.add_argument("--page", action="store_true", help="write the page from the record")
+    parser.add_argument("--record", action="store_true", help="add to the record")
     parser.add_argument("--fit", nargs=2, metavar=("CORPUS", "OUT"), help=argparse.SUPPRESS)
     main(parser.parse_args())

@@ -1,7 +1,7 @@
-"""Tables of ``spaces_quality``: its record, docs/evidence/spaces_quality.md and docs/choosing.md.
+"""Tables of ``spaces_quality``: its record, results/spaces_quality.md and docs/choosing.md.
 
 ``python -m benchmarks.spaces_page RESULTS`` reads the folder of a run, writes the record
-(docs/records/spaces_quality.json) and puts the tables into the pages, between ``<!-- table: NAME
+(results/records/spaces_quality.json) and puts the tables into the pages, between ``<!-- table: NAME
 -->`` and ``<!-- end of table -->``. Without a folder the tables come from the record. In every
 column of a table the best number is bold. A test compares the pages with the record.
 """
@@ -22,9 +22,9 @@ from .spaces_quality import MEASURES, METHODS, SETTINGS, read_records
 
 __all__ = ["PAGES", "RECORD", "main", "put", "summarise", "tables"]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-RECORD = DOCS / "records" / "spaces_quality.json"
-PAGES = (DOCS / "evidence" / "spaces_quality.md", DOCS / "choosing.md")
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "results" / "records" / "spaces_quality.json"
+PAGES = (ROOT / "results" / "spaces_quality.md", ROOT / "docs" / "choosing.md")
 GROUPS = {"development": DEVELOPMENT, "test": TEST}
 SHARES = ("25%", "10%", "5%")
 # Methods of other packages, which do not run on every set.

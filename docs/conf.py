@@ -27,10 +27,10 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "command",
+    "http_api",
     "mathml",
 ]
 root_doc = "index"
-# search.html is the site's own search page; howto/searching.md shows search.md.
 exclude_patterns = [
     "_build",
     "_ext",
@@ -38,10 +38,6 @@ exclude_patterns = [
     "_templates",
     "gallery/*.ipynb",
     "gallery/*.py",
-    "notebooks",
-    "records",
-    "reproduction/verdict.md",  # it is in report.md
-    "search.md",
 ]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
@@ -89,7 +85,9 @@ html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 # Pages without pages below them have nothing to list at their side.
-html_sidebars = {name: [] for name in ("index", "choosing", "gallery/index")}
+html_sidebars = {
+    name: [] for name in ("index", "choosing", "explorer", "evidence", "gallery/index")
+}
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

@@ -1,8 +1,5 @@
 """The code on the pages runs and prints what they show; numbers are those of the records."""
 
-import importlib
-import json
-
 import pytest
 from _support import pages, records
 
@@ -22,8 +19,6 @@ def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
 def test_there_are_pages():
     found = set(pages.pages())
     assert {"README.md", "docs/tutorial.md", "docs/extend/factor.md"} <= found
-    for page in pages.FRAGMENTS:
-        assert (pages.DOCS / page).is_file(), f"{page} is gone"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +77,7 @@ def test_numbers_are_those_of_the_records(page):
 
 def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RECORDS", tmp_path)
-    monkeypatch.setattr(records, "DOCS", tmp_path)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
     (tmp_path / "run.json").write_text('{"MLSI": {"ndcg": 0.6094}, "rows": [4899]}')
     table = "## Kernels\n\n| | AUC |\n| --- | --- |\n| `MLSI`, rbf | **.866** ± .010 |\n"
     (tmp_path / "page.md").write_text(table)
@@ -95,24 +90,3 @@ def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch)
     assert len(records.wrong_numbers(wrong)) == 2
     assert records.corrected(wrong) == right
     assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
-
-
-NOTEBOOKS = sorted((pages.DOCS / "notebooks").glob("*.py"))
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebook_runs_and_is_that_of_its_script(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.syspath_prepend(str(pages.ROOT / "tools"))
-    made = importlib.import_module("make_notebooks").notebook(path.read_text(encoding="utf-8"))
-    stored = json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))
-    assert stored == made, "python tools/make_notebooks.py makes it again"
-    names = {"__name__": "__main__"}
-    for cell in stored["cells"]:
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), str(path), "exec"), names)
-
-
-def test_there_are_notebooks():
-    assert len(NOTEBOOKS) >= 2

@@ -71,7 +71,7 @@ WEB = re.compile(
 )
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
-FOLDERS = {".ci", "benchmarks", "docs", "examples", "src", "tests", "tools"}
+FOLDERS = {".ci", "benchmarks", "docs", "examples", "results", "src", "tests", "tools"}
 STRAY = re.compile(
     r"(^|/)(__pycache__|\.hypothesis|\.\w+_cache|\.git|\.venv|build|dist|site|benchmarks/results"
     r"|docs/gallery|generated|[^/]*\.(pyc|orig|rej|swp|log|egg-info)|\.coverage|\.DS_Store)(/|$)"

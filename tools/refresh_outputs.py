@@ -2,7 +2,7 @@
 
 ``python tools/refresh_outputs.py`` runs the pages whose outputs the tests compare and rewrites
 those that have changed; names of pages limit it to these. ``--check`` only reports.
-``--demo`` runs ``labelspan demo`` first, and records its table in docs/records/demo.json.
+``--demo`` runs ``labelspan demo`` first, and records its table in results/records/demo.json.
 """
 
 from __future__ import annotations

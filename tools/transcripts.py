@@ -1,4 +1,4 @@
-"""Write docs/evidence/transcripts.md: each file of the corpora, from ``labelspan fit`` to a search.
+"""Write results/transcripts.md: each file of the corpora, from ``labelspan fit`` to a search.
 
     python tools/transcripts.py FOLDER [NAME ...]
 
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "evidence" / "transcripts.md"
+PAGE = ROOT / "results" / "transcripts.md"
 
 # Options of fit, and what is searched for.
 FILES = {

@@ -1,4 +1,4 @@
-"""Write docs/evidence/walks.md: three readers follow the pages in a new environment.
+"""Write results/walks.md: three readers follow the pages in a new environment.
 
     python tools/walks.py
 
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "evidence" / "walks.md"
+PAGE = ROOT / "results" / "walks.md"
 MOST = 16
 HEAD = """# Three readers, as the pages say
 

@@ -21,16 +21,6 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 _PARTS = ("*", "howto/*", "extend/*", "theory/*")
-# Pages whose blocks show a call and not a whole program.
-FRAGMENTS = {
-    "choosing.md",
-    "datasets.md",
-    "dle.md",
-    "explorer.md",
-    "server.md",
-    "cluster.md",
-    "search.md",
-}
 
 _BLOCK = re.compile(
     r"(?:<!-- (?P<mark>needs|not run): (?P<what>[^>]+?) -->\n+)?"
@@ -64,8 +54,7 @@ class Outcome:
 def pages() -> list[str]:
     """Names of the pages whose code runs, from the root of the repository."""
     found = {path for part in _PARTS for path in DOCS.glob(f"{part}.md")}
-    kept = {path for path in found if path.relative_to(DOCS).as_posix() not in FRAGMENTS}
-    names = {path.relative_to(ROOT).as_posix() for path in kept if "```python" in path.read_text()}
+    names = {path.relative_to(ROOT).as_posix() for path in found if "```python" in path.read_text()}
     return sorted({"README.md", *names})
 
 

@@ -1,7 +1,7 @@
-"""Numbers in prose that come from a record: a file in ``docs/records``, or a table of a page.
+"""Numbers in prose that come from a record: a file in ``results/records``, or a table of a page.
 
 Behind a number stands a comment that readers do not see, ``.609<!-- demo: MLSI ndcg -->``: the file
-``docs/records/demo.json``, and the keys that lead to the number. Or the page, heading, row and
+``results/records/demo.json``, and the keys that lead to the number. Or the page, heading, row and
 column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; MLSI, rbf; AUC -->``;
 where a section has several tables, the first cell of the table as well.
 The number shown is that of the record, rounded to as many digits as it has.
@@ -15,16 +15,18 @@ from pathlib import Path
 
 from .pages import DOCS, ROOT
 
+RESULTS = ROOT / "results"
+
 MARK = re.compile(
     r"(?P<number>[-+]?\d[\d,]*(?:\.\d+)?|[-+]?\.\d+)(?P<after>\*{0,2})"
     r"<!-- (?P<where>[\w/-]+(?:\.md)?): (?P<keys>[^>]+?) -->"
 )
-RECORDS = DOCS / "records"
+RECORDS = RESULTS / "records"
 
 
 def marked_pages() -> list[str]:
     """Pages that have such numbers."""
-    paths = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    paths = [ROOT / "README.md", *DOCS.rglob("*.md"), *RESULTS.rglob("*.md")]
     return sorted(
         path.relative_to(ROOT).as_posix()
         for path in paths
@@ -35,7 +37,7 @@ def marked_pages() -> list[str]:
 def recorded(where: str, keys: str) -> float:
     """Look a number up; KeyError says what is missing."""
     if where.endswith(".md"):
-        return _cell(DOCS / where, *(key.strip() for key in keys.split(";")))
+        return _cell(RESULTS / where, *(key.strip() for key in keys.split(";")))
     found = json.loads((RECORDS / f"{where}.json").read_text(encoding="utf-8"))
     for key in keys.split():
         found = found[int(key)] if isinstance(found, list) else found[key]

@@ -17,7 +17,7 @@ from labelspan import datasets
 from labelspan.datasets import DataSet, write_npz
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "datasets.md"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "reference" / "datasets.md"
 FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
 needs_data = pytest.mark.skipif(
     not (FOLDER / "rcv1.npz").is_file(),

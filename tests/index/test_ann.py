@@ -1,6 +1,5 @@
 """The cache for approximate search: used, built again, and never trusted."""
 
-import doctest
 import json
 import logging
 import os
@@ -376,11 +375,3 @@ def test_the_explorer_builds_the_cache_of_a_large_index(folder, monkeypatch, cap
         monkeypatch.undo()
         snapshot.prepare_search()
         assert ann_file(folder).exists()
-
-
-@needs_usearch
-def test_the_page_says_what_happens():
-    page = Path(__file__).parent.parent.parent / "docs" / "search.md"
-    result = doctest.testfile(str(page), module_relative=False)
-    assert result.attempted > 8
-    assert result.failed == 0
