@@ -30,7 +30,7 @@ _LEADING, _ROWS_EACH, _MOST_LEADING = 32, 500, 64
 _PASSES = 2
 # Random signs for the trace of the inverse.
 _PROBES = 4
-_TOLERANCE = 1e-2
+_TOLERANCE = 3e-2
 _STEPS = 40
 # Columns that are solved are left out where fewer than this share is not.
 _ACTIVE = 0.75
@@ -92,10 +92,17 @@ class LabelRegression:
         """Return weights of features, and below them intercepts, from coefficients of rows."""
         columns = self._columns
         found = self._X.T @ coefficients if columns is None else columns.matmat(coefficients)
-        return np.vstack([found, coefficients.sum(axis=0, dtype=np.float64)]).astype(np.float32)
+        made = np.empty((found.shape[0] + 1, found.shape[1]), dtype=np.float32)
+        made[:-1] = found
+        made[-1] = coefficients.sum(axis=0, dtype=np.float64)
+        return made
 
     def _gram(self, block: Array) -> Array:
-        return self.predict(self.weights_of(block))
+        columns = self._columns
+        found = self._X.T @ block if columns is None else columns.matmat(block)
+        product = np.asarray(self._rows.matmat(found))
+        product += block.sum(axis=0, dtype=np.float64)
+        return product
 
     def solve(self, targets: Array, start: Array | None = None) -> Array:
         """Return the coefficients of the rows for a few labels.
@@ -175,6 +182,9 @@ class LabelRegression:
         if start is not None:
             rest -= self._gram(found) + self.alpha * found
         bound = _TOLERANCE * np.maximum(np.linalg.norm(wanted, axis=0), 1e-30)
+        if start is not None:
+            # One changed item of many is a small residual, which must be learned as well.
+            bound = np.minimum(bound, _TOLERANCE * np.linalg.norm(rest, axis=0))
         basis, shrink = np.zeros((len(wanted), 0), np.float32), np.zeros(0, np.float32)
         if start is None:
             basis, squares = self._leading

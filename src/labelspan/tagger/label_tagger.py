@@ -13,8 +13,15 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from ..graph.neighbors import NeighborSearch
+from ..operators.row_data import row_squares
 from ..text import TAGS, TextFeatures, check_language
-from ..text.vocabulary import pack_strings, unpack_strings
+from ..text.vocabulary import (
+    checked_parts,
+    offsets_rise,
+    pack_strings,
+    unpack_strings,
+    within,
+)
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasised
 from .label_regression import LabelRegression, WeightPruner
 
@@ -22,14 +29,28 @@ __all__ = ["Tagger", "Voters", "pruner"]
 
 # How many items vote.
 _VOTERS = 20
-# Features in more than this share of the items do not decide who votes, where there are many.
-_FREQUENT, _MANY = 0.03, 1000
+# Features in more than this share of the items, or of more items than this, do not decide who
+# votes, where there are many: most of the time would go into them.
+_FREQUENT, _MOST_ITEMS, _MANY = 0.03, 300, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 # Weights of all labels that are kept whole; of larger models this share of each label's.
 _WHOLE = 4_000_000
 _KEPT, _FEWEST_KEPT = 0.05, 1000
 
+# Types of the arrays that are stored, and dimensions where they are not one.
+_TYPES = {
+    "rows": "i8",
+    "diagonal": "f4",
+    "intercept": "f4",
+    "thresholds": "f4",
+    "record": "i8 2",
+    "levels": "f8 2",
+    "numbers": "f8",
+    "left_out_columns": "i4 2",
+    "left_out_chances": "f4 2",
+    "left_out_own": "f4",
+}
 _DAMAGED = "The parts of the tagger do not fit together; the index is damaged."
 
 
@@ -55,7 +76,7 @@ class Voters:
         if not sparse.issparse(self._features) or n < _MANY:
             return None
         counts = np.bincount(self._features.indices, minlength=d)
-        return np.asarray(counts <= _FREQUENT * n)
+        return np.asarray(counts <= min(_FREQUENT * n, _MOST_ITEMS))
 
     def _compared(self, features: Any) -> Any:
         keep = self._columns
@@ -274,29 +295,78 @@ class Tagger:
                 "that the tagger does not know."
             )
         gone = self.places(np.asarray(removed, dtype=np.int64))
-        change = _ChangedItems.of(self, len(labels), rows, at, targets, features, gone[gone >= 0])
+        made, touched = self._with_items(tuple(labels), rows, targets, features, gone[gone >= 0])
+        made = made._learned_again(touched)
+        return made._left_out_again(made.places(rows))
+
+    def _with_items(
+        self,
+        labels: tuple[str, ...],
+        rows: Array,
+        targets: sparse.csr_matrix,
+        features: Any,
+        gone: Array,
+    ) -> tuple[Tagger, Array]:
+        """Return a tagger with the items after a change, and the labels that it touches."""
+        count, width, at = len(self.rows), len(labels), self.places(rows)
+        wide = _resized(self.targets, count, width)
+        given = sparse.csr_matrix(targets, dtype=np.float32, shape=(len(rows), width))
+        known, fresh = at[at >= 0], np.flatnonzero(at < 0)
+        different = abs(wide[known] - given[at >= 0]).tocoo()
+        touched = np.unique(
+            np.concatenate(
+                [different.col[different.data > 0], given[fresh].indices, wide[gone].indices]
+            )
+        ).astype(np.int64)
+        # Where the new rows come from: old ones first, then the given ones.
+        kept = np.setdiff1d(np.arange(count), gone)
+        source = np.arange(count)
+        source[known] = count + np.flatnonzero(at >= 0)
+        every = np.concatenate([self.rows[kept], rows[fresh]])
+        order = np.argsort(every, kind="stable")
+        source = np.concatenate([source[kept], count + fresh])[order]
+        held = np.concatenate([kept, count + np.arange(fresh.size)])[order]
+        table = sparse.csr_matrix(sparse.vstack([wide, given], format="csr")[source])
+        table.sort_indices()
+        found, diagonal = self.features, self.diagonal
+        if fresh.size:
+            found = (sparse.vstack if sparse.issparse(found) else np.vstack)([found, features])
+            # The smallest that a row of this length can have.
+            least = 1.0 / (row_squares(features) + 1.0 + self.alpha)
+            diagonal = np.concatenate([diagonal, least.astype(np.float32)])
+        if fresh.size or gone.size:
+            found = sparse.csr_matrix(found)[held] if sparse.issparse(found) else found[held]
+        support = np.asarray(table.sum(axis=0)).ravel().astype(np.int64)
+        limits = _padded(self.thresholds, width)
+        limits[len(self.labels) :] = self.decision.threshold
+        # One item cannot be predicted from the others.
+        limits[support < 2] = NEVER
+        before = self.left_out
+        extra = np.zeros((fresh.size, before.columns.shape[1]), dtype=np.int32)
+        own, stay = np.zeros(table.nnz, dtype=np.float32), source < count
+        own[np.repeat(stay, np.diff(table.indptr))] = before.own[
+            np.repeat(np.isin(np.arange(count), source[stay]), np.diff(self.targets.indptr))
+        ]
         made = replace(
             self,
-            labels=tuple(labels),
-            rows=change.rows,
-            features=change.features,
-            targets=change.targets,
-            diagonal=change.diagonal,
-            left_out=change.left_out,
-            record=change.record,
-            intercept=_padded(self.intercept, len(labels)),
-            weights=sparse.csr_matrix(
-                (
-                    self.weights.data,
-                    self.weights.indices,
-                    _longer(self.weights.indptr, len(labels)),
-                ),
-                shape=(len(labels), self.n_features),
+            labels=labels,
+            rows=every[order],
+            features=found,
+            targets=table,
+            diagonal=diagonal[held],
+            left_out=LeftOutTags(
+                np.vstack([before.columns, extra])[held],
+                np.vstack([before.chances, extra.astype(np.float32)])[held],
+                own,
             ),
-            thresholds=change.thresholds,
+            record=LabelRecord(
+                _padded(self.record.chosen, width), _padded(self.record.right, width), support
+            ),
+            thresholds=limits,
+            intercept=_padded(self.intercept, width),
+            weights=_resized(self.weights, width, self.n_features),
         )
-        made = made._learned_again(change.touched)
-        return made._left_out_again(made.places(rows))
+        return made, touched
 
     def _learned_again(self, touched: Array) -> Tagger:
         """Learn some labels again, from their present weights on."""
@@ -309,17 +379,11 @@ class Tagger:
         start = (wanted - regression.predict(before)) / self.alpha
         found = regression.solve(wanted, start=start)
         kept, intercept = prune(regression.weights_of(found))
-        place = sparse.csr_matrix(
-            (np.ones(touched.size, np.float32), (touched, np.arange(touched.size))),
-            shape=(len(self.labels), touched.size),
-        )
-        stay = np.ones(len(self.labels), dtype=np.float32)
-        stay[touched] = 0.0
-        others = sparse.csr_matrix(sparse.diags_array(stay) @ self.weights, dtype=np.float32)
-        others.eliminate_zeros()
+        order = np.arange(len(self.labels))
+        order[touched] = len(self.labels) + np.arange(touched.size)
+        weights = sparse.csr_matrix(sparse.vstack([self.weights, kept], format="csr")[order])
         constants = self.intercept.copy()
         constants[touched] = intercept
-        weights = sparse.csr_matrix(others + place @ kept, dtype=np.float32)
         return replace(self, weights=weights, intercept=constants)
 
     def _left_out_again(self, changed: Array) -> Tagger:
@@ -371,22 +435,13 @@ class Tagger:
     @classmethod
     def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, Array]) -> Tagger:
         """Make the tagger that :meth:`arrays` described; raise InvalidFile if it is damaged."""
-        try:
-            return cls._read(labels, arrays)
-        except KeyError as error:
-            raise InvalidFile(f"The tagger has no array {error}; the index is damaged.") from error
-
-    @classmethod
-    def _read(cls, labels: Sequence[str], arrays: Mapping[str, Array]) -> Tagger:
         k = len(labels)
-        names = ("rows", "diagonal", "intercept", "thresholds", "record", "levels", "numbers")
-        parts = [arrays[name] for name in names]
-        rows, diagonal, intercept, thresholds, record, levels, numbers = parts
-        kinds = [part.dtype.str[1:] for part in parts]
+        parts = checked_parts(_TYPES, arrays, _DAMAGED)
+        rows, diagonal, intercept, thresholds, record, levels, numbers, columns, chances, own = (
+            parts
+        )
         sound = (
-            kinds == ["i8", "f4", "f4", "f4", "i8", "f8", "f8"]
-            and [part.ndim for part in parts] == [1, 1, 1, 1, 2, 2, 1]
-            and rows.shape == diagonal.shape
+            rows.shape == diagonal.shape
             and intercept.shape == thresholds.shape == (k,)
             and record.shape == (3, k)
             and levels.shape[0] == 2 < 2 + levels.shape[1]
@@ -395,134 +450,36 @@ class Tagger:
             and numbers.shape == (5,)
             and bool(np.isfinite(numbers).all() and numbers[0] > 0)
             and bool((diagonal > 0).all())
-        )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
-        width = int(numbers[4])
-        features = _unpacked("features", arrays, rows.size, width)
-        weights = _unpacked("weights", arrays, k, width)
-        targets = _unpacked("targets", arrays, rows.size, k)
-        left_out = LeftOutTags(
-            arrays["left_out_columns"], arrays["left_out_chances"], arrays["left_out_own"]
-        )
-        columns, chances, own = left_out.columns, left_out.chances, left_out.own
-        sound = (
-            [part.dtype.str[1:] for part in (columns, chances, own)] == ["i4", "f4", "f4"]
-            and columns.ndim == 2
             and columns.shape == chances.shape
             and len(columns) == rows.size
-            and own.shape == (targets.nnz,)
+            and within(columns.ravel(), k)
             and bool((own >= 0).all() and (own <= 1).all())
-            and (not columns.size or (int(columns.min()) >= 0 and int(columns.max()) < k))
         )
         if not sound:
             raise InvalidFile(_DAMAGED)
+        alpha, weight, threshold, sampled, width = numbers.tolist()
+        features = _unpacked("features", arrays, rows.size, int(width))
+        weights = _unpacked("weights", arrays, k, int(width))
+        targets = _unpacked("targets", arrays, rows.size, k)
         texts = _read_texts(arrays)
-        if texts is not None and texts.size != features.shape[1]:
+        if own.shape != (targets.nnz,) or (texts is not None and texts.size != features.shape[1]):
             raise InvalidFile(_DAMAGED)
-        alpha, weight, threshold, sampled, _ = numbers.tolist()
-        decision = Decision(weight, levels[0], levels[1], threshold)
         return cls(
             tuple(labels),
             alpha,
             weights,
             intercept,
             thresholds,
-            decision,
+            Decision(weight, levels[0], levels[1], threshold),
             LabelRecord(*record),
             rows,
             features,
             targets,
             diagonal,
-            left_out,
+            LeftOutTags(columns, chances, own),
             texts,
             sampled > 0,
         )
-
-
-@dataclass(frozen=True)
-class _ChangedItems:
-    """Labelled items after a change, and the labels that it touches."""
-
-    rows: Array
-    features: Any
-    targets: sparse.csr_matrix
-    diagonal: Array
-    left_out: LeftOutTags
-    record: LabelRecord
-    thresholds: Array
-    touched: Array
-
-    @classmethod
-    def of(  # noqa: PLR0917
-        cls,
-        tagger: Tagger,
-        width: int,
-        rows: Array,
-        at: Array,
-        targets: sparse.csr_matrix,
-        features: Any,
-        gone: Array,
-    ) -> _ChangedItems:
-        old = tagger.targets
-        count = old.shape[0]
-        wide = sparse.csr_matrix((old.data, old.indices, old.indptr), shape=(count, width))
-        given = sparse.csr_matrix(targets, dtype=np.float32, shape=(len(rows), width))
-        known, fresh = at[at >= 0], np.flatnonzero(at < 0)
-        different = abs(wide[known] - given[at >= 0]).tocoo()
-        touched = np.unique(
-            np.concatenate(
-                [
-                    different.col[different.data > 0],
-                    given[fresh].indices,
-                    wide[gone].indices,
-                ]
-            )
-        ).astype(np.int64)
-        # Where the rows of the new tagger come from: old ones first, then the given ones.
-        source = np.arange(count)
-        source[known] = count + np.flatnonzero(at >= 0)
-        kept = np.setdiff1d(np.arange(count), gone)
-        every = np.concatenate([tagger.rows[kept], rows[fresh]])
-        order = np.argsort(every, kind="stable")
-        source = np.concatenate([source[kept], count + fresh])[order]
-        labels = sparse.csr_matrix(sparse.vstack([wide, given], format="csr")[source])
-        labels.sort_indices()
-        held = np.concatenate([kept, count + np.arange(fresh.size)])[order]
-        same = fresh.size == 0 and kept.size == count
-        found, diagonal = tagger.features, tagger.diagonal
-        if features is not None and features.shape[0]:
-            stack = sparse.vstack if sparse.issparse(found) else np.vstack
-            found = stack([found, features])
-            squares = features.multiply(features) if sparse.issparse(features) else features**2
-            lengths = np.asarray(squares.sum(axis=1)).ravel() + 1.0
-            # The smallest that a row of this length can have.
-            least = (1.0 / (lengths + tagger.alpha)).astype(np.float32)
-            diagonal = np.concatenate([diagonal, least])
-        if not same:
-            found = sparse.csr_matrix(found)[held] if sparse.issparse(found) else found[held]
-        support = np.asarray(labels.sum(axis=0)).ravel().astype(np.int64)
-        limits = _padded(tagger.thresholds, width)
-        limits[len(tagger.labels) :] = tagger.decision.threshold
-        # One item cannot be predicted from the others.
-        limits[support < 2] = NEVER
-        record = LabelRecord(
-            _padded(tagger.record.chosen, width), _padded(tagger.record.right, width), support
-        )
-        before = tagger.left_out
-        size = before.columns.shape[1]
-        extra = np.zeros((fresh.size, size), dtype=np.int32)
-        own = np.zeros(labels.nnz, dtype=np.float32)
-        stay = source < count
-        own[np.repeat(stay, np.diff(labels.indptr))] = before.own[
-            np.repeat(np.isin(np.arange(count), source[stay]), np.diff(old.indptr))
-        ]
-        left_out = LeftOutTags(
-            np.vstack([before.columns, extra])[held],
-            np.vstack([before.chances, extra.astype(np.float32)])[held],
-            own,
-        )
-        return cls(every[order], found, labels, diagonal[held], left_out, record, limits, touched)
 
 
 def pruner(features: Any, labels: int) -> WeightPruner:
@@ -537,8 +494,11 @@ def _padded(values: Array, count: int) -> Array:
     return np.concatenate([values, np.zeros(count - values.size, dtype=values.dtype)])
 
 
-def _longer(starts: Array, count: int) -> Array:
-    return np.concatenate([starts, np.full(count + 1 - starts.size, starts[-1])])
+def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_matrix:
+    """Return a matrix with more rows or columns, without a copy of its entries."""
+    starts = matrix.indptr
+    starts = np.concatenate([starts, np.full(rows + 1 - starts.size, starts[-1], starts.dtype)])
+    return sparse.csr_matrix((matrix.data, matrix.indices, starts), shape=(rows, columns))
 
 
 def _read_texts(arrays: Mapping[str, Array]) -> TextFeatures | None:
@@ -568,22 +528,19 @@ def _packed(name: str, matrix: Any) -> dict[str, Array]:
 
 def _unpacked(name: str, arrays: Mapping[str, Array], count: int, width: int) -> Any:
     """Read a matrix; one with places outside would make products read foreign memory."""
-    data = arrays[f"{name}_data"]
     if f"{name}_columns" not in arrays:
-        if data.shape != (count, width) or data.dtype != np.float32:
+        (data,) = checked_parts({f"{name}_data": "f4 2"}, arrays, _DAMAGED)
+        if data.shape != (count, width):
             raise InvalidFile(_DAMAGED)
         return data
-    columns, starts = arrays[f"{name}_columns"], arrays[f"{name}_starts"]
+    kinds = {f"{name}_data": "f4", f"{name}_columns": "i4", f"{name}_starts": "i8"}
+    data, columns, starts = checked_parts(kinds, arrays, _DAMAGED)
     sound = (
-        (data.dtype.str[1:], columns.dtype.str[1:], starts.dtype.str[1:]) == ("f4", "i4", "i8")
-        and 0 <= width < np.iinfo(np.int32).max
-        and data.ndim == 1
+        0 <= width < np.iinfo(np.int32).max
         and columns.shape == data.shape
-        and starts.shape == (count + 1,)
-        and starts[0] == 0
-        and starts[-1] == data.size
-        and bool((np.diff(starts) >= 0).all())
-        and (not data.size or (int(columns.min()) >= 0 and int(columns.max()) < width))
+        and starts.size == count + 1
+        and offsets_rise(starts, data.size)
+        and within(columns, width)
     )
     if not sound:
         raise InvalidFile(_DAMAGED)

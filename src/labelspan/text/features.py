@@ -20,14 +20,21 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidFile
 from .analysis import is_unspaced
-from .vocabulary import TextBlock, Vocabulary, pack_strings, ranges, unpack_strings
+from .vocabulary import (
+    TextBlock,
+    Vocabulary,
+    checked_parts,
+    pack_strings,
+    ranges,
+    unpack_strings,
+)
 
 __all__ = ["SPACE", "TAGS", "FeatureCounts", "FeatureKind", "TextFeatures"]
 
 # With this many texts or more, rare and very frequent features are left out.
 _MANY_TEXTS = 1000
 # Largest share of the texts that have a word or pair, and a part of words.
-_FREQUENT, _FREQUENT_PARTS = 0.5, 0.1
+_FREQUENT, _FREQUENT_PARTS = 0.5, 0.05
 _PARTS = (4, 5)
 # Length of the block of parts; that of words has length 1.
 _WEIGHT_OF_PARTS = 0.7
@@ -35,6 +42,7 @@ _WEIGHT_OF_PARTS = 0.7
 _MOST_PAIRS = 1 << 23
 # Sequences of characters have larger numbers than pairs of words; those of three a bit more.
 _GRAM, _THREE = 1 << 62, 1 << 48
+_DAMAGED = "The files of the features do not fit together; it is damaged."
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,7 @@ class FeatureCounts:
         """Choose the most frequent features.
 
         With 1,000 texts or more, a word or pair must be in two texts and in at most half of them, a
-        part in three and in at most a tenth.
+        part in three and in at most a twentieth.
         """
         self._merge()
         keys, texts = self._pairs
@@ -388,13 +396,11 @@ class TextFeatures:
     def from_arrays(cls, language: str, arrays: Mapping[str, Array], *, stems: bool) -> Self:
         """Make the features that :meth:`arrays` described; raise InvalidFile if damaged."""
         words, parts = unpack_strings(arrays["words"]), unpack_strings(arrays["parts"])
-        singles, pairs, idf = arrays["singles"], arrays["pairs"], arrays["idf"]
+        kinds = {"singles": "i4", "pairs": "i4 2", "idf": "f4"}
+        singles, pairs, idf = checked_parts(kinds, arrays, _DAMAGED)
         count = len(words)
         sound = (
-            [part.dtype.str[1:] for part in (singles, pairs, idf)] == ["i4", "i4", "f4"]
-            and singles.ndim == 1
-            and pairs.ndim == 2
-            and pairs.shape[1] == 2
+            pairs.shape[1] == 2
             and idf.shape == (singles.size + len(pairs) + len(parts),)
             and all(not a.size or (a.min() >= 0 and a.max() < count) for a in (singles, pairs))
             and bool(np.isfinite(idf).all())
@@ -402,7 +408,7 @@ class TextFeatures:
             and len(set(parts)) == len(parts)
         )
         if not sound:
-            raise InvalidFile("The files of the features do not fit together; it is damaged.")
+            raise InvalidFile(_DAMAGED)
         return cls(
             language, stems=stems, words=words, singles=singles, pairs=pairs, parts=parts, idf=idf
         )

@@ -20,7 +20,16 @@ from .._typing import Array
 from ..errors import InvalidFile
 from .analysis import RUNS, Analyzer, first_line, has_unspaced, is_unspaced, normalise, split_words
 
-__all__ = ["TextBlock", "Vocabulary", "pack_strings", "ranges", "unpack_strings"]
+__all__ = [
+    "TextBlock",
+    "Vocabulary",
+    "checked_parts",
+    "offsets_rise",
+    "pack_strings",
+    "ranges",
+    "unpack_strings",
+    "within",
+]
 
 _DAMAGED = "The files of the words do not fit together; the index is damaged."
 
@@ -184,12 +193,11 @@ class Vocabulary:
         """Make the vocabulary that :meth:`arrays` described; raise InvalidFile if it is damaged."""
         made = cls(language)
         words, terms = unpack_strings(arrays["words"]), unpack_strings(arrays["terms"])
-        term_of = arrays["term_of"]
+        (term_of,) = checked_parts({"term_of": "i4"}, arrays, _DAMAGED)
         made._words.update(zip(words, range(len(words)), strict=True))
         made._terms.update(zip(terms, range(len(terms)), strict=True))
         sound = (
-            term_of.dtype == np.int32
-            and term_of.shape == (len(words),)
+            term_of.shape == (len(words),)
             and len(made._words) == len(words)
             and len(made._terms) == len(terms)
             and within(term_of, len(terms))
@@ -300,14 +308,10 @@ class TextBlock:
     @classmethod
     def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> TextBlock:
         """Make the block that :meth:`arrays` described; raise InvalidFile if it is damaged."""
-        tokens, starts, titles, runs = (
-            arrays[name] for name in ("tokens", "starts", "titles", "runs")
-        )
-        kinds = [part.dtype.str[1:] for part in (tokens, starts, titles, runs)]
+        kinds = {"tokens": "i4", "starts": "i8", "titles": "i4", "runs": "i8"}
+        tokens, starts, titles, runs = checked_parts(kinds, arrays, _DAMAGED)
         sound = (
-            kinds == ["i4", "i8", "i4", "i8"]
-            and all(part.ndim == 1 for part in (tokens, starts, titles, runs))
-            and starts.size == titles.size + 1
+            starts.size == titles.size + 1
             and offsets_rise(starts, tokens.size)
             and within(tokens, len(vocabulary))
             and within(runs, tokens.size)
@@ -341,6 +345,21 @@ def unpack_strings(content: Array) -> list[str]:
     except UnicodeDecodeError as error:
         raise InvalidFile(_DAMAGED) from error
     return found[:-1]
+
+
+def checked_parts(
+    kinds: Mapping[str, str], arrays: Mapping[str, Array], message: str
+) -> list[Array]:
+    """Return stored arrays by name; raise InvalidFile if one is missing or of another type.
+
+    ``kinds`` has the type of each array, and its number of dimensions where that is not one.
+    """
+    found = [arrays.get(name) for name in kinds]
+    for name, part in zip(kinds, found, strict=True):
+        kind, _, dimensions = kinds[name].partition(" ")
+        if part is None or part.dtype.str[1:] != kind or part.ndim != int(dimensions or 1):
+            raise InvalidFile(message)
+    return [part for part in found if part is not None]
 
 
 def offsets_rise(offsets: Array, end: int) -> bool:

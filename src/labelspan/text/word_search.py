@@ -25,7 +25,7 @@ from ..errors import InvalidFile
 from .analysis import Analyzer, normalise, split_words
 from .query_syntax import ParsedQuery
 from .spelling import near_spellings
-from .vocabulary import TextBlock, Vocabulary, offsets_rise, ranges, within
+from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, within
 
 __all__ = ["WordMatch", "WordScores", "WordSearch", "WordSegment"]
 
@@ -35,6 +35,7 @@ K1, B = 1.2, 0.75
 _LABEL = 0.5
 # A phrase is looked for in the texts with its rarest word if they are less than this part of all.
 _FEW = 20
+_DAMAGED = "The files of the word index do not fit together; it is damaged."
 
 
 @dataclass(frozen=True)
@@ -213,12 +214,10 @@ class WordSegment:
             "name_keys": "i8",
             "name_rows": "i4",
         }
-        parts = [arrays[name] for name in kinds]
+        parts = checked_parts(kinds, arrays, _DAMAGED)
         lengths, terms, starts, rows, weights, name_keys, name_rows = parts
         sound = (
-            [part.dtype.str[1:] for part in parts] == list(kinds.values())
-            and all(part.ndim == 1 for part in parts)
-            and lengths.size == len(block)
+            lengths.size == len(block)
             and within(lengths, 1 << 31)
             and starts.size == terms.size + 1
             and offsets_rise(starts, rows.size)
@@ -230,7 +229,7 @@ class WordSegment:
             and (not weights.size or int(weights.min()) > 0)
         )
         if not sound:
-            raise InvalidFile("The files of the word index do not fit together; it is damaged.")
+            raise InvalidFile(_DAMAGED)
         return cls(block, *parts)
 
 
