@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -9,11 +10,23 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from .errors import InvalidFile, MissingData
+from .errors import InvalidFile, MissingData, TooManyFiles
 
-__all__ = ["cache_folder", "check_there", "read_bytes", "sync_folder", "write_whole"]
+__all__ = [
+    "cache_folder",
+    "check_descriptors",
+    "check_there",
+    "file_size",
+    "missing_resource",
+    "read_bytes",
+    "sync_folder",
+    "write_whole",
+]
+
+# A database, its log, its shared memory and their folder.
+_OPENED_BY_SQLITE = 4
 
 _MISSING = "There is no file {!r}; correct the path."
 
@@ -91,3 +104,39 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def file_size(path: Path) -> int:
+    """Return the size of a regular file; links, pipes and devices are not opened."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidFile(f"{path} is not a regular file; it is not opened.")
+    return found.st_size
+
+
+def missing_resource(error: BaseException | None, path: Any) -> Exception | None:
+    """Return the error for a lack of file descriptors or memory; None for any other cause."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code in (errno.EMFILE, errno.ENFILE):
+        return TooManyFiles(
+            f"{path} cannot be opened: too many files are open; close some, or raise the limit "
+            "(ulimit -n)."
+        )
+    if code == errno.ENOMEM:
+        return MemoryError(f"{path} cannot be opened: there is not enough memory.")
+    return None
+
+
+def check_descriptors(path: Any) -> None:
+    """Raise an error if a few files cannot be opened: SQLite does not give this as the cause."""
+    handles = []
+    try:
+        for _ in range(_OPENED_BY_SQLITE):
+            handles.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        missing = missing_resource(error, path)
+        if missing is not None:
+            raise missing from error
+    finally:
+        for handle in handles:
+            os.close(handle)

@@ -137,10 +137,3 @@ def works(mark):
     pickle.loads(pickle.dumps(Payload(mark)))
     assert mark.exists()
     mark.unlink()
-
-
-def header(text, version=b"\x01\x00"):
-    """The beginning of an array's file."""
-    data = text.encode().ljust(117) + b"\n"
-    length = len(data).to_bytes(2 if version == b"\x01\x00" else 4, "little")
-    return b"\x93NUMPY" + version + length + data

@@ -1,6 +1,7 @@
 """A small index in a folder, ways to tamper with it, and processes that use it."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from _support.topics import corpus
 
 from labelspan import MLSI, SemanticIndex
+from labelspan.index.array_file import ArrayFile, write_arrays
 from labelspan.index.folder import read_manifest, write_manifest
 
 
@@ -38,8 +40,24 @@ def edited(folder, change):
 def replaced(folder, name, content):
     """A file with another content, and a manifest that vouches for it."""
     (generation(folder) / name).write_bytes(content)
-    part = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    edited(folder, lambda manifest: manifest["files"][name].update(part))
+    entry = {"bytes": len(content), "sha256": content[-32:].hex()}
+    edited(folder, lambda manifest: manifest["files"][name].update(entry))
+
+
+def rewritten(folder, name, **changes):
+    """A file with other arrays (None for none), and a manifest that vouches for it."""
+    path = generation(folder) / f"{name}.arrays"
+    arrays = {**ArrayFile(path, mapped=False).arrays(), **changes}
+    arrays = {part: array for part, array in arrays.items() if array is not None}
+    entry = write_arrays(path, arrays)
+    edited(folder, lambda manifest: manifest["files"][path.name].update(entry))
+
+
+def crafted(head, body=b""):
+    """The content of a file with any header, and with the right hash."""
+    data = head if isinstance(head, bytes) else json.dumps(head).encode()
+    content = b"labelspan array\n" + len(data).to_bytes(8, "little") + data + body
+    return content + hashlib.sha256(content).digest()
 
 
 def run(script, *arguments):

@@ -142,7 +142,7 @@ def test_bad_arguments_are_reported(args, message, saved, here):
 def test_a_damaged_index_is_reported(here):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
-    vectors = next(here.rglob("vectors.npy"))
+    vectors = next(here.rglob("vectors.arrays"))
     vectors.write_bytes(vectors.read_bytes()[:-5])
     assert "is damaged" in one_sentence(run("search", "chess"))
 

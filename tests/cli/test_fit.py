@@ -132,7 +132,7 @@ def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
         raise KeyboardInterrupt
 
     if moment == "write_index":
-        monkeypatch.setattr("labelspan.index.store.ItemStore.write_to", stop)
+        monkeypatch.setattr("labelspan.index.store.ItemStore.write", stop)
     else:
         monkeypatch.setattr(SemanticIndex, moment, stop)
     before = sorted(here.rglob("*"))
@@ -166,7 +166,7 @@ def test_ctrl_c_keeps_the_index_that_was_there(here, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelspan.index.store.ItemStore.write_to", stop)
+    monkeypatch.setattr("labelspan.index.store.ItemStore.write", stop)
     assert run("fit", "a.jsonl", "--dimensions", 3, "--force").exit_code == 130
     # Readers of a database leave its log and shared memory behind.
     after = sorted((p, p.stat().st_size) for p in here.rglob("*") if "sqlite-" not in p.name)
@@ -243,7 +243,7 @@ def test_add_is_all_or_nothing(here, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelspan.index.database.ItemDatabase.insert", stop)
+    monkeypatch.setattr("labelspan.index.store.ItemDatabase.insert", stop)
     more = as_lines([{**rows()[0], "id": "new"}])
     one_sentence(run("add", "-", input=more), code=130)
     monkeypatch.undo()

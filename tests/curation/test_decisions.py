@@ -251,7 +251,7 @@ KILLED = """
 import os, signal, sys
 from labelspan import SemanticIndex
 from labelspan.curation import Review
-from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemDatabase
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,7 @@ from labelspan.display.map_data import encode_map
 from labelspan.display.map_regions import MapRegions, Region, name_regions, word_lists
 from labelspan.display.mesh_tsne import Mesh, _over_pairs
 from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.index.place_file import PLACES_FILE
+from labelspan.index.folder import MAP_FILE
 
 
 def clusters(count=240, groups=4, m=10, seed=0):
@@ -306,7 +306,7 @@ def test_the_layout_is_kept_in_the_folder_and_added_to(index, tmp_path, monkeypa
         writer.add(["photo"] * 70)
         assert len(CorpusMap.from_index(writer).points) == 131
         assert calls == [0, 3, 0, 0], "more were added than laid out"
-    path = folder / PLACES_FILE
+    path = folder / MAP_FILE
     whole = path.read_bytes()
     damaged = [b"", whole[:-1], whole[:90] + b"x" + whole[91:], b"x" + whole[1:]]
     for content in damaged:

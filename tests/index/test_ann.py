@@ -297,10 +297,10 @@ def test_a_folder_that_cannot_be_written_can_be_searched(folder, X):
 
 @needs_usearch
 def test_a_full_disk_leaves_no_part_of_a_cache(folder, X, monkeypatch, caplog):
-    def full(path, write):
+    def full(path, *_, **about):
         raise InvalidFile(f"{path} cannot be written: No space left on device.")
 
-    monkeypatch.setattr("labelspan.index.ann.write_whole", full)
+    monkeypatch.setattr("labelspan.index.ann.write_arrays", full)
     with SemanticIndex.load(folder) as index, caplog.at_level(logging.WARNING):
         assert len(index.search(X[0], approximate=True)) == 10
         assert index.search_by_ == "approximate"

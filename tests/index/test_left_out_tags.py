@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _support.stored import rewritten
 from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
@@ -115,17 +116,12 @@ def test_items_without_labels_are_predicted():
 
 
 def test_damaged_tags_are_refused(tmp_path):
-    path = tmp_path / "index"
-    fitted().save(path)
-    (file,) = path.glob("generation-*/tagger_left_out_columns.npy")
-    good = np.load(file)
-    np.save(file, good + 100)
-    with pytest.raises(InvalidFile):
-        SemanticIndex.load(path, verify=False).tag("chess")
-    np.save(file, good)
-    own = file.with_name("tagger_left_out_own.npy")
-    kept = np.load(own)
-    for wrong in (kept[1:], kept + 1, -kept, kept.astype(float)):
-        np.save(own, wrong)
+    index = fitted().save(tmp_path / "index")
+    kept = index.tagger.left_out
+    wrong = [{"left_out_columns": kept.columns + 100}]
+    wrong += [{"left_out_own": one} for one in (kept.own[1:], kept.own + 1, -kept.own)]
+    for change in wrong:
+        rewritten(tmp_path / "index", "tagger", **change)
         with pytest.raises(InvalidFile):
-            SemanticIndex.load(path, verify=False).tag("chess")
+            SemanticIndex.load(tmp_path / "index").tag("chess")
+        index.save(tmp_path / "index")

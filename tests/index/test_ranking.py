@@ -6,7 +6,8 @@ from _support.topics import corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.index.searching import _kth_largest, weak
+from labelspan.index.searching import weak
+from labelspan.index.vectors import kth_largest
 from labelspan.text import parse_query
 
 
@@ -167,6 +168,6 @@ def test_the_language_is_kept(tmp_path):
 @pytest.mark.parametrize("count", [11, 1000, 5003])
 def test_at_least_k_values_reach_the_bound_of_candidates(count, seed):
     values = np.random.default_rng(seed).exponential(size=count)
-    bound = _kth_largest(values, 10)
+    bound = kth_largest(values, 10)
     assert np.sum(values >= bound) >= 10
     assert bound >= np.sort(values)[-min(count, 40)], "few others do"

@@ -17,7 +17,6 @@ from scipy import linalg
 from labelspan import HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.corpus import CorpusReader
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
-from labelspan.index.array_blocks import ArrayBlocks
 from labelspan.index.fitting import FitOptions, fit_stream
 
 N = 240
@@ -261,18 +260,6 @@ def test_damaged_blocks_are_seen(tmp_path):
     path.write_bytes(content)
     with pytest.raises(InvalidFile, match="missing or damaged; remove"):
         fitted(tmp_path / "index", items())
-
-
-def test_a_torn_list_of_blocks_is_continued(tmp_path):
-    blocks = ArrayBlocks(tmp_path)
-    for number in range(2):
-        blocks.append({"values": np.arange(number + 1)}, rows=1)
-    with (tmp_path / "blocks.jsonl").open("a") as file:
-        file.write('{"sha2')
-    again = ArrayBlocks(tmp_path)
-    assert len(again) == 2
-    again.append({"values": np.arange(5)}, rows=1)
-    assert ArrayBlocks(tmp_path).array(2, "values").tolist() == [0, 1, 2, 3, 4]
 
 
 # --- errors -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ pytestmark = [
 SERVE = """
 import os, signal, sys
 from labelspan.cli import app
-from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemDatabase
 from labelspan.index.store import ItemStore
 
 where = sys.argv.pop(1)

@@ -19,7 +19,7 @@ from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexArgument, IndexOption, SameIndex, chosen_index, open_index
 
 if TYPE_CHECKING:
-    from ..index.item_labels import LabelTable
+    from ..index.store import LabelTable
 
 __all__ = ["labels", "relabel", "remove"]
 

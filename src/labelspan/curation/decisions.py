@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import InvalidFile, InvalidInput
 from ..index.inputs import as_names, read_label_lists
-from ..index.item_labels import Labels
-from ..index.store import ItemStore
+from ..index.store import ItemStore, Labels
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import LabelspanError
+from ..errors import InvalidFile, LabelspanError
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
-from ..index.place_file import PLACES_FILE, PlaceFile, item_keys
+from ..index.array_file import ArrayFile, write_arrays
+from ..index.folder import MAP_FILE
 from .layout import layout, place
 
 __all__ = ["stored_layout"]
@@ -20,6 +23,8 @@ __all__ = ["stored_layout"]
 _log = logging.getLogger("labelspan.display")
 # When fewer than this share of the items were laid out together, all are laid out again.
 _LEAST_LAID = 0.5
+# Bytes of the hash of an item.
+_KEY = 16
 
 
 def stored_layout(
@@ -66,8 +71,8 @@ def stored_layout(
     vectors = index.vectors(ids)
     if index.path is None:
         return layout(vectors, random_state=random_state or 0, progress=progress)
-    path = index.path / PLACES_FILE
-    keys = item_keys(ids, vectors)
+    path = index.path / MAP_FILE
+    keys = _item_keys(ids, vectors)
     known = None if again else _read(path)
     if known is not None and random_state in (None, known.seed):
         rows = dict(zip(known.keys, range(len(known.keys)), strict=True))
@@ -80,17 +85,50 @@ def stored_layout(
             places = np.empty((len(keys), 2), dtype=np.float32)
             places[old] = known.places[found[old]]
             places[~old] = place(vectors[~old], vectors[old], places[old])
-            _write(path, PlaceFile(keys, places, laid, known.seed))
+            _write(path, _Layout(keys, places, laid, known.seed))
             return places
     seed = random_state or 0
     places = layout(vectors, random_state=seed, progress=progress)
-    _write(path, PlaceFile(keys, places, len(keys), seed))
+    _write(path, _Layout(keys, places, len(keys), seed))
     return places
 
 
-def _read(path: Path) -> PlaceFile | None:
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Keys and places of items, how many were laid out together, and the seed of the layout."""
+
+    keys: Sequence[bytes]
+    places: Array
+    laid: int
+    seed: int
+
+
+def _item_keys(ids: Sequence[str], vectors: Array) -> list[bytes]:
+    """Return for each item a hash of its id and vector.
+
+    By these, places stay when items are added or removed, or the index is saved again, and are
+    not used for another space.
+    """
+    table = np.ascontiguousarray(vectors, dtype="<f4")
+    return [
+        hashlib.blake2b(
+            vector.tobytes() + name.encode("utf-8", "surrogatepass"), digest_size=_KEY
+        ).digest()
+        for name, vector in zip(ids, table, strict=True)
+    ]
+
+
+def _read(path: Path) -> _Layout | None:
+    """Read the file, which is a cache: it may be deleted, and is not used if it is damaged."""
     try:
-        return PlaceFile.read(path)
+        file = ArrayFile(path, mapped=False)
+        file.verify()
+        keys, places = file.array("keys"), file.array("places")
+        laid, seed = int(file.about.get("laid", -1)), int(file.about.get("seed", -1))
+        fits = keys.shape == (len(places), _KEY) and places.shape == (len(places), 2)
+        if not fits or places.dtype != np.float32 or not (np.abs(places) <= 1.0).all():
+            raise InvalidFile(f"{path} is damaged: its places do not fit its items.")
+        return _Layout([key.tobytes() for key in keys], places, laid, seed)
     except FileNotFoundError:
         return None
     except (LabelspanError, OSError) as error:
@@ -98,10 +136,12 @@ def _read(path: Path) -> PlaceFile | None:
         return None
 
 
-def _write(path: Path, found: PlaceFile) -> None:
+def _write(path: Path, found: _Layout) -> None:
     """Keep places for later; a folder that cannot be written is read as before."""
+    keys = np.frombuffer(b"".join(found.keys), dtype=np.uint8).reshape(-1, _KEY)
     try:
         if path.parent.is_dir():
-            found.write(path)
+            arrays = {"keys": keys, "places": found.places}
+            write_arrays(path, arrays, laid=found.laid, seed=found.seed)
     except (LabelspanError, OSError) as error:
         _log.warning("The map is kept in memory only: %s", error)

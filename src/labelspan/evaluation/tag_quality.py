@@ -26,7 +26,7 @@ from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput
 from ..index.inputs import LabelLists, read_label_lists, read_texts
-from ..index.item_labels import LabelTable
+from ..index.store import LabelTable
 from ..tagger.learning import learn_tagger
 from ..text import TAGS
 from .html_report import ReportTable

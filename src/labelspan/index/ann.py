@@ -4,45 +4,36 @@ The usearch index covers the fixed array of vectors. It proposes rows, which are
 exact cosines. Rows added later are compared one by one, removed and filtered rows are skipped,
 and a query for which too few rows remain is searched exactly.
 
-The file:
-
-    labelspan ann 1     16 bytes with a line feed, then the length of the JSON in 8 bytes
-    {...}               JSON: hash of the vectors, usearch version, size and sha256 of the rest
-    ...                 zeros up to a multiple of 64, then what usearch wrote
-
 usearch follows the links in its file without checking them, so a file that is not what was
-written must never reach it. The hash detects damage. A file made by somebody else could have
-the right hash, so all its links are checked here first; at worst it then finds poor neighbours.
+written must never reach it. The hash of the file detects damage. A file made by somebody else
+could have the right hash, so all its links are checked here first; at worst it then finds poor
+neighbours.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import logging
-import mmap
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 
-from .._files import write_whole
 from .._typing import Array
 from ..errors import InvalidFile, Mismatch
-from .files import file_size
-from .vectors import Ranked, UnitVectors
+from .array_file import ArrayFile, write_arrays
+from .vectors import Ranked, UnitVectors, ranked
 
 __all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest", "proposed"]
 
 _log = logging.getLogger("labelspan.index")
 
-ANN_FILE = "vectors.usearch"
+ANN_FILE = "usearch.arrays"
 # Chosen on 10^5 vectors of 100 dimensions (benchmarks/search_size.py): links per node, rows
 # visited when a row is added, and rows that a search proposes.
 _LINKS, _EXPANSION, _PROPOSED = 16, 64, 256
@@ -50,16 +41,11 @@ _LINKS, _EXPANSION, _PROPOSED = 16, 64, 256
 _PROPOSED_PER_ANSWER, _MOST_ANSWERS = 4, 256
 # With a filter that fewer than one row in four passes, search is exact.
 _LEAST_SHARE = 0.25
-_ROWS_AT_ONCE = 1 << 13
-_BEGINNING = b"labelspan ann 1\n"
-_ALIGNED = 64
-_LONGEST_HEADER = 1 << 16
-_NODES_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE, _NODES_AT_ONCE = 1 << 13, 1 << 16
 # Format of usearch: number of rows and bytes per row; a head of 64 bytes with the count in
 # bytes 18 to 25; then size, links, links on the lowest level, highest level and entry point.
-_MATRIX, _HEAD, _ABOUT = 8, 64, 40
+_MATRIX, _HEAD, _ABOUT, _KEY = 8, 64, 40, 8
 _COUNT = slice(17, 25)
-_KEY = 8
 
 
 def installed() -> bool:
@@ -97,25 +83,25 @@ class AnnIndex:
         return cls(index)
 
     @classmethod
-    def read(
-        cls,
-        path: Path,
-        made_of: dict[str, Any],
-        *,
-        mapped: bool,
-    ) -> Self:
+    def read(cls, path: Path, made_of: dict[str, Any], *, mapped: bool) -> Self:
         """Read the index in a file, if it is valid and was made from the same vectors."""
+        file = ArrayFile(path, mapped=mapped)
+        for name, value in made_of.items():
+            if file.about.get(name) != value:
+                raise InvalidFile(f"{path} is out of date or damaged: its {name} differs.")
+        file.verify()
+        content = file.array("usearch")
         index = _empty(made_of["width"])
-        content = read_ann_file(path, made_of, bytes(index.save()), mapped=mapped)
-        index.view(content)
+        check_ann(content, bytes(index.save()), made_of["rows"])
+        index.view(content.data)
         return cls(index, content)
 
     def write(self, path: Path, made_of: dict[str, Any]) -> None:
         """Write the index to a file."""
-        content = self._index.save()
+        content = np.frombuffer(self._index.save(), dtype=np.uint8)
         # If a later usearch writes another format, its index is kept in memory only.
         check_ann(content, bytes(_empty(made_of["width"]).save()), made_of["rows"])
-        write_ann_file(path, content, made_of)
+        write_arrays(path, {"usearch": content}, **made_of)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -178,17 +164,9 @@ class AnnCache:
     """
 
     def __init__(
-        self,
-        base: Array,
-        path: Path | None = None,
-        sha256: str = "",
-        *,
-        mapped: bool = True,
+        self, base: Array, path: Path | None = None, sha256: str = "", *, mapped: bool = True
     ) -> None:
-        self._base = base
-        self._path = path
-        self._sha256 = sha256
-        self._mapped = mapped
+        self._base, self._path, self._sha256, self._mapped = base, path, sha256, mapped
         self._ann: AnnIndex | None = None
         self._refused: tuple[Any, str] | None = None
         self._opening, self._building = threading.Lock(), threading.Lock()
@@ -264,45 +242,13 @@ class AnnCache:
         }
 
 
-def nearest(
-    vectors: UnitVectors, ann: AnnIndex, queries: Array, k: int, mask: Array
-) -> tuple[list[Ranked], bool]:
-    """Find the best rows for each query; tell whether the usearch index was used.
-
-    It is used if ``k`` is at most 256 and at least a quarter of its rows may be found. A query
-    for which it proposes fewer than ``k`` of these rows is searched exactly.
-    """
-    covered = len(vectors.base)
-    share = np.count_nonzero(mask[:covered]) / max(1, covered)
-    if not len(ann) or k > _MOST_ANSWERS or share < _LEAST_SHARE:
-        return vectors.top(queries, k, mask), False
-    late = mask.copy()
-    late[:covered] = False
-    added_later = vectors.top(queries, k, late)
-    found: list[Ranked | None] = []
-    for query, own, later in zip(
-        queries,
-        ann.propose(queries, max(_PROPOSED, _PROPOSED_PER_ANSWER * k)),
-        added_later,
-        strict=True,
-    ):
-        ranked = vectors.rank(query, own[mask[own]], k)
-        full = len(ranked[0]) == k
-        if full and later[0].size:
-            ranked = vectors.rank(query, np.concatenate([ranked[0], later[0]]), k)
-        found.append(ranked if full else None)
-    missing = [n for n, ranked in enumerate(found) if ranked is None]
-    exact = iter(vectors.top(queries[missing], k, mask))
-    answers = [next(exact) if ranked is None else ranked for ranked in found]
-    return answers, len(missing) < len(queries)
-
-
 def proposed(
     vectors: UnitVectors, ann: AnnIndex | None, queries: Array, k: int, mask: Array
 ) -> list[Array] | None:
     """Propose for each query rows near it, with the best of those added later.
 
-    None where every row must be compared, by the same rule as in :func:`nearest`.
+    None where every row must be compared: if ``k`` is more than 256, or if fewer than a quarter
+    of the rows may be found.
     """
     covered = len(vectors.base)
     share = np.count_nonzero(mask[:covered]) / max(1, covered)
@@ -317,56 +263,35 @@ def proposed(
     ]
 
 
-# --- the file ---------------------------------------------------------------------------
+def nearest(
+    vectors: UnitVectors, ann: AnnIndex, queries: Array, k: int, mask: Array
+) -> tuple[list[Ranked], bool]:
+    """Find the best rows for each query; tell whether the usearch index was used.
 
-
-def write_ann_file(path: Path, content: Any, made_of: Mapping[str, Any]) -> None:
-    """Write the bytes of a usearch index, with their hash and what they were made from."""
-    about = {**made_of, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    head = json.dumps(about).encode()
-    head = _BEGINNING + len(head).to_bytes(8, "little") + head
-
-    def write(file: BinaryIO) -> None:
-        file.write(head + bytes(-len(head) % _ALIGNED))
-        file.write(content)
-
-    write_whole(path, write)
-
-
-def read_ann_file(path: Path, made_of: Mapping[str, Any], empty: bytes, *, mapped: bool) -> Any:
-    """Read the bytes of a usearch index, if they are valid and made from the same vectors.
-
-    ``empty`` is an empty usearch index with the same settings. The file is mapped, or read into
-    memory: then it may change later.
+    A query for which it proposes fewer than ``k`` rows is searched exactly.
     """
-    if file_size(path) < len(_BEGINNING) + 8:
-        raise InvalidFile(f"{path} is damaged: it is too short.")
-    with path.open("rb") as file:
-        content: Any = (
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else file.read()
-        )
-    content = memoryview(content)
-    at = len(_BEGINNING) + 8
-    length = int.from_bytes(content[len(_BEGINNING) : at], "little")
-    if content[: len(_BEGINNING)] != _BEGINNING or length > _LONGEST_HEADER:
-        raise InvalidFile(f"{path} is damaged, or not a file of labelspan.")
-    try:
-        about = json.loads(bytes(content[at : at + length]))
-    except (ValueError, RecursionError):
-        raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
-    found = content[at + length + -(at + length) % _ALIGNED :]
-    for name, value in {**made_of, "bytes": len(found)}.items():
-        if not isinstance(about, dict) or about.get(name) != value:
-            raise InvalidFile(f"{path} is out of date or damaged: its {name} differs.")
-    sha256 = str(about.get("sha256"))
-    if hashlib.sha256(found).hexdigest() != sha256:
-        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
-    check_ann(found, empty, made_of["rows"])
-    return found
+    near = proposed(vectors, ann, queries, k, mask)
+    if near is None:
+        return vectors.top(queries, k, mask), False
+    found: list[Ranked | None] = []
+    for query, rows in zip(queries, near, strict=True):
+        scores = vectors.cosines(query, rows)
+        full = np.count_nonzero(scores[rows < len(vectors.base)]) >= k
+        found.append(ranked(rows, scores, k) if full else None)
+    missing = [n for n, one in enumerate(found) if one is None]
+    exact = iter(vectors.top(queries[missing], k, mask))
+    answers = [next(exact) if one is None else one for one in found]
+    return answers, len(missing) < len(queries)
+
+
+# --- what usearch wrote ---------------------------------------------------------------------
 
 
 def check_ann(content: Any, empty: bytes, rows: int) -> None:
-    """Check that every link in a usearch index leads to a node in it, and that keys are rows."""
+    """Check that every link in a usearch index leads to a node in it, and that keys are rows.
+
+    ``empty`` is an empty usearch index with the same settings.
+    """
     try:
         _check(np.frombuffer(content, dtype=np.uint8), empty, rows)
     except (ValueError, IndexError) as error:

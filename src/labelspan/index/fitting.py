@@ -58,17 +58,14 @@ from ..text import (
     detect_language,
 )
 from ..text.vocabulary import pack_strings
-from .array_blocks import ArrayBlocks
-from .database import ItemDatabase, ItemRecord
-from .files import FileWriter
-from .folder import ITEMS, UNFINISHED, IndexFolder
+from .array_file import ArrayBlocks, Rows
+from .folder import ITEMS, UNFINISHED, Files, IndexFolder
 from .inputs import LabelLists, label_name, read_ids, read_label_lists, read_metadata
-from .item_labels import LabelTable
-from .model import IndexModel, ModelEncoder, read_vectors
+from .model import IndexModel, ModelEncoder, merged_segments, read_vectors, write_model
 from .older import read_decisions
 from .results import Item
-from .saved import write_model
 from .space import Space
+from .store import ItemDatabase, LabelTable
 
 __all__ = [
     "FitOptions",
@@ -83,8 +80,6 @@ __all__ = [
 _PLAN_VERSION = 5
 # Items of a block, and characters of their texts, at most: in files, and in memory.
 _IN_FILES, _IN_MEMORY = (20_000, 1 << 24), (1 << 20, 1 << 28)
-# Word numbers of one segment of the word index, about.
-_SEGMENT_TOKENS = 1 << 24
 # Labelled items from which the tagger of a stream learns, by default.
 TAG_SAMPLE = 10_000
 # Labels that are remembered as checked.
@@ -365,7 +360,7 @@ class _Work:
         else:
             self.key = known
         (folder / "index").mkdir(exist_ok=True)
-        self.files = FileWriter(folder / "index")
+        self.files = Files(folder / "index")
         self.database = ItemDatabase.build(folder / "index" / ITEMS, self.key)
 
 
@@ -378,9 +373,9 @@ class _TextBlocks:
         self.vocabulary = Vocabulary(language)
         if self._files is not None and len(self._files):
             parts: dict[str, list[Any]] = {"words": [], "terms": [], "term_of": []}
-            for n in range(len(self._files)):
+            for block in self._files:
                 for name, own in parts.items():
-                    own.append(self._files.array(n, f"new_{name}"))
+                    own.append(block.array(f"new_{name}"))
             arrays = {name: np.concatenate(own) for name, own in parts.items()}
             self.vocabulary = Vocabulary.from_arrays(language, arrays)
         self._known = len(self.vocabulary), len(self.vocabulary.terms)
@@ -416,15 +411,13 @@ class _TextBlocks:
         """Number of items of all blocks."""
         if self._files is None:
             return sum(len(one.block) for one, _ in self._memory)
-        return sum(self._files.about(n)["rows"] for n in range(len(self._files)))
+        return sum(int(block.about["rows"]) for block in self._files)
 
     def segment(self, number: int) -> WordSegment:
         """Return the words of a block."""
         if self._files is None:
             return self._memory[number][0]
-        names = self._files.names(number)
-        arrays = {name: self._files.array(number, name) for name in names}
-        return WordSegment.from_arrays(self.vocabulary, arrays)
+        return WordSegment.from_arrays(self.vocabulary, self._files[number].arrays())
 
     def blocks(self) -> Iterator[TextBlock]:
         """Yield the word numbers of each block."""
@@ -432,9 +425,7 @@ class _TextBlocks:
             if self._files is None:
                 yield self._memory[number][0].block
             else:
-                names = ("tokens", "starts", "titles", "runs")
-                arrays = {name: self._files.array(number, name) for name in names}
-                yield TextBlock.from_arrays(self.vocabulary, arrays)
+                yield TextBlock.from_arrays(self.vocabulary, self._files[number].arrays())
 
     def labels(self) -> LabelLists:
         """Return the labels of all items."""
@@ -443,7 +434,7 @@ class _TextBlocks:
             if self._files is None:
                 found += self._memory[number][1]
             else:
-                own = json.loads(bytes(self._files.array(number, "labels")))
+                own = json.loads(bytes(self._files[number].array("labels")))
                 found += [None if one is None else tuple(one) for one in own]
         return found
 
@@ -480,8 +471,7 @@ class _Fit:
             self._report(0, _STEPS, f"{done:,} items read")
             try:
                 with database.change() as cursor:
-                    records = (ItemRecord(one.id, one.text, one.metadata) for one in batch)
-                    database.insert(cursor, records)
+                    database.insert(cursor, batch)
             except InvalidFile as error:
                 if isinstance(error.__cause__, sqlite3.IntegrityError):
                     raise InvalidFile(
@@ -569,7 +559,8 @@ class _Fit:
             tagged = int(chosen.size)
         words = None
         if features is not None:
-            words = WordSearch(self._texts.vocabulary, self._segments())
+            segments = (self._texts.segment(number) for number in range(len(self._texts)))
+            words = WordSearch(self._texts.vocabulary, merged_segments(segments))
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
             IndexModel(features, space, tagger),
@@ -599,23 +590,10 @@ class _Fit:
         """Compute the vectors of all items: in memory, or in a file of the index."""
         if self._work.folder is None:
             return space.vectors(rows)
-        parts = self._work.files.parts("vectors", (self.n_items, space.n_dimensions), "<f4")
-        for _, block in rows.blocks():
-            parts.append(space.vectors(block))
-        parts.close()
+        shape = (self.n_items, space.n_dimensions)
+        parts = (space.vectors(block) for _, block in rows.blocks())
+        self._work.files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
         return None
-
-    def _segments(self) -> list[WordSegment]:
-        """Return the segments of the word index: blocks, joined where they are small."""
-        found: list[WordSegment] = []
-        waiting: list[WordSegment] = []
-        for number in range(len(self._texts)):
-            waiting.append(self._texts.segment(number))
-            last = number == len(self._texts) - 1
-            if last or sum(one.block.tokens.size for one in waiting) >= _SEGMENT_TOKENS:
-                found.append(waiting[0] if len(waiting) == 1 else WordSegment.join(waiting))
-                waiting = []
-        return found
 
     # --- 4: tags ----------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Folder of a saved index: manifest, files of the current generation, and lock of the writer.
 
     manifest.json           names the current generation and its files; replaced in one step
-    generation-0a1b2c3d/    arrays, JSON files and items.sqlite
+    generation-0a1b2c3d/    files of arrays, and items.sqlite
     lock                    held by the process that writes
-    map.places              cache of the layout of the map
+    map.arrays              cache of the layout of the map
     unfinished/             what a fit has done so far
 
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
@@ -14,6 +14,7 @@ are transactions in the generation's items.sqlite. An index of another format is
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -24,23 +25,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from .._files import sync_folder, write_whole
+from .._files import check_descriptors, file_size, missing_resource, sync_folder, write_whole
+from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, LabelspanError, Locked, MissingData, Replaced
-from .files import (
-    FILE_NAME,
-    FileReader,
-    FileWriter,
-    check_descriptors,
-    digest,
-    file_size,
-    missing_resource,
-    parse_json,
-)
-from .place_file import PLACES_FILE
+from .array_file import ArrayFile, Rows, parse_json, write_arrays
 
 __all__ = [
     "ITEMS",
+    "MAP_FILE",
     "UNFINISHED",
+    "Files",
     "IndexFolder",
     "field",
     "foreign_files",
@@ -53,6 +47,7 @@ T = TypeVar("T")
 
 _MANIFEST = "manifest.json"
 ITEMS = "items.sqlite"
+MAP_FILE = "map.arrays"
 _LOCK = "lock"
 UNFINISHED = "unfinished"
 _FORMAT = "labelspan-index"
@@ -60,12 +55,75 @@ _VERSION = 5
 _LARGEST_MANIFEST = 1 << 24
 _DEEPEST_MANIFEST = 20
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
+_FILE_NAME = re.compile(r"[a-z0-9_]{1,80}\.arrays")
 _OWN = re.compile(
     rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|{UNFINISHED}"
-    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(PLACES_FILE)}).*|decisions\.jsonl"
+    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(MAP_FILE)}).*|map\.places|decisions\.jsonl"
 )
+# Files of older formats, which are deleted when another index is written.
+_OLDER = ("map.places", "decisions.jsonl")
+# Up to this size a file is hashed whenever it is opened; larger ones when that is asked for.
+_SMALL = 1 << 24
 # Each retry follows a save between reading the manifest and reading its files.
 _TRIES = 20
+
+
+class Files:
+    """Files of arrays in a folder, with the size and sha256 of each.
+
+    Parameters
+    ----------
+    folder : Path
+    entries : dict or None, default=None
+        Size and sha256 by name, as the manifest has them; None for a new folder.
+    verify : bool, default=False
+        Whether large files are hashed, too, when they are opened.
+    mapped : bool, default=True
+        Whether arrays are memory-mapped, or else read into memory.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        entries: Mapping[str, Any] | None = None,
+        *,
+        verify: bool = False,
+        mapped: bool = True,
+    ) -> None:
+        self.folder = folder
+        self.entries: dict[str, Any] = dict(entries or {})
+        self._verify, self._mapped = verify, mapped
+
+    def write(self, name: str, arrays: Mapping[str, Array | Rows], **about: Any) -> None:
+        """Write a file."""
+        path = self.folder / f"{name}.arrays"
+        self.entries[path.name] = write_arrays(path, arrays, **about)
+
+    def open(self, name: str, *, later: bool = False) -> ArrayFile:
+        """Open a file, if it is the one of its entry; ``later`` leaves its hash to :meth:`check`.
+
+        What is open can be read even after a save has deleted the file.
+        """
+        path = self.folder / f"{name}.arrays"
+        entry = self.entries.get(path.name)
+        if not isinstance(entry, dict):
+            raise InvalidFile(f"{_MANIFEST}: there is no file {path.name!r:.80}.")
+        try:
+            found = ArrayFile(path, mapped=self._mapped)
+        except FileNotFoundError:
+            raise InvalidFile(
+                f"{path} is missing; if a writer has replaced the index, refresh it."
+            ) from None
+        if (entry.get("bytes"), entry.get("sha256")) != (found.nbytes, found.sha256):
+            raise InvalidFile(f"{path} is damaged: it is not the file that was written.")
+        if self._verify or not later:
+            self.check(found)
+        return found
+
+    def check(self, file: ArrayFile) -> None:
+        """Check the content of a file that is small, or of any if that was asked for."""
+        if self._verify or file.nbytes <= _SMALL:
+            file.verify()
 
 
 class IndexFolder:
@@ -96,15 +154,13 @@ class IndexFolder:
         """Whether this object holds the lock of the writer."""
         return self._lock is not None
 
-    def read(
-        self, make: Callable[[FileReader, dict[str, Any]], T], *, verify: bool, mapped: bool
-    ) -> T:
+    def read(self, make: Callable[[Files, dict[str, Any]], T], *, verify: bool, mapped: bool) -> T:
         """Read the current generation; start again if a save replaces it meanwhile."""
         content = read_manifest(self.path)
         for _ in range(_TRIES):
             generation = generation_folder(self.path, content)
             try:
-                files = FileReader(generation, content["files"], verify=verify, mapped=mapped)
+                files = Files(generation, content["files"], verify=verify, mapped=mapped)
                 self.generation = generation.name
                 return make(files, content)
             except (OSError, InvalidFile) as error:
@@ -116,7 +172,7 @@ class IndexFolder:
                 content = newer
         raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
 
-    def write(self, fill: Callable[[FileWriter, str], dict[str, Any]]) -> None:
+    def write(self, fill: Callable[[Files, str], dict[str, Any]]) -> None:
         """Write a new generation and make it the current one; on failure change nothing.
 
         ``fill`` writes its files, given the key of the generation, and returns the manifest.
@@ -126,12 +182,12 @@ class IndexFolder:
 
         def write() -> dict[str, Any]:
             made.mkdir()
-            files = FileWriter(made)
+            files = Files(made)
             return {**fill(files, key), "files": files.entries}
 
         self._replace(made, key, write)
 
-    def adopt(self, files: FileWriter, key: str, content: Mapping[str, Any]) -> None:
+    def adopt(self, files: Files, key: str, content: Mapping[str, Any]) -> None:
         """Make a folder of files that were written before the current generation."""
         made = self.path / f"generation-{key}"
 
@@ -166,8 +222,8 @@ class IndexFolder:
         for partial in self.path.glob(f".{_MANIFEST}.*"):
             partial.unlink(missing_ok=True)
         shutil.rmtree(self.path / UNFINISHED, ignore_errors=True)
-        # Of an older format; the items of that index have been read by now.
-        (self.path / "decisions.jsonl").unlink(missing_ok=True)
+        for name in _OLDER:
+            (self.path / name).unlink(missing_ok=True)
 
     def replaced(self) -> bool:
         """Tell whether another generation is current than the one that was read."""
@@ -257,7 +313,7 @@ def _prepare(path: Path) -> None:
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
     """Write the manifest, in place of the old one."""
-    head = {"format": _FORMAT, "version": _VERSION, "sha256": digest(content)}
+    head = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content)}
     data = json.dumps({**head, "content": content}, ensure_ascii=False, indent=1).encode()
     if len(data) > _LARGEST_MANIFEST:
         raise InvalidInput(
@@ -304,7 +360,7 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
     content = head.get("content")
     if not _is_shallow(content, _DEEPEST_MANIFEST):
         raise InvalidFile(f"{path} is not the manifest of an index: it is nested too deeply.")
-    if not isinstance(content, dict) or digest(content) != head.get("sha256"):
+    if not isinstance(content, dict) or _digest(content) != head.get("sha256"):
         raise InvalidFile(f"{path} is damaged: its content is not what was written.")
     return {**content, "version": version}
 
@@ -326,7 +382,7 @@ def generation_folder(folder: Path, content: Mapping[str, Any]) -> Path:
             f"{_MANIFEST}: {name!r:.80} is not a folder of this index; it is not opened."
         )
     for file in field(content, "files", dict):
-        if not FILE_NAME.fullmatch(file) or (inside / file).is_symlink():
+        if not _FILE_NAME.fullmatch(file) or (inside / file).is_symlink():
             raise InvalidFile(
                 f"{_MANIFEST}: {file!r:.80} is not a file of this index; it is not opened."
             )
@@ -339,6 +395,11 @@ def _current_generation(folder: Path) -> str:
         return str(read_manifest(folder).get("generation"))
     except (LabelspanError, OSError):
         return ""
+
+
+def _digest(content: Any) -> str:
+    data = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_shallow(value: Any, most: int) -> bool:

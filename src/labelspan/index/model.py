@@ -1,21 +1,41 @@
-"""What an index has learned, as searches use it: features of texts, a space, and a tagger."""
+"""What an index has learned, as searches use it: features of texts, a space, and a tagger.
+
+In a folder these are files of arrays: ``features``, ``space``, ``tagger`` and ``words``; the
+manifest has the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidInput, Mismatch
+from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..tagger import Tagger
-from ..text import TextFeatures
+from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
+from .array_file import ArrayFile, parse_json
+from .folder import Files, field
 from .space import Space
 
-__all__ = ["IndexModel", "ModelEncoder", "read_vectors", "refuse_vectors"]
+__all__ = [
+    "IndexModel",
+    "ModelEncoder",
+    "merged_segments",
+    "read_model",
+    "read_vectors",
+    "refuse_vectors",
+    "write_model",
+]
+
+_FEATURES = ("words", "singles", "pairs", "parts", "idf")
+_MOST_SEGMENTS = 10_000
+# Word numbers of one segment of the word index, about.
+_SEGMENT_TOKENS = 1 << 24
 
 
 class ModelEncoder:
@@ -160,3 +180,129 @@ def refuse_vectors(vectors: Any, owner: str) -> None:
     """Raise an error if vectors are given to an index that reads texts."""
     if vectors is not None:
         raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+def write_model(
+    files: Files, model: IndexModel, words: WordSearch | None, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Write what was learned; return the content of the manifest."""
+    features: dict[str, Any] | None = None
+    if isinstance(model.features, ModelEncoder):
+        features = {"kind": "encoder", "size": model.features.size}
+    elif model.features is not None:
+        features = {"kind": "words", "stems": model.features.stems}
+        files.write("features", model.features.arrays())
+    text = None
+    if words is not None:
+        segments = merged_segments(words.segments)
+        text = {"language": words.vocabulary.language, "segments": len(segments)}
+        parts = {"vocabulary": words.vocabulary.arrays()}
+        parts |= {f"segment{n}": segment.arrays() for n, segment in enumerate(segments)}
+        files.write(
+            "words",
+            {f"{part}_{name}": one for part, own in parts.items() for name, one in own.items()},
+        )
+    if model.tagger is not None:
+        labels = json.dumps(list(model.tagger.labels)).encode()
+        arrays = {**model.tagger.arrays(), "labels": np.frombuffer(labels, dtype=np.uint8)}
+        files.write("tagger", arrays)
+    return {
+        "class": "SemanticIndex",
+        "settings": settings,
+        "features": features,
+        "text": text,
+        "estimator": model.space.write(files),
+        "tagger": model.tagger is not None,
+    }
+
+
+def read_model(
+    files: Files, content: Mapping[str, Any]
+) -> tuple[IndexModel, WordSearch | None, dict[str, Any]]:
+    """Read what was learned, the words of the texts, and the settings, as a manifest says."""
+    if field(content, "class", str) != "SemanticIndex":
+        raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
+    settings: dict[str, Any] = field(content, "settings", dict)
+    for name, kind in (("approximate_from", int), ("language", str), ("fields", dict)):
+        field(settings, name, kind)
+    space = Space.read(files, field(content, "estimator", dict))
+    words = (
+        None if content.get("text") is None else _read_words(files, field(content, "text", dict))
+    )
+    features = _read_features(files, content, space, words)
+    tagger = None
+    if field(content, "tagger", bool):
+        # Opened now, because a later save deletes the file; read only if it is asked for.
+        tagger = partial(_read_tagger, files, files.open("tagger", later=True))
+    return IndexModel(features, space, tagger), words, settings
+
+
+def merged_segments(segments: Iterable[WordSegment]) -> list[WordSegment]:
+    """Join neighbouring segments of words that are small."""
+    found: list[WordSegment] = []
+    waiting: list[WordSegment] = []
+    tokens = 0
+    for segment in segments:
+        if waiting and tokens + segment.block.tokens.size > _SEGMENT_TOKENS:
+            found.append(_joined(waiting))
+            waiting, tokens = [], 0
+        waiting.append(segment)
+        tokens += segment.block.tokens.size
+    return [*found, _joined(waiting)] if waiting else found
+
+
+def _joined(segments: list[WordSegment]) -> WordSegment:
+    return segments[0] if len(segments) == 1 else WordSegment.join(segments)
+
+
+def _read_tagger(files: Files, file: ArrayFile) -> Tagger:
+    files.check(file)
+    labels = parse_json(bytes(file.array("labels")), file.path)
+    if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
+        raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
+    return Tagger.from_arrays(labels, file.arrays())
+
+
+def _read_features(
+    files: Files, content: Mapping[str, Any], space: Space, words: WordSearch | None
+) -> TextFeatures | ModelEncoder | None:
+    if content.get("features") is None:
+        return None
+    described = field(content, "features", dict)
+    if described.get("kind") == "encoder":
+        if described.get("size") != space.n_features:
+            raise InvalidFile("manifest.json: the size of the encoder's vectors is damaged.")
+        return ModelEncoder(None, space.n_features)
+    if described.get("kind") != "words" or words is None:
+        raise InvalidFile("manifest.json: the kind of the features is unknown.")
+    file = files.open("features")
+    found = TextFeatures.from_arrays(
+        words.vocabulary.language,
+        {name: file.array(name) for name in _FEATURES},
+        stems=described.get("stems") is True,
+    )
+    if found.size != space.n_features:
+        raise InvalidFile("The features do not fit the space; the index is damaged.")
+    return found
+
+
+def _read_words(files: Files, described: Mapping[str, Any]) -> WordSearch:
+    language, count = field(described, "language", str), field(described, "segments", int)
+    if not 0 <= count <= _MOST_SEGMENTS:
+        raise InvalidFile("manifest.json: the number of segments of the words is damaged.")
+    file = files.open("words")
+    try:
+        language = check_language("load", language)
+        vocabulary = Vocabulary.from_arrays(language, file.arrays("vocabulary_"))
+        segments = [
+            WordSegment.from_arrays(vocabulary, file.arrays(f"segment{number}_"))
+            for number in range(count)
+        ]
+    except InvalidParameter as error:
+        raise InvalidFile(f"manifest.json: the language {language!r:.40} is unknown.") from error
+    except KeyError as error:
+        raise InvalidFile(f"{file.path} is damaged: it has no array {error}.") from error
+    return WordSearch(vocabulary, segments)

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from .._files import file_size
 from ..errors import InvalidFile, LabelspanError
-from .database import ItemDatabase
-from .files import file_size
 from .folder import ITEMS, field, generation_folder, read_manifest
 from .inputs import read_ids, read_label_lists, read_metadata
 from .results import Item
+from .store import ItemDatabase
 
 __all__ = ["IndexItems", "read_decisions"]
 
@@ -63,9 +63,8 @@ class IndexItems:
     def _now(self) -> Iterator[Item]:
         database = ItemDatabase.open(self._path, self._key, write=False)
         try:
-            labels = database.label_table()
-            for row, record in database.scan():
-                yield Item(record.id, record.text, labels.labels(row), record.metadata)
+            for _, item in database.scan(labels=database.label_table()):
+                yield item
         finally:
             database.close()
 

@@ -23,11 +23,10 @@ from .ann import AnnIndex, nearest, proposed
 from .filters import Filter, mask_rows
 from .frames import ResultTable
 from .inputs import label_name, read_texts
-from .label_places import LabelPlaces
 from .model import IndexModel
 from .results import Hit, Item
 from .store import ItemStore
-from .vectors import UnitVectors, unit_rows
+from .vectors import LabelPlaces, UnitVectors, kth_largest, unit_rows
 
 __all__ = [
     "BALANCE",
@@ -53,7 +52,6 @@ _WEAK_COVERAGE = 1 / 3
 # For a query that has only a vector, the cosine decides.
 _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
-_GROUP = 32
 
 
 @dataclass(frozen=True)
@@ -391,23 +389,10 @@ def _candidates(
         total[~allowed] = 0.0
     least = scored.space * slack
     if len(total) > k:
-        least = max(least / 2, _kth_largest(total, k) - least)
+        least = max(least / 2, kth_largest(total, k) - least)
     else:
         least /= 2
     return np.flatnonzero((total >= least) & (total > 0))
-
-
-def _kth_largest(values: Array, k: int) -> float:
-    """Return a number that at least ``k`` values reach: the k-th largest, or slightly less.
-
-    It is the k-th largest maximum of groups, which is found faster if there are many values.
-    """
-    groups = len(values) // _GROUP
-    if groups >= 8 * k:
-        whole = groups * _GROUP
-        maxima = values[:whole].reshape(groups, _GROUP).max(axis=1)
-        values = np.append(maxima, values[whole:])
-    return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
 def _with_best_words(near: Array, scores: Array, allowed: Array, k: int) -> Array | None:

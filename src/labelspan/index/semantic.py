@@ -13,21 +13,19 @@ import numpy as np
 
 from .._params import Integer, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..tagger import Tagger
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
-from .files import FileReader
 from .filters import Filter
-from .folder import IndexFolder
+from .folder import Files, IndexFolder
 from .frames import ResultTable, frame_of, read_frame
 from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
 from .metadata_fields import FieldKind
-from .model import IndexModel
+from .model import IndexModel, read_model, write_model
 from .older import read_decisions
 from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
-from .saved import read_parts, write_parts
 from .searching import BALANCE, check_balance, search, similar_labels, unknown_words
 from .store import ItemStore
 from .tagging import current_tagger, explain_tag, label_report, tag
@@ -141,7 +139,6 @@ class SemanticIndex:
         self._store: ItemStore | None = None
         self._folder: IndexFolder | None = None
         self._mapped = True
-        self._vectors_sha256 = ""
         self.corpus_fields: dict[str, Any] = {}
         self._ann: AnnCache | None = None
         # The tagger for the present labels, and the revision of the items that it knows.
@@ -982,7 +979,7 @@ class SemanticIndex:
             assert self._folder is not None
             path = self._folder.path / self._folder.generation / ANN_FILE
             self._ann = AnnCache(
-                store.vectors.base, path, self._vectors_sha256, mapped=self._mapped
+                store.vectors.base, path, store.vectors_sha256, mapped=self._mapped
             )
         return self._ann
 
@@ -1045,7 +1042,12 @@ class SemanticIndex:
         def write(folder: IndexFolder) -> None:
             # Decisions stay when an index is replaced.
             before = [] if store.decisions() else read_decisions(folder.path)
-            folder.write(lambda files, key: write_parts(files, key, model, store, settings, before))
+
+            def fill(files: Files, key: str) -> dict[str, Any]:
+                store.write(files, key, before)
+                return write_model(files, model, store.words, settings)
+
+            folder.write(fill)
 
         own = self._folder
         if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
@@ -1124,22 +1126,24 @@ class SemanticIndex:
         folder = self._folder
         assert folder is not None
 
-        def read(files: FileReader, content: dict[str, Any]) -> Any:
-            found = read_parts(files, content, write=folder.writable, check=folder.check_current)
-            # Read now: a later save removes these files.
-            _ = found[0].tagger
-            if verify:
-                try:
-                    files.verify()
-                    found[1].verify()
-                except BaseException:
-                    found[1].close()
-                    raise
-            return (*found, files.sha256("vectors.npy"))
+        def read(files: Files, content: dict[str, Any]) -> Any:
+            model, words, settings = read_model(files, content)
+            check = folder.check_current
+            store = ItemStore.read(files, content, words, write=folder.writable, check=check)
+            try:
+                directions = model.space.directions
+                if directions is not None and len(directions.means) > len(store.labels.names):
+                    raise InvalidFile("The space has more labels than the items; it is damaged.")
+                if model.space.n_dimensions != store.vectors.width:
+                    raise InvalidFile("The parts of the index do not fit together; it is damaged.")
+                if verify:
+                    store.verify()
+            except BaseException:
+                store.close()
+                raise
+            return model, store, settings
 
-        model, store, settings, self._vectors_sha256 = folder.read(
-            read, verify=verify, mapped=self._mapped
-        )
+        model, store, settings = folder.read(read, verify=verify, mapped=self._mapped)
         try:
             model.use_encoder(self._encoder)
         except BaseException:

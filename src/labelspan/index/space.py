@@ -11,15 +11,13 @@ from scipy import sparse
 from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidFile, Mismatch
-from .files import FileReader, FileWriter
-from .label_places import LabelDirections
-from .vectors import unit_rows
+from .folder import Files
+from .vectors import LabelDirections, unit_rows
 
 __all__ = ["Space", "nonempty_rows"]
 
-_PREFIX = "estimator_"
 # Weights are stored with one row per feature, so that those of a text lie together.
-_WEIGHTS, _OFFSET = "space_weights", "space_offset"
+_FILE, _WEIGHTS, _OFFSET, _PREFIX = "space", "weights", "offset", "estimator_"
 _DIRECTIONS, _MEANS, _EIGENVALUES = "label_directions_", "label_means_", "eigenvalues_"
 
 # Description of an estimator by plain data, and its arrays by attribute.
@@ -135,7 +133,7 @@ class Space:
 
     # --- files ------------------------------------------------------------------------
 
-    def write(self, files: FileWriter) -> dict[str, Any]:
+    def write(self, files: Files) -> dict[str, Any]:
         """Write the map and the arrays of the estimator; return its description."""
         if self._packed is not None:
             described, arrays = self._packed()
@@ -143,31 +141,20 @@ class Space:
             from .estimator_files import pack_estimator  # noqa: PLC0415 - with scikit-learn
 
             described, arrays = pack_estimator(self._estimator)
-        files.array(_WEIGHTS, self.weights)
-        files.array(_OFFSET, self.offset)
-        named = {}
-        for name, array in arrays.items():
-            if name != "components_":
-                named[_PREFIX + name.strip("_").lower()] = name
-                files.array(_PREFIX + name.strip("_").lower(), array)
-        return {**described, "arrays": named}
+        named = {_PREFIX + name: one for name, one in arrays.items() if name != "components_"}
+        files.write(_FILE, {_WEIGHTS: self.weights, _OFFSET: self.offset, **named})
+        return described
 
     @classmethod
-    def read(cls, files: FileReader, described: Mapping[str, Any]) -> Space:
+    def read(cls, files: Files, described: Mapping[str, Any]) -> Space:
         """Read the map; the estimator is made when it is asked for."""
-        named = described.get("arrays")
-        if not isinstance(named, dict):
-            raise InvalidFile("manifest.json: the estimator has no arrays.")
-        where = {str(attribute): str(name) for name, attribute in named.items()}
-        weights, offset = files.array(_WEIGHTS), files.array(_OFFSET)
-        if _EIGENVALUES not in where:
-            raise InvalidFile("manifest.json: the estimator has no eigenvalues.")
-        eigenvalues = files.array(where[_EIGENVALUES])
+        file = files.open(_FILE)
+        weights, offset = file.array(_WEIGHTS), file.array(_OFFSET)
+        arrays = file.arrays(_PREFIX)
+        eigenvalues = file.array(_PREFIX + _EIGENVALUES)
         directions = None
-        if _DIRECTIONS in where and _MEANS in where:
-            directions = LabelDirections(
-                files.array(where[_DIRECTIONS]), files.array(where[_MEANS])
-            )
+        if _DIRECTIONS in arrays and _MEANS in arrays:
+            directions = LabelDirections(arrays[_DIRECTIONS], arrays[_MEANS])
         wrong = (
             weights.ndim != 2
             or weights.dtype.kind != "f"
@@ -178,12 +165,8 @@ class Space:
         if wrong:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
 
-        # Opened now: a later save removes the files.
-        arrays = {attribute: files.array(name) for attribute, name in where.items()}
-        plain = {name: value for name, value in described.items() if name != "arrays"}
-
         def packed() -> Packed:
-            return plain, arrays
+            return dict(described), arrays
 
         return cls(weights, offset, eigenvalues, directions, packed=packed)
 

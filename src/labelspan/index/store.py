@@ -1,36 +1,601 @@
-"""Items of an index: database, vectors, labels and words, by permanent row numbers.
+"""Items of an index by permanent row numbers: database, labels, vectors and words.
 
-A change is written to the database first, in one transaction, and then to memory. Search takes
-three steps: mask the rows that a filter allows (:mod:`.filters`), rank them
-(:mod:`.searching`), and fetch the items that are shown.
+The items are in one SQLite database, in memory or in a file:
+
+    items        row, id, text and metadata (JSON) of each item; a row number is never reused
+    labels       number and name of each label
+    item_labels  labels of 4,096 rows: how many each has (-1: unknown), and their numbers
+    removed      rows whose items were removed
+    added        vectors of rows that were added after the last save
+    decisions    what was decided about labels of items
+    about        key of the index, next row, and a revision that grows with every change
+
+A change is one transaction, on disk when its call returns, and then made in memory. Each record
+has a hash, which is checked when it is read. Files from elsewhere are opened without running
+anything in them. Search takes three steps: mask the rows that a filter allows (:mod:`.filters`),
+rank them (:mod:`.searching`), and fetch the items that are shown.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
+from .._files import check_descriptors, file_size
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput, Mismatch
+from ..errors import InvalidFile, InvalidInput, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
-from .database import ItemDatabase, ItemRecord
-from .inputs import did_you_mean
-from .item_labels import Labels, LabelTable
-from .label_places import LabelDirections, LabelPlaces
+from .array_file import Rows
+from .folder import ITEMS, Files, field
+from .inputs import did_you_mean, label_name
 from .metadata_fields import MetadataField, read_fields
 from .results import Item
-from .vectors import UnitVectors
+from .vectors import LabelDirections, LabelPlaces, UnitVectors
 
-__all__ = ["ItemStore"]
+__all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
 
-# Rows that are added up, and items that are read, at once.
-_ROWS, _FETCHED = 1 << 14, 1000
-# Stands for an item that was added after the fit and removed since.
-_NOTHING = ItemRecord("", "", {})
+# Labels of an item, sorted; None if they are unknown.
+Labels = tuple[str, ...] | None
+
+_SCHEMA = """
+CREATE TABLE items (
+    row INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    hash BLOB NOT NULL
+);
+CREATE TABLE labels (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE item_labels (
+    block INTEGER PRIMARY KEY,
+    counts BLOB NOT NULL,
+    numbers BLOB NOT NULL,
+    hash BLOB NOT NULL
+);
+CREATE TABLE removed (row INTEGER PRIMARY KEY);
+CREATE TABLE added (first INTEGER PRIMARY KEY, vectors BLOB NOT NULL, hash BLOB NOT NULL);
+CREATE TABLE decisions (
+    number INTEGER NOT NULL,
+    time TEXT NOT NULL,
+    item TEXT NOT NULL,
+    label TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    decision TEXT NOT NULL,
+    had INTEGER,
+    undone INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    action TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (number, item, label)
+);
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+"""
+# Rows whose labels are one record.
+LABEL_BLOCK = 4096
+# Bytes of the vectors of one record, about.
+_ADDED_BYTES = 1 << 23
+# Largest text or array that is written or read, in bytes.
+LARGEST_VALUE = 1 << 26
+# Row numbers stay far below the largest integer of SQLite.
+_LARGEST_COUNT = 1 << 53
+_TIMEOUT = 10.0
+_FETCHED_AT_ONCE = 500
+# Up to this size all items are checked whenever an index is opened.
+_SMALL_DATABASE = 1 << 22
+# Stands for an item that was added after the last save and removed since.
+_NOTHING = Item("", "", None, {})
+# Memory for a database that is filled, in KiB.
+_BUILD_CACHE = 1 << 18
+# Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+class LabelTable:
+    """Labels of the items in all rows. It does not change: a change makes another table.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Name of each column; a column keeps its number for ever.
+    counts : array of shape (n,)
+        Number of labels of each row, -1 where they are unknown.
+    columns : array
+        Columns of the labels, row after row.
+
+    Examples
+    --------
+    >>> from labelspan.index.store import LabelTable
+    >>> table = LabelTable.of([("a", "b"), None, ("b",)])
+    >>> table.labels(0), table.labels(1), table.rows("b").tolist()
+    (('a', 'b'), None, [0, 2])
+    """
+
+    def __init__(self, names: Sequence[str], counts: Array, columns: Array) -> None:
+        self.names = names
+        self.known = counts >= 0
+        self.starts = np.concatenate([[0], np.cumsum(np.maximum(counts, 0), dtype=np.int64)])
+        self.columns = columns
+
+    @classmethod
+    def of(cls, lists: Sequence[Labels], names: Sequence[str] = ()) -> LabelTable:
+        """Make a table of lists of labels; names that are new get the next columns."""
+        every = {label for own in lists for label in own or ()}
+        known = [*names, *sorted(every.difference(names))]
+        number = {name: column for column, name in enumerate(known)}
+        counts = np.array([-1 if own is None else len(own) for own in lists], dtype=np.int32)
+        columns = [number[label] for own in lists for label in own or ()]
+        return cls(known, counts, np.array(columns, dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """Column of each name."""
+        return {name: column for column, name in enumerate(self.names)}
+
+    @property
+    def counts(self) -> Array:
+        """Number of labels of each row, -1 where they are unknown."""
+        return np.where(self.known, np.diff(self.starts), -1).astype(np.int32)
+
+    @cached_property
+    def support(self) -> Array:
+        """Number of items with the label of each column."""
+        return np.bincount(self.columns, minlength=len(self.names))
+
+    @cached_property
+    def _by_column(self) -> tuple[Array, Array]:
+        rows = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
+        ends = np.concatenate([[0], np.cumsum(self.support)])
+        return ends, rows[np.argsort(self.columns, kind="stable")]
+
+    def labels(self, row: int) -> Labels:
+        """Return the labels of a row, sorted."""
+        if not self.known[row]:
+            return None
+        own = self.columns[self.starts[row] : self.starts[row + 1]]
+        return tuple(sorted(self.names[column] for column in own))
+
+    def rows(self, label: Any) -> Array:
+        """Return the rows with a label, in order; raise an error if no item has it."""
+        column = self.number.get(label_name(label))
+        if column is None or not self.support[column]:
+            raise self.unknown(label)
+        ends, rows = self._by_column
+        return rows[ends[column] : ends[column + 1]].astype(np.intp)
+
+    def unknown(self, label: Any) -> InvalidInput:
+        """Return the error for a label that no item has."""
+        return InvalidInput(f"No item has the label {label!r}{did_you_mean(label, self.totals)}")
+
+    @cached_property
+    def totals(self) -> dict[str, int]:
+        """Number of items with each label, without labels of no item, sorted by name."""
+        used = np.flatnonzero(self.support)
+        found = {self.names[column]: int(self.support[column]) for column in used.tolist()}
+        return dict(sorted(found.items()))
+
+    def matrix(self, rows: Array | None = None, kind: Any = np.float32) -> sparse.csr_matrix:
+        """Return a 0/1 matrix of some rows, by default all; unknown labels count as none."""
+        ones = np.ones(self.columns.size, dtype=kind)
+        shape = (len(self), len(self.names))
+        found = sparse.csr_matrix((ones, self.columns, self.starts), shape=shape)
+        found.sort_indices()
+        return found if rows is None else found[rows]
+
+    def block(self, start: int, end: int) -> tuple[Array, Array]:
+        """Return the counts and columns of some rows."""
+        return self.counts[start:end], self.columns[self.starts[start] : self.starts[end]]
+
+    def changed(self, lists: Mapping[int, Labels]) -> LabelTable:
+        """Return the table with other labels in some rows, and with rows after the last."""
+        new = {label for own in lists.values() for label in own or ()}
+        names = [*self.names, *sorted(new.difference(self.number))]
+        number = {name: column for column, name in enumerate(names)}
+        size = max(len(self), *(row + 1 for row in lists)) if lists else len(self)
+        counts = np.full(size, -1, dtype=np.int32)
+        counts[: len(self)] = self.counts
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        touched = np.zeros(size, dtype=bool)
+        touched[list(lists)] = True
+        kept = ~touched[rows]
+        fresh = [(row, number[label]) for row, own in lists.items() for label in own or ()]
+        added = np.array(fresh, dtype=np.int64).reshape(-1, 2)
+        for row, own in lists.items():
+            counts[row] = -1 if own is None else len(own)
+        every = np.concatenate([rows[kept], added[:, 0]])
+        columns = np.concatenate([self.columns[kept], added[:, 1]]).astype(np.int32)
+        return LabelTable(names, counts, columns[np.argsort(every, kind="stable")])
+
+
+class ItemDatabase:
+    """Database in memory or in a file.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+    where : str
+        Its name in error messages.
+    check : function or None, default=None
+        Called before each change; raises an error if the file is not that of the index any more.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        where: str,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._where = where
+        self._check = check
+
+    # --- opening ----------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, key: str = "memory") -> Self:
+        """Make an empty database in memory."""
+        made = cls(_connect(":memory:"), "the index")
+        made._create_tables(key)
+        return made
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        key: str,
+        *,
+        write: bool,
+        check: Callable[[], None] | None = None,
+        locked: bool = False,
+    ) -> Self:
+        """Open a file, if it belongs to the manifest with this key.
+
+        ``locked`` says that the caller holds the lock of the folder, so that nobody writes.
+        """
+        log, shared, journal = (path.with_name(path.name + end) for end in _SIDE_FILES)
+        file_size(path)
+        for side_file in (log, shared):
+            if os.path.lexists(side_file):
+                file_size(side_file)
+        if os.path.lexists(journal):
+            # An index uses a log instead; a journal could name other files for SQLite to delete.
+            raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
+        mode = "mode=rw" if write else "mode=ro"
+        empty = not log.exists() or (locked and file_size(log) == 0)
+        if not write and empty and (locked or not os.access(path.parent, os.W_OK)):
+            # Readers of a log write to a shared file, for which a full disk has no room and a
+            # read-only one no place; without a writer and a log it is not needed.
+            mode = "immutable=1"
+        opened = cls(_connect(path, f"?{mode}"), str(path))
+        try:
+            opened._check = _same_file(path, check)
+            with opened.reading():
+                foreign = opened._tables() != _expected_tables()
+                found = None if foreign else opened._about("key")
+            if foreign:
+                raise InvalidFile(f"{path} is damaged: its tables are not those of an index.")
+            if found != key:
+                raise InvalidFile(f"{path} belongs to another index; it is not opened.")
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    @classmethod
+    def build(cls, path: Path, key: str) -> Self:
+        """Make or continue a database in a file that no reader has open, to be filled by parts."""
+        there = path.exists()
+        made = cls(_connect(path), str(path))
+        with made._writing():
+            made._connection.execute("PRAGMA journal_mode = WAL")
+            made._connection.execute("PRAGMA synchronous = NORMAL")
+            made._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
+        if there and made._tables() == _expected_tables() and made._about("key") == key:
+            return made
+        made._create_tables(key)
+        return made
+
+    def write_file(self, path: Path, key: str, decisions: Iterable[tuple[Any, ...]] = ()) -> None:
+        """Write all of it to a new file under another key; it is on disk when this returns.
+
+        Rows that were added later are not kept apart any more: the caller writes their vectors.
+        """
+        with self._writing(path), closing(_connect(path)) as target:
+            self._connection.backup(target)
+            target.execute("UPDATE about SET value = ? WHERE name = 'key'", (key,))
+            target.execute("DELETE FROM added")
+            self.put_decisions(target.cursor(), decisions)
+            target.execute("PRAGMA journal_mode = WAL")
+            target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def finish(self) -> None:
+        """Bring all that was written into one file, and close it."""
+        with self._writing():
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _create_tables(self, key: str) -> None:
+        with self._writing():
+            for statement in _SCHEMA.split(";"):
+                self._connection.execute(statement)
+            about = {"key": key, "next": 0, "revision": 0}
+            self._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+
+    # --- changing ---------------------------------------------------------------------
+
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Cursor]:
+        """Make one transaction of all changes inside; on failure nothing is changed."""
+        with self._writing():
+            cursor = self._connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                if self._check is not None:
+                    self._check()
+                yield cursor
+                cursor.execute("UPDATE about SET value = value + 1 WHERE name = 'revision'")
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    def insert(
+        self, cursor: sqlite3.Cursor, items: Iterable[Item], vectors: Array | None = None
+    ) -> int:
+        """Add items in the next rows, with their vectors after a fit; return the first row."""
+        first = end = self._whole("next")
+        values = []
+        for item in items:
+            metadata = _to_json(item.metadata) if item.metadata else "{}"
+            values.append(_hashed((end, item.id, item.text, metadata)))
+            end += 1
+        cursor.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", values)
+        cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (end,))
+        if vectors is not None:
+            step = max(1, _ADDED_BYTES // max(1, 4 * vectors.shape[1]))
+            for start in range(0, len(vectors), step):
+                part = np.ascontiguousarray(vectors[start : start + step], dtype="<f4").tobytes()
+                cursor.execute("INSERT INTO added VALUES (?, ?, ?)", _hashed((first + start, part)))
+        return first
+
+    def remove(self, cursor: sqlite3.Cursor, rows: Sequence[int]) -> None:
+        """Remove the items in some rows."""
+        given = [(int(row),) for row in rows]
+        cursor.executemany("DELETE FROM items WHERE row = ?", given)
+        cursor.executemany("INSERT INTO removed VALUES (?)", given)
+
+    def put_labels(
+        self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
+    ) -> None:
+        """Write the labels of the blocks that hold some rows; None writes all blocks."""
+        blocks: Iterable[int] = range(-(-len(table) // LABEL_BLOCK))
+        if rows is not None:
+            blocks = sorted({int(row) // LABEL_BLOCK for row in rows})
+        known = cursor.execute("SELECT count(*) FROM labels").fetchone()[0]
+        names = enumerate(table.names[known:], start=known)
+        cursor.executemany("INSERT INTO labels VALUES (?, ?)", names)
+        for block in blocks:
+            start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
+            counts, numbers = (part.astype("<i4").tobytes() for part in table.block(start, end))
+            record = _hashed((block, counts, numbers))
+            cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
+
+    def truncate(self, count: int) -> None:
+        """Remove the rows from a number on, which a stopped fit left behind."""
+        with self.change() as cursor:
+            cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
+            cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (count,))
+
+    # --- decisions --------------------------------------------------------------------
+
+    def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
+        """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
+        cursor.executemany(
+            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_hashed(tuple(record)) for record in records],
+        )
+
+    def decisions(self) -> list[tuple[Any, ...]]:
+        """Read all decisions, in their order."""
+        with self.reading():
+            found = self._connection.execute(
+                "SELECT * FROM decisions ORDER BY number, rowid"
+            ).fetchall()
+            for values in found:
+                self._verify(values, "a decision")
+            return [values[:-1] for values in found]
+
+    # --- reading ----------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Make all reads inside see one state, whatever a writer does."""
+        with self.reading():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
+    @property
+    def next_row(self) -> int:
+        """Row number of the next item."""
+        with self.reading():
+            return self._whole("next")
+
+    @property
+    def revision(self) -> int:
+        """Number that grows with every change."""
+        with self.reading():
+            return self._whole("revision")
+
+    def fetch(self, rows: Sequence[int], labels: LabelTable | None = None) -> dict[int, Item]:
+        """Read the items in some rows; those that are not there are left out."""
+        found: dict[int, Item] = {}
+        with self.reading():
+            for start in range(0, len(rows), _FETCHED_AT_ONCE):
+                part = [int(row) for row in rows[start : start + _FETCHED_AT_ONCE]]
+                marks = ",".join("?" * len(part))
+                query = f"SELECT * FROM items WHERE row IN ({marks})"
+                for values in self._connection.execute(query, part):
+                    found[values[0]] = self._parsed(values, labels)
+        return found
+
+    def scan(self, start: int = 0, labels: LabelTable | None = None) -> Iterator[tuple[int, Item]]:
+        """Yield row and item of all items from a row on, in order."""
+        with self.reading():
+            query = "SELECT * FROM items WHERE row >= ? ORDER BY row"
+            for values in self._connection.execute(query, (start,)):
+                yield values[0], self._parsed(values, labels)
+
+    def ids(self) -> Iterator[tuple[int, str]]:
+        """Yield row and id of all items, in order."""
+        with self.reading():
+            yield from self._connection.execute("SELECT row, id FROM items ORDER BY row")
+
+    def metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield row and metadata of all items that have some, in order."""
+        query = "SELECT row, metadata FROM items WHERE metadata != '{}' ORDER BY row"
+        with self.reading():
+            for row, text in self._connection.execute(query):
+                yield row, _metadata(text)
+
+    def row_of(self, name: str) -> int | None:
+        """Return the row of an id; None if there is none."""
+        with self.reading():
+            query = "SELECT row FROM items WHERE id = ?"
+            found = self._connection.execute(query, (name,)).fetchone()
+            return None if found is None else int(found[0])
+
+    def removed(self) -> Array:
+        """Return the rows whose items were removed."""
+        with self.reading():
+            found = self._connection.execute("SELECT row FROM removed ORDER BY row").fetchall()
+            return np.array([row for (row,) in found], dtype=np.int64)
+
+    def label_table(self) -> LabelTable:
+        """Read the labels of all rows."""
+        with self.reading():
+            size = self._whole("next")
+            query = "SELECT number, name FROM labels ORDER BY number"
+            names = self._connection.execute(query).fetchall()
+            if [number for number, _ in names] != list(range(len(names))):
+                raise InvalidFile(f"{self._where} is damaged: a label is missing.")
+            counts: list[Array] = [np.zeros(0, "<i4")]
+            numbers: list[Array] = [np.zeros(0, "<i4")]
+            records = self._connection.execute("SELECT * FROM item_labels ORDER BY block")
+            for block, values in enumerate(records):
+                self._verify(values, "a block of labels")
+                own = [np.frombuffer(part, dtype="<i4") for part in values[1:3]]
+                length = min(LABEL_BLOCK, size - block * LABEL_BLOCK)
+                fits = values[0] == block and own[0].size == length and own[0].min() >= -1
+                if not fits or np.maximum(own[0], 0).sum() != own[1].size:
+                    raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+                counts.append(own[0])
+                numbers.append(own[1])
+        found = LabelTable(
+            [name for _, name in names], np.concatenate(counts), np.concatenate(numbers)
+        )
+        columns = found.columns
+        if len(found) != size or (
+            columns.size and not 0 <= columns.min() <= columns.max() < len(names)
+        ):
+            raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+        return found
+
+    def added(self, first: int, width: int) -> Iterator[Array]:
+        """Yield the vectors of all rows from ``first`` on, part by part."""
+        with self.reading():
+            end = self._whole("next")
+            for values in self._connection.execute("SELECT * FROM added ORDER BY first"):
+                self._verify(values, "a part of the added vectors")
+                part = np.frombuffer(values[1], dtype="<f4").reshape(-1, width)
+                if values[0] != first or not 0 < len(part) <= end - first:
+                    raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+                first += len(part)
+                yield part
+            if first != end:
+                raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+
+    def verify(self) -> None:
+        """Check every record, and that there is an item for every row that was not removed."""
+        with self.snapshot():
+            count = sum(1 for _ in self.scan())
+            self.label_table()
+            self.decisions()
+            if count != self._whole("next") - len(self.removed()):
+                raise InvalidFile(f"{self._where} is damaged: items are missing.")
+
+    # --- internal ---------------------------------------------------------------------
+
+    def _parsed(self, values: tuple[Any, ...], labels: LabelTable | None) -> Item:
+        self._verify(values, f"the item in row {values[0]!r:.40}")
+        row, name, text, metadata, _ = values
+        if type(row) is not int or not isinstance(name, str) or not isinstance(text, str):
+            raise ValueError(f"the content of row {row!r:.40} is not an item")
+        own = None if labels is None or row >= len(labels) else labels.labels(row)
+        return Item(name, text, own, _metadata(metadata))
+
+    def _verify(self, values: tuple[Any, ...], what: str) -> None:
+        if _hashed(values[:-1]) != values:
+            raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
+
+    def _tables(self) -> list[Any]:
+        """List the definitions in the file: tables, views, triggers."""
+        query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+        return self._connection.execute(query).fetchall()
+
+    def _about(self, name: str) -> Any:
+        query = "SELECT value FROM about WHERE name = ?"
+        found = self._connection.execute(query, (name,)).fetchone()
+        return None if found is None else found[0]
+
+    def _whole(self, name: str) -> int:
+        value = self._about(name)
+        if type(value) is not int or not 0 <= value < _LARGEST_COUNT:
+            raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
+        return value
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Raise errors of SQLite as errors of the file."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            check_descriptors(self._where)
+            raise InvalidFile(f"{self._where} cannot be read: {_line(error)}.") from error
+
+    @contextmanager
+    def _writing(self, path: Path | None = None) -> Iterator[None]:
+        where = self._where if path is None else str(path)
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            check_descriptors(where)
+            raise InvalidFile(
+                f"{where} cannot be written: {_line(error)}; the index is as it was."
+            ) from error
 
 
 class ItemStore:
@@ -43,46 +608,86 @@ class ItemStore:
         Unit vectors of the first n rows; those of rows that were added later are in the database.
     words : WordSearch or None
         Words of the first n rows; None if the index takes vectors.
+    sha256 : str, default=""
+        Hash of the file of the vectors.
     """
 
-    def __init__(self, database: ItemDatabase, vectors: Array, words: WordSearch | None) -> None:
+    def __init__(
+        self, database: ItemDatabase, vectors: Array, words: WordSearch | None, sha256: str = ""
+    ) -> None:
         self._database = database
         self._lock = threading.RLock()
-        self.words = words
+        self.words, self.vectors_sha256 = words, sha256
         with database.snapshot():
             self.revision = database.revision
             self.labels = database.label_table()
+            fits = vectors.ndim == 2 and vectors.dtype == np.float32
+            if not fits or not len(vectors) <= len(self.labels):
+                raise InvalidFile("The vectors do not fit the items; the index is damaged.")
             self.vectors = UnitVectors(vectors)
-            self._read_added(len(self.labels))
+            self._read_added(len(vectors))
         self._settle()
 
-    def _read_added(self, size: int) -> None:
-        """Read the vectors and words of rows that were added after the fit, and removed rows."""
-        base = self.vectors.base
-        fits = base.ndim == 2 and base.dtype == np.float32 and len(base) <= size
-        if not fits or (self.words is not None and len(self.words) != len(base)):
-            raise InvalidFile("The vectors and words do not fit the items; the index is damaged.")
-        for added in self._database.segments(len(base), "vectors"):
-            if added.dtype != np.float32 or added.shape[1:] != base.shape[1:]:
-                raise InvalidFile("Added vectors do not fit the others; the index is damaged.")
-            self.vectors.append(added)
+    @classmethod
+    def read(
+        cls,
+        files: Files,
+        content: Mapping[str, Any],
+        words: WordSearch | None,
+        *,
+        write: bool,
+        check: Callable[[], None],
+    ) -> Self:
+        """Open the items of a generation; ``check`` is called before each change."""
+        file, path = files.open("vectors"), files.folder / ITEMS
+        key = field(content, "key", str)
+        database = ItemDatabase.open(path, key, write=write, check=check)
+        try:
+            found = cls(database, file.array("vectors"), words, file.sha256)
+            if file_size(path) <= _SMALL_DATABASE:
+                found.verify()
+            return found
+        except BaseException:
+            database.close()
+            raise
+
+    def write(self, files: Files, key: str, decisions: Sequence[tuple[Any, ...]] = ()) -> None:
+        """Write items, vectors of all rows, and more decisions, to a new folder."""
+        with self._lock:
+            if self.changed():
+                raise Mismatch(
+                    "save: a writer has changed the index since it was loaded; call refresh first."
+                )
+            self._database.write_file(files.folder / ITEMS, key, decisions)
+            shape = (self.vectors.alive.size, self.vectors.width)
+            parts = (block for _, block in self.vectors.blocks())
+            files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
+
+    def _read_added(self, first: int) -> None:
+        """Read vectors and words of rows that were added after the last save, and removed rows."""
+        size, words = len(self.labels), self.words
+        if words is not None and len(words) != first:
+            raise InvalidFile("The words do not fit the items; the index is damaged.")
+        for part in self._database.added(first, self.vectors.width):
+            self.vectors.append(part)
         removed = self._database.removed()
         if removed.size and not 0 <= removed.min() <= removed.max() < size:
             raise InvalidFile("Removed rows do not fit the items; the index is damaged.")
         self.vectors.drop(removed)
-        if self.words is not None and len(base) < size:
+        if words is None:
+            return
+        if first < size:
             # A removed row has no text any more.
-            late = dict(self._database.scan(len(base)))
-            every = [late.get(row, _NOTHING) for row in range(len(base), size)]
-            self._add_words([one.id for one in every], [one.text for one in every])
-        if self.words is not None:
-            self.words.remove(removed.tolist())
-            self.words.set_labels(self.labels.names, self.labels.matrix())
+            late = dict(self._database.scan(first))
+            self._add_words([late.get(row, _NOTHING) for row in range(first, size)])
+        words.remove(removed.tolist())
+        words.set_labels(self.labels.names, self.labels.matrix())
 
-    def _add_words(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        if self.words is not None and len(texts):
+    def _add_words(self, items: Sequence[Item]) -> None:
+        if self.words is not None and items:
+            texts = [item.text for item in items]
             block = self.words.vocabulary.number(texts)
-            self.words.append(WordSegment.build(block, ids, texts))
+            self.words.append(WordSegment.build(block, [item.id for item in items], texts))
 
     def _settle(self) -> None:
         """Drop what was computed from items or labels that have changed."""
@@ -93,16 +698,6 @@ class ItemStore:
         # Ranks of all rows by title and by id, if a list was sorted so.
         self.ranks: dict[str, Array] = {}
         self._places: LabelPlaces | None = None
-
-    def write_to(self, path: Path, key: str, decisions: Sequence[tuple[Any, ...]] = ()) -> Array:
-        """Write the items, and more decisions, to a new file; return the vectors of all rows."""
-        with self._lock:
-            if self.changed():
-                raise Mismatch(
-                    "save: a writer has changed the index since it was loaded; call refresh first."
-                )
-            self._database.write_file(path, key, decisions)
-            return self.vectors.rows(np.arange(self.vectors.alive.size))
 
     def close(self) -> None:
         """Close the database."""
@@ -134,15 +729,13 @@ class ItemStore:
             gone = [self.row(name) for name in there]
             with self._database.change() as cursor:
                 self._database.remove(cursor, gone)
-                records = [ItemRecord(item.id, item.text, item.metadata) for item in items]
-                first = self._database.insert(cursor, records)
-                self._database.insert_rows(cursor, first, vectors)
+                first = self._database.insert(cursor, items, vectors)
                 lists: dict[int, Labels] = dict.fromkeys(gone)
                 lists |= {first + n: item.labels for n, item in enumerate(items)}
                 labels = self.labels.changed(lists)
                 self._database.put_labels(cursor, labels, lists)
             self.vectors.append(vectors)
-            self._add_words([item.id for item in items], [item.text for item in items])
+            self._add_words(items)
             self._drop(gone)
             self._take(labels)
 
@@ -247,12 +840,7 @@ class ItemStore:
     def fetch(self, rows: Iterable[int]) -> dict[int, Item]:
         """Read the items in some rows, without those that a writer has removed since."""
         with self._lock:
-            labels = self.labels
-            found = self._database.fetch([int(row) for row in rows])
-        return {
-            row: Item(record.id, record.text, labels.labels(row), record.metadata)
-            for row, record in found.items()
-        }
+            return self._database.fetch([int(row) for row in rows], self.labels)
 
     def items(self, rows: Iterable[int]) -> list[Item]:
         """Return the items in some rows, in this order."""
@@ -270,8 +858,9 @@ class ItemStore:
     def scan(self) -> Iterator[tuple[int, Item]]:
         """Yield row and item of all items, in order."""
         alive = np.flatnonzero(self.vectors.alive)
-        for start in range(0, len(alive), _FETCHED):
-            yield from sorted(self.fetch(alive[start : start + _FETCHED].tolist()).items())
+        for start in range(0, len(alive), _FETCHED_AT_ONCE):
+            part = alive[start : start + _FETCHED_AT_ONCE].tolist()
+            yield from sorted(self.fetch(part).items())
 
     def fields(self) -> dict[str, MetadataField]:
         """Return the metadata by fields."""
@@ -305,9 +894,8 @@ class ItemStore:
                 labels, mean = self.labels, self.moments()[0]
                 sums = np.zeros((len(labels.names), mean.size))
                 matrix = labels.matrix(kind=np.float64)
-                for start in range(0, len(labels), _ROWS):
-                    rows = np.arange(start, min(start + _ROWS, len(labels)))
-                    sums += matrix[rows].T @ self.vectors.rows(rows).astype(np.float64)
+                for first, block in self.vectors.blocks():
+                    sums += matrix[first : first + len(block)].T @ block.astype(np.float64)
                 names = list(labels.totals)
                 own = [labels.number[name] for name in names]
                 self._centres = names, sums[own] / labels.support[own][:, None] - mean
@@ -317,8 +905,89 @@ class ItemStore:
         """Place the items by their labels as well as by their vectors."""
         with self._lock:
             if self._places is None:
-                self._places = LabelPlaces(self.vectors, self.labels, found)
+                self._places = LabelPlaces(self.vectors, self.labels.matrix(), found)
             return self._places
+
+
+def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], None]:
+    """Return a check that a path still is the file that was opened, and of something else."""
+    opened = path.stat()
+
+    def same() -> None:
+        try:
+            now = path.stat()
+        except OSError:
+            now = None
+        if now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
+            raise Replaced(
+                f"{path} was replaced or removed since it was opened; nothing was changed. Load "
+                "the index again."
+            )
+        if check is not None:
+            check()
+
+    return same
+
+
+def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
+    """Open a file or a database in memory; ``options`` are appended to the file's URI."""
+    try:
+        connection = sqlite3.connect(
+            f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
+            timeout=_TIMEOUT,
+            isolation_level=None,
+            # An index may be used by several threads; ItemStore has a lock.
+            check_same_thread=False,
+            uri=isinstance(where, Path),
+        )
+    except sqlite3.Error as error:
+        check_descriptors(where)
+        raise InvalidFile(f"{where} cannot be opened: {error}.") from error
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+        connection.execute("PRAGMA synchronous = FULL")
+        # A foreign file may define functions and triggers; none of them is called.
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except (sqlite3.Error, ValueError) as error:
+        # A message about a damaged file may quote its bytes, which need not be UTF-8.
+        try:
+            check_descriptors(where)
+        finally:
+            connection.close()
+        raise InvalidFile(f"{where} cannot be read: {_line(error)}.") from error
+    return connection
+
+
+def _line(error: Exception) -> str:
+    """Return the message of an error in one line, shortened."""
+    return f"{' '.join(str(error).split()):.200}"
+
+
+# Made once: json.dumps makes an encoder for each call with an option.
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    found: Mapping[str, Any] = json.loads(text)
+    plain = isinstance(found, dict) and all(
+        value is None or isinstance(value, str | bool | int | float) for value in found.values()
+    )
+    if not plain:
+        raise ValueError("metadata is not a table of plain values")
+    return dict(found)
+
+
+@cache
+def _expected_tables() -> list[Any]:
+    with closing(ItemDatabase.create("")._connection) as connection:
+        return ItemDatabase(connection, "")._tables()
+
+
+def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Append the hash of a record to its values."""
+    parts = [value if isinstance(value, bytes) else repr(value).encode() for value in values]
+    content = b"".join([one for data in parts for one in (len(data).to_bytes(8, "big"), data)])
+    return (*values, hashlib.blake2b(content, digest_size=16).digest())
 
 
 def _is_id(name: Any) -> bool:

@@ -1,19 +1,29 @@
-"""Unit vectors of the items, and exact search among them.
+"""Unit vectors of the items, exact search among them, and places by known labels.
 
-Scores of many queries with many rows are computed as float32 products, block by block. Their
-rounding depends on the block, so they only select candidates; the candidates are ranked by
-cosines in float64. The answer is therefore the same for one query and for many.
+Scores of queries with all rows are computed as float32 products, block by block. Their rounding
+depends on the block, so they only select candidates; the candidates are ranked by cosines in
+float64. The answer is therefore the same for one query and for many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import Array
 
-__all__ = ["Ranked", "UnitVectors", "unit_rows"]
+__all__ = [
+    "LabelDirections",
+    "LabelPlaces",
+    "Ranked",
+    "UnitVectors",
+    "kth_largest",
+    "ranked",
+    "unit_rows",
+]
 
 # Row numbers, best first, and their cosines.
 Ranked = tuple[Array, Array]
@@ -22,7 +32,7 @@ Ranked = tuple[Array, Array]
 _SCORES_AT_ONCE = 1 << 22
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 1 << 14
-_GROUP = 64
+_GROUP = 32
 # Rows from which the spread of the items is estimated.
 _SAMPLE = 1 << 14
 
@@ -32,6 +42,19 @@ def unit_rows(rows: Array) -> Array:
     wide = np.asarray(rows, dtype=np.float64)
     norms = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.asarray(wide / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+
+
+def kth_largest(values: Array, k: int) -> float:
+    """Return a number that at least ``k`` values reach: the k-th largest, or slightly less.
+
+    It is the k-th largest maximum of groups, which is found faster if there are many values.
+    """
+    groups = len(values) // _GROUP
+    if groups >= 8 * k:
+        whole = groups * _GROUP
+        maxima = values[:whole].reshape(groups, _GROUP).max(axis=1)
+        values = np.append(maxima, values[whole:])
+    return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
 class UnitVectors:
@@ -69,11 +92,9 @@ class UnitVectors:
 
     def append(self, rows: Array) -> None:
         """Add rows at the end."""
-        needed = self.alive.size + len(rows)
         used = self.alive.size - len(self._base)
-        if needed - len(self._base) > len(self._tail):
-            room = max(2 * len(self._tail), used + len(rows), 64)
-            grown = np.zeros((room, self.width), dtype=np.float32)
+        if used + len(rows) > len(self._tail):
+            grown = np.zeros((max(2 * len(self._tail), used + len(rows), 64), self.width), "f4")
             grown[:used] = self._tail[:used]
             self._tail = grown
         self._tail[used : used + len(rows)] = rows
@@ -93,6 +114,21 @@ class UnitVectors:
         out[late] = self._tail[numbers[late] - len(self._base)]
         return out
 
+    def blocks(self, step: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, Array]]:
+        """Yield blocks of rows, each with the number of its first row."""
+        used = self.alive.size - len(self._base)
+        for first, array in ((0, self._base), (len(self._base), self._tail[:used])):
+            for start in range(0, len(array), step):
+                yield first + start, array[start : start + step]
+
+    def products(self, queries: Array) -> Array:
+        """Compute the products of queries with all rows, in float32; removed rows included."""
+        out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for first, block in self.blocks(_SCORES_AT_ONCE):
+                np.matmul(queries, block.T, out=out[:, first : first + len(block)])
+        return out
+
     def top(self, queries: Array, k: int, mask: Array | None = None) -> list[Ranked]:
         """Find for each unit query the rows with the best positive cosines, best first.
 
@@ -102,26 +138,19 @@ class UnitVectors:
         """
         mask = self.alive if mask is None else mask
         found: list[Ranked] = []
-        for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            part = queries[start : start + _QUERIES_AT_ONCE]
-            candidates = _Candidates(len(part), k, self._slack)
-            for first, block in self._blocks(max(1, _SCORES_AT_ONCE // len(part))):
-                open_rows = np.flatnonzero(mask[first : first + len(block)])
-                if open_rows.size:
-                    candidates.take(_scores(part, block, open_rows), first + open_rows)
+        if not mask.any():
+            return [(np.zeros(0, dtype=np.intp), np.zeros(0))] * len(queries)
+        for start in range(0, len(queries), self.queries_at_once):
+            part = queries[start : start + self.queries_at_once]
             found += [
-                self.rank(query, rows, k)
-                for query, rows in zip(part, candidates.rows(), strict=True)
+                self.rank(query, _candidates(scores, k, mask, self._slack), k)
+                for query, scores in zip(part, self.products(part), strict=True)
             ]
         return found
 
-    def products(self, queries: Array) -> Array:
-        """Compute the products of queries with all rows, in float32; removed rows included."""
-        out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for first, block in self._blocks(_SCORES_AT_ONCE):
-                np.matmul(queries, block.T, out=out[:, first : first + len(block)])
-        return out
+    def rank(self, query: Array, rows: Array, k: int) -> Ranked:
+        """Rank some rows by cosines in float64; keep the best ``k``."""
+        return ranked(rows, self.cosines(query, rows), k)
 
     def cosines(self, query: Array, rows: Array) -> Array:
         """Compute cosines in float64; those that float32 cannot tell from 0 are 0."""
@@ -151,65 +180,109 @@ class UnitVectors:
                 np.asarray(rows.T @ rows, dtype=np.float64) / count,
             )
 
-    def rank(self, query: Array, rows: Array, k: int) -> Ranked:
-        """Rank some rows by cosines in float64; keep the best ``k``."""
-        scores = self.cosines(query, rows)
-        order = np.lexsort((rows, -scores))
-        order = order[scores[order] > 0][:k]
-        return rows[order], np.minimum(scores[order], 1.0)
 
-    def _blocks(self, step: int) -> Iterator[tuple[int, Array]]:
-        """Yield blocks of rows, each with the number of its first row."""
-        used = self.alive.size - len(self._base)
-        for first, array in ((0, self._base), (len(self._base), self._tail[:used])):
-            for start in range(0, len(array), step):
-                yield first + start, array[start : start + step]
+def _candidates(scores: Array, k: int, mask: Array, margin: float) -> Array:
+    """Return the rows that may be among the k best; scores are off by less than margin / 2."""
+    allowed = np.where(mask, scores, 0.0)
+    least = margin / 2
+    if allowed.size > k:
+        least = max(least, kth_largest(allowed, k) - margin)
+    return np.flatnonzero(allowed >= least)
 
 
-def _scores(queries: Array, block: Array, open_rows: Array) -> Array:
-    """Compute products of queries with some rows of a block."""
-    if 2 * open_rows.size < len(block):
-        return np.asarray(queries @ block[open_rows].T)
-    scores: Array = queries @ block.T
-    return scores if open_rows.size == len(block) else scores[:, open_rows]
+def ranked(rows: Array, scores: Array, k: int) -> Ranked:
+    """Sort rows by positive scores, and equal ones by number; keep the best ``k``."""
+    order = np.lexsort((rows, -scores))
+    order = order[scores[order] > 0][:k]
+    return rows[order], np.minimum(scores[order], 1.0)
 
 
-class _Candidates:
-    """Rows that may be among the k best of each query, from scores given block by block."""
+# --- places by known labels -----------------------------------------------------------------
 
-    def __init__(self, count: int, k: int, slack: float) -> None:
-        self._count, self._k, self._slack = count, k, slack
-        # The k best maxima of groups of rows: at least k rows score as high as the least of them.
-        self._best = np.zeros((count, 0), dtype=np.float32)
-        self._found: list[tuple[Array, Array, Array]] = []
 
-    def take(self, scores: Array, rows: Array) -> None:
-        """Keep the rows of a block that may be among the best."""
-        width = max(1, min(_GROUP, rows.size // (4 * self._k)))
-        whole = rows.size - rows.size % width
-        groups = scores[:, :whole].reshape(self._count, -1, width).max(axis=2)
-        best = np.hstack([self._best, groups])
-        if best.shape[1] > self._k:
-            best = np.partition(best, best.shape[1] - self._k, axis=1)[:, -self._k :]
-        self._best = best
-        places = np.flatnonzero(scores >= self._least()[:, None])
-        own, column = np.divmod(places, rows.size)
-        self._found.append((own, rows[column], scores.reshape(-1)[places]))
+@dataclass(frozen=True)
+class LabelDirections:
+    """What known labels add to the place of an item: directions (k, m) and means (k,).
 
-    def _least(self) -> Array:
-        """Return for each query a lower bound on the score of its k best rows."""
-        least: Array = np.full(self._count, self._slack / 2, dtype=np.float32)
-        if self._best.shape[1] == self._k:
-            least = np.maximum(least, self._best.min(axis=1) - np.float32(self._slack))
-        return least
+    Row j is about the label with number j.
+    """
 
-    def rows(self) -> list[Array]:
-        """Return the remaining rows for each query, in row order."""
-        if not self._found:
-            return [np.zeros(0, dtype=np.intp)] * self._count
-        own, rows, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
-        left = scores >= self._least()[own]
-        own, rows = own[left], rows[left]
-        order = np.lexsort((rows, own))
-        ends = np.searchsorted(own[order], np.arange(1, self._count))
-        return np.split(rows[order], ends)
+    directions: Array
+    means: Array
+
+    def is_sound(self, width: int) -> bool:
+        """Tell whether the parts fit together, and to vectors of some width."""
+        arrays = (self.directions, self.means)
+        return (
+            self.directions.shape == (len(self.means), width)
+            and self.means.ndim == 1
+            and all(array.dtype.kind == "f" and np.isfinite(array).all() for array in arrays)
+        )
+
+
+class LabelPlaces:
+    """Items placed by their known labels as well as by their texts, for "more like this".
+
+    An item whose labels are known lies closer to items that share them if the labels are added to
+    its vector: in the space of an estimator with ``label_directions_`` its place is
+
+        (u + p / r) / |u + p / r|,    p = (y - label_means_) @ label_directions_,
+
+    with its unit vector u and r the root mean square of the lengths of all p. Queries of texts are
+    compared with u: their labels are unknown.
+
+    Parameters
+    ----------
+    vectors : UnitVectors
+    labels : sparse matrix of shape (n, k)
+        1 where an item has a label; labels without a direction are ignored.
+    found : LabelDirections
+    """
+
+    def __init__(
+        self, vectors: UnitVectors, labels: sparse.csr_matrix, found: LabelDirections
+    ) -> None:
+        self._vectors = vectors
+        self._directions = np.asarray(found.directions, dtype=np.float64)
+        self._shift = np.asarray(found.means, dtype=np.float64) @ self._directions
+        self._labels = labels.astype(np.float64)[:, : len(self._directions)].tocsr()
+        # The rows that have a direction.
+        self._placed = np.diff(self._labels.indptr) > 0
+        squares, products, own = (np.zeros(vectors.alive.size) for _ in range(3))
+        for first, block in vectors.blocks():
+            part = np.arange(first, first + len(block))
+            added, wide = self._added(part), block.astype(np.float64)
+            squares[part] = np.square(added).sum(axis=1)
+            products[part] = (added * wide).sum(axis=1)
+            own[part] = np.square(wide).sum(axis=1)
+        mean = float(squares[self._placed].mean()) if self._placed.any() else 0.0
+        self._scale = 1 / np.sqrt(mean) if mean > 0 else 0.0
+        total = own + 2 * self._scale * products + self._scale**2 * squares
+        self._lengths = np.where(self._placed, np.sqrt(np.maximum(total, 1e-12)), 1.0)
+
+    def _added(self, rows: Array) -> Array:
+        """Sum the directions of the labels of some rows."""
+        found = np.asarray(self._labels[rows] @ self._directions) - self._shift
+        found[~self._placed[rows]] = 0.0
+        return found
+
+    def rows(self, numbers: Array) -> Array:
+        """Return the unit vectors of the places of some rows, in float64."""
+        numbers = np.asarray(numbers, dtype=np.intp)
+        found = self._vectors.rows(numbers) + self._scale * self._added(numbers)
+        return np.asarray(found / self._lengths[numbers, None])
+
+    def query(self, numbers: Array) -> Array:
+        """Return the unit vector of the mean place of some rows."""
+        mean = self.rows(numbers).mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return np.asarray(mean / length if length > 0 else mean)
+
+    def top(self, query: Array, k: int, mask: Array) -> Ranked:
+        """Find the rows whose places have the best positive cosines with a unit vector."""
+        scores = self._vectors.products(query.astype(np.float32)[None])[0].astype(np.float64)
+        added = np.asarray(self._labels @ (self._directions @ query)) - self._shift @ query
+        scores[self._placed] += self._scale * added[self._placed]
+        margin = 2 * self._vectors.slack / min(1.0, float(self._lengths.min(initial=1.0)))
+        rows = _candidates(scores / self._lengths, k, mask, margin)
+        return ranked(rows, (self.rows(rows) * query).sum(axis=1), k)

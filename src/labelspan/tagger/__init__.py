@@ -17,7 +17,7 @@ The contract of the package:
    items were added, relabelled (one or many at once) or removed. Only the labels of these items
    are learned again, from their present weights on; features are needed only for items that the
    tagger does not know. A tagger is never changed in place.
-4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for ``.npy`` files;
+4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for files of arrays;
    ``Tagger.from_arrays(labels, arrays)`` checks that they fit together. The names of the labels
    are stored by the caller.
 """

@@ -20,7 +20,7 @@ The contract of the package, which needs numpy, scipy and PyStemmer only:
    whose id or title is the query; ``search.explain`` what each word adds to one row;
    ``search.near`` near spellings of a word in ``WordScores.unknown``.
 4. **Storage.** ``arrays()`` of a vocabulary, a segment, and features is a dictionary of named
-   arrays without object types (strings as UTF-8 bytes), for ``.npy`` files; ``from_arrays``
+   arrays without object types (strings as UTF-8 bytes), for files of arrays; ``from_arrays``
    checks that they fit together, and raises InvalidFile otherwise. What is appended later only
    adds words to the vocabulary and rows to new segments; a segment object is never changed, so
    that only new ones need writing. Features have their own words, and stay valid when the

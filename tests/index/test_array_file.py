@@ -1,0 +1,157 @@
+"""Files of arrays: there and back, damage, and headers that lie."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from _support.hostile import Payload, works
+from _support.stored import crafted
+
+from labelspan.errors import InvalidFile
+from labelspan.index.array_file import ArrayBlocks, ArrayFile, Rows, parse_json, write_arrays
+
+ARRAYS = {
+    "floats": np.linspace(0, 1, 12, dtype="f4").reshape(4, 3),
+    "nothing": np.zeros((0, 5)),
+    "bytes": np.frombuffer(b"labels", dtype="u1"),
+    "wide": np.asfortranarray(np.arange(6).reshape(2, 3)),
+}
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_arrays_come_back(tmp_path, mapped):
+    entry = write_arrays(tmp_path / "x.arrays", ARRAYS, made="here")
+    found = ArrayFile(tmp_path / "x.arrays", mapped=mapped)
+    found.verify()
+    assert (found.nbytes, found.sha256) == tuple(entry.values())
+    assert (found.names, found.about) == (list(ARRAYS), {"made": "here"})
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(found.array(name), array, strict=True)
+        assert not found.array(name).flags.writeable
+    assert list(found.arrays("f")) == ["loats"]
+    with pytest.raises(InvalidFile, match="it has no array 'other'"):
+        found.array("other")
+
+
+def test_an_array_can_be_written_by_parts(tmp_path):
+    whole = np.arange(20, dtype="f4").reshape(10, 2)
+    parts = Rows((10, 2), "<f4", (whole[n : n + 3] for n in range(0, 10, 3)))
+    assert write_arrays(tmp_path / "a", {"x": parts}) == write_arrays(tmp_path / "b", {"x": whole})
+    before = (tmp_path / "a").read_bytes()
+    for wrong in (Rows((11, 2), "<f4", [whole]), Rows((9, 2), "<f4", [whole])):
+        with pytest.raises(InvalidFile, match="does not have the shape"):
+            write_arrays(tmp_path / "a", {"x": wrong})
+    assert (tmp_path / "a").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_only_numbers_are_written(tmp_path):
+    for array in (np.array(["text"]), np.array([{}], dtype=object), np.zeros(2, dtype="c16")):
+        with pytest.raises(InvalidFile, match="are not written"):
+            write_arrays(tmp_path / "x", {"x": array})
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_byte_is_guarded(tmp_path):
+    path = tmp_path / "x.arrays"
+    write_arrays(path, ARRAYS)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    changed = [bytearray(content) for _ in content]
+    for place, copy in enumerate(changed):
+        copy[place] ^= 1 << int(rng.integers(8))
+    cuts = [content[:n] for n in range(0, len(content), 7)]
+    for damaged in [*changed, *cuts, content + b"\0", content + content]:
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidFile, match=r"x\.arrays is damaged"):
+            ArrayFile(path).verify()
+
+
+def described(kind, *shape, **more):
+    return {"arrays": {"x": [kind, list(shape)]}, "about": {}, **more}
+
+
+LIES = {
+    "terabytes": described("<f4", 10**12, 5),
+    "more than a number": described("<f4", 2**62, 2**62),
+    "a larger type": described("<f8", 4),
+    "fewer": described("<f4", 3),
+    "negative": described("<f4", -4),
+    "a fraction": described("<f4", 4.0),
+    "words": described("<f4", "4"),
+    "true": described("<f4", True, 4),
+    "many dimensions": described("<f4", *[1] * 60, 4),
+    "objects": described("|O", 4),
+    "records": described("|V1000000000000", 4),
+    "no type": described(None, 4),
+    "no shape": {"arrays": {"x": ["<f4"]}, "about": {}},
+    "nothing of a name": {"about": {}},
+    "a list": [1],
+    "twice": b'{"arrays": {}, "arrays": {}, "about": {}}',
+    "deep": b"[" * 200_000,
+    "latin-1": '{"a": "\xe9"}'.encode("latin-1"),
+    "a long number": b"9" * 10_000,
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_headers_that_lie_take_no_memory(name, tmp_path):
+    head = LIES[name]
+    content = crafted(head)[:-32]
+    padded = content + bytes(-len(content) % 64) + bytes(16)
+    (tmp_path / "x.arrays").write_bytes(padded + bytes(32))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidFile, match=r"x\.arrays is damaged"):
+            ArrayFile(tmp_path / "x.arrays").array("x")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_crafted_header_would_be_read_if_it_were_right(tmp_path):
+    content = crafted(described("<f4", 4))[:-32]
+    (tmp_path / "x").write_bytes(content + bytes(-len(content) % 64) + bytes(16) + bytes(32))
+    assert ArrayFile(tmp_path / "x").array("x").tolist() == [0, 0, 0, 0]
+
+
+def test_no_code_is_run(tmp_path):
+    mark = tmp_path / "ran"
+    works(mark)
+    bad = pickle.dumps(Payload(mark))
+    np.save(tmp_path / "bad.npy", np.array([Payload(mark)]), allow_pickle=True)
+    mark.unlink(missing_ok=True)
+    write_arrays(tmp_path / "numbers", {"x": np.frombuffer(bad, dtype="u1")})
+    assert ArrayFile(tmp_path / "numbers").array("x").tobytes() == bad
+    for content in (bad, (tmp_path / "bad.npy").read_bytes(), crafted(bad), bytes(500)):
+        (tmp_path / "x").write_bytes(content)
+        with pytest.raises(InvalidFile, match="is damaged"):
+            ArrayFile(tmp_path / "x")
+    assert not mark.exists()
+
+
+def test_a_header_of_gigabytes_is_not_read(tmp_path):
+    with (tmp_path / "x").open("wb") as file:
+        file.write(b"labelspan array\n" + (1 << 39).to_bytes(8, "little"))
+        file.truncate(1 << 40)
+    with pytest.raises(InvalidFile, match="not a file of arrays"):
+        ArrayFile(tmp_path / "x")
+
+
+def test_blocks_go_on_after_the_last_whole_one(tmp_path):
+    blocks = ArrayBlocks(tmp_path / "blocks")
+    for number in range(2):
+        blocks.append({"values": np.arange(number + 1)}, rows=number)
+    (tmp_path / "blocks" / ".000002.arrays.0a1b2c3d").write_bytes(b"half a bl")
+    again = ArrayBlocks(tmp_path / "blocks")
+    assert [block.about["rows"] for block in again] == [0, 1]
+    again.append({"values": np.arange(5)}, rows=9)
+    assert ArrayBlocks(tmp_path / "blocks")[2].array("values").tolist() == [0, 1, 2, 3, 4]
+
+
+def test_names_come_once_in_json(tmp_path):
+    """The last would count, and readers of other languages take the first."""
+    assert parse_json(b'{"a": {"b": 1}}', "x") == {"a": {"b": 1}}
+    with pytest.raises(InvalidFile, match="cannot be read as JSON"):
+        parse_json(b'{"a": {"b": 1, "b": 2}}', "x")
