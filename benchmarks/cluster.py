@@ -25,6 +25,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def weak_scaling(
     sparse.save_npz(file, sparse.csr_matrix(data.X), compressed=False)
     cases: dict[str, Callable[[], Any]] = {}
     for workers, client in clients.items():
-        X = row_blocks(client, [file] * workers)
+        X = row_blocks(client, [partial(sparse.load_npz, file)] * workers)
         Y = np.concatenate([data.Y] * workers)
         rng = np.random.default_rng(0)
         wide, tall = (X.random_block(side, WIDTH, rng) for side in X.shape[::-1])

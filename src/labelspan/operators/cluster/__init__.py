@@ -18,8 +18,7 @@ import numpy as np
 
 from ...errors import InvalidInput, InvalidParameter
 from ..row_blocks import RowBlocks
-from .partitions import prepare_block
-from .worker_blocks import WorkerBlocks
+from .worker_blocks import WorkerBlocks, prepare_block
 
 __all__ = ["row_blocks", "row_blocks_of"]
 
@@ -32,9 +31,9 @@ def row_blocks(
     Every linear estimator takes it as X, in ``fit``, ``partial_fit`` and ``transform``; y is an
     array on the client, with its rows in the order of the parts.
 
-    If a worker is lost during a fit, the fit only takes longer: blocks from functions, paths,
-    delayed values and futures of tasks are made again by the scheduler, and arrays are sent again
-    by the client, which keeps them. Futures of scattered data cannot be made again; if their
+    If a worker is lost during a fit, the fit only takes longer: blocks from functions, delayed
+    values and futures of tasks are made again by the scheduler, and arrays are sent again by the
+    client, which keeps them. Futures of scattered data cannot be made again; if their
     worker is lost, the fit ends with :class:`~labelspan.errors.LostWorkers`.
 
     Parameters
@@ -43,10 +42,8 @@ def row_blocks(
         A client that is not asynchronous.
     parts : sequence
         One block of rows each, in order, of any of these types: a function without arguments or
-        a ``dask.delayed`` value, run on a worker; the path of a partition, read by a worker
-        (``.npz`` as written by ``scipy.sparse.save_npz`` or
-        :func:`labelspan.datasets.write_npz`, or ``.parquet`` with numeric columns only); a
-        future; an array or a sparse matrix, sent to a worker.
+        a ``dask.delayed`` value, run on a worker, for example ``partial(sparse.load_npz, path)``;
+        a future; an array or a sparse matrix, sent to a worker.
     on_pass : callable or None, default=None
         Called with a name ("load", "matmat", "gram", ...) after every pass over the blocks, for
         example to show progress. The cluster's dashboard has tasks of the same names.
@@ -62,11 +59,15 @@ def row_blocks(
 
     Examples
     --------
+    >>> from functools import partial
     >>> from distributed import Client  # doctest: +SKIP
+    >>> from scipy import sparse
     >>> from labelspan import MLSI  # doctest: +SKIP
     >>> from labelspan.operators.cluster import row_blocks  # doctest: +SKIP
     >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
-    >>> X = row_blocks(client, ["/data/part-0.npz", "/data/part-1.npz"])  # doctest: +SKIP
+    >>> paths = ["/data/part-0.npz", "/data/part-1.npz"]
+    >>> parts = [partial(sparse.load_npz, path) for path in paths]  # doctest: +SKIP
+    >>> X = row_blocks(client, parts)  # doctest: +SKIP
     >>> model = MLSI(100).fit(X, Y)  # doctest: +SKIP
     """
     try:

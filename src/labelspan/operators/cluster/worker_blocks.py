@@ -11,7 +11,6 @@ removed by the scheduler after its ``worker-ttl``.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,12 +20,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..._typing import Array
 from ...errors import InvalidInput, LostWorkers
-from .partitions import load_partition, prepare_block
+from ..convert import as_operator
+from ..dense import Dense
+from ..sparse import Sparse
 
-__all__ = ["WorkerBlocks"]
+__all__ = ["WorkerBlocks", "prepare_block"]
 
 # Seconds between checks that the workers are alive.
 _LOOK = 0.5
@@ -52,7 +54,7 @@ class WorkerBlocks:
     client : distributed.Client
         Not asynchronous.
     parts : sequence
-        Arrays and sparse matrices, futures, delayed values, functions, or paths.
+        Arrays and sparse matrices, futures, delayed values, or functions.
     on_pass : callable or None
         Called with a name after every pass over the blocks.
 
@@ -102,8 +104,8 @@ class WorkerBlocks:
         if hasattr(part, "__dask_graph__"):
             made = self.client.compute(part, retries=_RETRIES, **near)
             return self.client.submit(prepare_block, made, **again)
-        if callable(part) or isinstance(part, (str, os.PathLike)):
-            return self.client.submit(load_partition, part, **again, **near)
+        if callable(part):
+            return self.client.submit(_loaded, part, **again, **near)
         self._kept[number] = prepare_block(part)
         return self._scattered(number, home)
 
@@ -154,7 +156,7 @@ class WorkerBlocks:
         if self._kept[number] is None:
             raise LostWorkers(
                 f"Block {number} was data in the memory of a worker that is gone, and nothing says "
-                "how to make it again; give functions, paths or delayed loaders as parts."
+                "how to make it again; give functions or delayed loaders as parts."
             )
         self._futures[number] = self._scattered(number, home)
 
@@ -291,6 +293,24 @@ class WorkerBlocks:
             return job.result()
 
         return self.client.sync(watch)
+
+
+def prepare_block(values: Any) -> Any:
+    """Convert a block to a float array, or to a CSR matrix in canonical format."""
+    operator = as_operator(values)
+    if isinstance(operator, Sparse):
+        # Dask knows the size of a csr_matrix, but takes a csr_array for a small object.
+        return sparse.csr_matrix(operator.csr)
+    if isinstance(operator, Dense):
+        return operator.array
+    raise InvalidInput(
+        "A block of rows must be an array or a sparse matrix of the host, "
+        f"but {type(values).__name__} was given."
+    )
+
+
+def _loaded(load: Callable[[], Any]) -> Any:
+    return prepare_block(load())
 
 
 def _no_scheduler(error: Exception) -> LostWorkers:
