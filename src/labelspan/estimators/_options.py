@@ -23,7 +23,7 @@ from ..errors import (
     warn_caller,
 )
 from ..operators import Operator
-from ..operators.blas_buffers import take_buffers
+from ..operators.memory import take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.alpha import choose_alpha, generalized_cross_validation

@@ -16,7 +16,7 @@ from .row_data import host_operator
 __all__ = ["as_operator", "check_device", "column_names", "dense_block", "operator_or_none"]
 
 
-def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operator:
+def as_operator(X: Any, *, device: Any = None) -> Operator:
     """Wrap data as an :class:`Operator`; an operator comes back as it is.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
@@ -31,10 +31,6 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operato
         Where to move the data, for example "cuda"; needs torch. None leaves it where it is. Data
         that would take more than half of the free memory of a CUDA device stays on the host and
         is moved in blocks, once for each product.
-    backend : {"auto", "scipy", "numba"}, default="auto"
-        Implementation of products with sparse data on the host. "numba" needs the extra ``fast``
-        and compiles for a second or two in the first product of a process. Ignored for other
-        data.
 
     Returns
     -------
@@ -59,7 +55,7 @@ def as_operator(X: Any, *, device: Any = None, backend: str = "auto") -> Operato
     elif is_tensor(X):
         operator = _on_devices().tensor_operator(X)
     else:
-        operator = host_operator(X, backend)
+        operator = host_operator(X)
     if device is None or operator.device == device:
         return operator
     moved: Operator = _on_devices().to_device(operator, device)

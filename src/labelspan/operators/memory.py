@@ -1,14 +1,23 @@
-"""How much memory there is, and a refusal of what would need more."""
+"""How much memory there is, a refusal of what would need more, and the buffers of BLAS."""
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 
+import numpy as np
+from scipy.linalg import lapack
+
 from ..errors import NotEnoughMemory
 
-__all__ = ["available_memory", "refuse_too_large"]
+__all__ = ["available_memory", "refuse_too_large", "take_buffers"]
 
+# What OpenBLAS asks for at a time, at most, and a little more.
+_BUFFER = (1 << 27) + (1 << 20)
+# numpy and scipy have a BLAS each.
+_LIBRARIES = 2
+_taken = False
 # Bytes below which nobody asks: 256 MiB.
 _SMALL = 1 << 28
 _GROUPS = (
@@ -79,3 +88,22 @@ def _of_group(limit: str, used: str) -> int | None:
 
 def _size(count: float) -> str:
     return f"{count / 2**30:.1f} GiB"
+
+
+def take_buffers() -> None:
+    """Let BLAS take its buffers, once; raise MemoryError where there is no room for them.
+
+    OpenBLAS asks for them at its first larger product, again and again for as long as the system
+    refuses: a process with little memory left would wait forever.
+    """
+    global _taken  # noqa: PLW0603 - a process that is forked has the buffers, too
+    if _taken:
+        return
+    try:
+        mmap.mmap(-1, _LIBRARIES * _BUFFER).close()
+    except OSError:
+        raise MemoryError("BLAS needs 260 MiB of address space for its buffers.") from None
+    square = np.eye(64)
+    np.linalg.cholesky(square @ square)
+    lapack.dpotrf(square)
+    _taken = True

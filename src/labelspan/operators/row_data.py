@@ -199,10 +199,10 @@ def group_sums(X: Any, group: Array, count: int) -> Array:
     return product(member, X.tocsr() if sparse.issparse(X) else np.asarray(X))
 
 
-def host_operator(X: Any, backend: str = "auto") -> Dense | Sparse:
+def host_operator(X: Any) -> Dense | Sparse:
     """Wrap an array or a sparse matrix of numbers; integers become float64."""
     if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64), backend)
+        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
     array = X if sparse.issparse(X) else np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InvalidInput(

@@ -9,7 +9,6 @@ numba use a stored transpose, which on sixteen cores takes a third of the time.
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
@@ -18,15 +17,12 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter
 from .array_backend import add_all, contiguous, put_rows, sum_of_squares
 from .csr_products import Outer, SparseProducts, rows_of
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .threads import map_threads, n_threads, row_parts
 
-__all__ = ["SPARSE_BACKENDS", "Sparse", "load_sparse_products"]
-
-SPARSE_BACKENDS = ("auto", "scipy", "numba")
+__all__ = ["Sparse"]
 
 # Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
@@ -52,10 +48,12 @@ class Sparse(Operator):
     ----------
     matrix : sparse matrix or array of shape (n, d)
         In any format; it is not changed.
-    backend : {"auto", "scipy", "numba"}, default="auto"
-        What computes the products; "numba" needs the extra ``fast``. It stores a second,
-        transposed copy of the data and uses many cores better. "auto" takes it where it is
-        installed and the data has at least 8 million nonzeros.
+
+    Notes
+    -----
+    Where numba is installed (the extra ``fast``) and the data has at least 8 million nonzeros, its
+    loops compute the products. They store a second, transposed copy of the data and use many cores
+    better.
 
     See Also
     --------
@@ -72,7 +70,7 @@ class Sparse(Operator):
 
     threaded = True
 
-    def __init__(self, matrix: Any, backend: str = "auto") -> None:
+    def __init__(self, matrix: Any) -> None:
         csr = sparse.csr_array(matrix)
         if csr.indices.dtype != np.int32 and max(csr.nnz, *csr.shape) < np.iinfo(np.int32).max:
             csr = sparse.csr_array(
@@ -94,7 +92,7 @@ class Sparse(Operator):
         self._counts: Array | None = None
         # Made once, because a penalty is often chosen before the problem is solved.
         self._arranged: tuple[Sparse, Array] | None = None
-        self._products = load_sparse_products(_chosen(backend, csr.nnz))
+        self._products = _products_for(csr.nnz)
 
     def __getstate__(self) -> dict[str, Any]:
         # The blocks are views of the matrix, and would be written as a second one.
@@ -363,24 +361,10 @@ def _row_blocks(csr: Any, count: int) -> list[tuple[slice, Any]]:
     ]
 
 
-def _chosen(backend: str, nonzeros: int) -> str:
-    if backend != "auto":
-        return backend
-    worth = nonzeros >= _WORTH_COMPILING and find_spec("numba") is not None
-    return "numba" if worth else "scipy"
-
-
-@cache
-def load_sparse_products(name: str) -> SparseProducts:
-    """Return an implementation by name; numba's loops are compiled at their first use."""
-    if name == "scipy":
+def _products_for(nonzeros: int) -> SparseProducts:
+    """Return numba's loops where they are worth it, which are compiled at their first use."""
+    if nonzeros < _WORTH_COMPILING or find_spec("numba") is None:
         return SparseProducts()
-    if name != "numba":
-        raise InvalidParameter(
-            f"backend={name!r} is unknown; choose one of {', '.join(map(repr, SPARSE_BACKENDS))}."
-        )
-    try:
-        from .numba_backend import NumbaProducts  # noqa: PLC0415
-    except ImportError:
-        raise InvalidInput("backend='numba' needs numba; pip install 'labelspan[fast]'.") from None
+    from .numba_backend import NumbaProducts  # noqa: PLC0415 - optional
+
     return NumbaProducts()

@@ -181,7 +181,7 @@ class SparseTensor(Operator):
         return bool((zeros * digits_to_lose(self.dtype) < self.shape[0]).any())
 
     def _on_host(self) -> Sparse:
-        return Sparse(_host_csr(self._csr), "scipy")
+        return Sparse(_host_csr(self._csr))
 
     def _moved(self, centered: Operator) -> Operator:
         assert isinstance(centered, Centered)
@@ -310,7 +310,7 @@ def _canonical(values: Any) -> Any:
     at = torch.repeat_interleave(torch.arange(values.shape[0], device=values.device), counts)
     if bool((torch.diff(at * values.shape[1] + values.col_indices().long()) > 0).all()):
         return values
-    return _csr_on(Sparse(_host_csr(values), "scipy").csr, values.device)
+    return _csr_on(Sparse(_host_csr(values)).csr, values.device)
 
 
 def _host_csr(values: Any) -> Any:
