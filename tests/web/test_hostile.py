@@ -271,8 +271,8 @@ def test_json_holds_only_numbers_that_json_has(value, sent):
 def test_the_docs_have_the_limits_that_hold():
     page = Path(__file__).parents[2] / "docs" / "howto" / "deploying.md"
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", page.read_text("utf-8"), re.MULTILINE)
-    limits = {name: re.findall(r"\d[\d,]*", limit) for name, limit in rows}
-    number = "{:,}".format
+    limits = {name: re.findall(r"\d+(?:,\d+)*", limit) for name, limit in rows}
+    number = "{:,.0f}".format
     assert limits["connections"] == [number(server.MOST_CONNECTIONS)]
     assert limits["requests being worked on"] == [number(middleware.MOST_AT_ONCE)]
     assert limits["address; headers"] == [

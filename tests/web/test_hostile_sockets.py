@@ -209,7 +209,7 @@ def test_a_length_that_lies(address):
 
 
 def test_a_slow_body_is_not_waited_for(folder, monkeypatch):
-    monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5,))
+    monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5, middleware.LONGEST_BODY))
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
     with listen(folder) as address, socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)

@@ -119,7 +119,15 @@ def _endpoint(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, An
     if endpoint.body is None:
         item = {"type": "string", "maxLength": LONGEST_NAME}
         return found | {
-            "parameters": [{"name": "id", "in": "path", "required": True, "schema": item}]
+            "parameters": [
+                {
+                    "name": "id",
+                    "in": "path",
+                    "description": "The id of the item.",
+                    "required": True,
+                    "schema": item,
+                }
+            ]
         }
     found["responses"] |= dict.fromkeys(_BODY_REFUSALS, _ERROR)
     body = json_schema(endpoint.body, components)
