@@ -53,7 +53,10 @@ def make_index(folder=None, count=60):
     texts[9] = "first line of music\n\nsecond line about audio & radio"
     labels[10], labels[11] = None, []
     ids = ODD + [f"item{number}" for number in range(len(ODD), count)]
-    metadata = [{"year": 2000 + number % 5, "free": number % 2 == 0} for number in range(count)]
+    metadata = [
+        {"year": 2000 + number % 5, "free": number % 2 == 0, "number": number}
+        for number in range(count)
+    ]
     index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
     return index if folder is None else index.save(folder)
 

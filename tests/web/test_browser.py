@@ -155,7 +155,7 @@ def test_lasso_lists_items_and_their_labels(open_page):
     assert page.locator("#chosen").inner_text() == ""
 
 
-def test_a_lasso_is_in_the_address_and_opens_as_a_table(open_page):
+def test_a_lasso_is_in_the_address_and_opens_as_a_list(open_page):
     page = open_page()
     box = show_map(page)
     page.get_by_role("button", name="Box").click()
@@ -167,8 +167,10 @@ def test_a_lasso_is_in_the_address_and_opens_as_a_table(open_page):
     chosen = page.locator("#chosen li[data-id]").evaluate_all("all => all.map((a) => a.dataset.id)")
     page.reload()
     said(page, told)
-    page.get_by_role("link", name="As a table").click()
-    page.wait_for_url("**/list?lasso=*")
+    page.get_by_role("link", name="As a list").click()
+    page.wait_for_url("**/search?lasso=*")
+    assert page.locator(".hit").count() == min(20, len(chosen))
+    page.get_by_role("link", name="Table").click()
     shown = page.locator("table.items tbody tr")
     assert shown.count() == len(chosen)
     assert page.locator(".summary strong").inner_text() == told.removesuffix(" chosen.")
@@ -203,9 +205,8 @@ def test_a_box_selects_within_the_search_and_the_facets(open_page):
     assert sorted(both)[0] in inside <= both
     address = page.url
     assert all(part in address for part in ("q=music", "meta=year", "lasso="))
-    table = page.get_by_role("link", name="As a table").get_attribute("href")
-    page.goto(table)
-    names = page.locator("table.items tbody th .id").all_inner_texts()
+    page.goto(page.get_by_role("link", name="As a list").get_attribute("href"))
+    names = page.locator(".hit").evaluate_all("all => all.map((one) => one.dataset.id)")
     assert set(names) <= inside
     assert page.locator(".summary strong").inner_text().split()[0] == str(len(inside))
     # What is taken away again leaves the others.
@@ -337,17 +338,6 @@ def test_point_at_an_item_and_click_to_open_it(open_page):
     page.wait_for_url("**/item?id=item9")
 
 
-def test_more_items_come_below_those_that_were_seen(open_page):
-    page = open_page()
-    page.goto("/search?q=music")
-    tenth = page.locator(".hit").nth(9).get_attribute("data-id")
-    page.get_by_role("link", name="More items").click()
-    page.wait_for_url("**k=30#hit-11")
-    box = page.locator(".hit").nth(10).bounding_box()
-    assert 0 <= box["y"] < 300, "the first new item is at the top of the window"
-    assert page.locator(".hit").nth(9).get_attribute("data-id") == tenth
-
-
 def test_colours_and_keys_of_the_map(open_page):
     page = open_page()
     show_map(page, f"?item={ODD[4]}")
@@ -439,7 +429,7 @@ def test_dark_by_the_system_and_by_choice(open_page):
 def test_a_phone_shows_every_page_without_scrolling_sideways(open_page):
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     item = "/item?id=" + ODD[0].replace("&", "%26").replace("?", "%3F")
-    more = ("/list", "/list?q=chess&label=game", "/report", "/audit", "/compare?q=chess")
+    more = ("/search", "/search?q=chess&show=table", "/report", "/review", "/compare?q=chess")
     paths = ("/", "/search?q=chess", item, "/labels", "/axis", "/tag", "/why?id=item6&q=chess")
     for path in (*paths, *more):
         page.goto(path)
@@ -468,7 +458,7 @@ def test_pages_work_without_scripts(open_page):
     page.goto("/search?q=chess")
     page.locator("a.why").first.click()
     assert "was found" in page.locator("h1").inner_text()
-    page.goto("/list")
+    page.goto("/search?show=table")
     page.get_by_role("link", name="Title").click()
     assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Title")
     titles = page.locator("table.items tbody th a").all_inner_texts()

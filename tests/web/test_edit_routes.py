@@ -33,7 +33,8 @@ def folder(tmp_path):
 def editing(path):
     """A client that was let in, with what it sends with every change."""
     served = Served(path, edit=True, who="anna")
-    served.editing.order()
+    with served.lease() as snapshot:
+        snapshot.compute_audit()
     app = make_app(served, watch=False)
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         client.get(served.editing.address(""), follow_redirects=False)
@@ -174,7 +175,7 @@ def test_decisions_under_a_replaced_index_are_refused(folder, tmp_path):
                 assert answer.status_code == 409, answer.text
                 assert "was replaced" in answer.json()["error"]["message"]
                 assert str(folder) not in answer.text
-        key = client.get("/review.json").json()["current"]["key"]
+        key = client.get("/review.json").json()["rows"][0]["key"]
         body = {"findings": [key], "decision": "accept"}
         assert client.post("/edit/decide.json", json=body, headers=headers).status_code == 409
         assert served.editing.review.history() == []

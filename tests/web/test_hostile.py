@@ -52,7 +52,7 @@ PIECES = [
     *(b"%", b"%2", b"%zz", b"%00", b"%ff", b"%ed%a0%80", b"%f0%9f%99%82", b"%c0%ae", b"%u0041"),
     *(b"&", b"=", b";", b"?", b"#", b"+", b"%26", b"%3d", b"&&", b"==", b"[]", b"[0]=", b"%0d%0a"),
     *(b"/", b"//", b"../", b"..%2f", b"%2e%2e%2f", b"%252e%252e%252f", b"..\\", b"..%5c", b"%2f"),
-    *(b"q=", b"id=", b"k=", b"page=", b"label=", b"without=", b"name=", b"text=", b"item="),
+    *(b"q=", b"id=", b"k=", b"page=", b"label=", b"range=", b"meta=", b"name=", b"text=", b"item="),
     *(b"0", b"1", b"-1", b"1e9", b"NaN", b"99999999999999999999", b"%D9%A3", b"0x10", b"1_0"),
     *(b"<script>", b"%3Cimg+src%3Dx+onerror%3Dalert(1)%3E", b"{{7*7}}", b"${7}", b"'", b'"'),
     *(b"chess", b"game", b"item6", b"manifest.json", b"%E2%80%AE", b"%EF%BF%BF", b"a" * 1200),

@@ -123,7 +123,7 @@ def test_a_thousand_connections(tmp_path):
         assert server.get("/search.json?q=chess")[0] == 200
         # All of them ask at once: each gets its answer, or a 503.
         for one in idle:
-            one.sendall(b"GET /search.json?q=chess&k=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            one.sendall(b"GET /search.json?q=chess&page=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         statuses = [answered(one) for one in idle]
         assert set(statuses) <= {200, 503}
         assert statuses.count(200) >= 256

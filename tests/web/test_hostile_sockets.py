@@ -148,7 +148,7 @@ def test_upgrades_are_ignored(address):
 
 
 def test_many_requests_at_once_on_one_connection_are_answered_in_turn(address):
-    one = b"GET /search.json?q=chess&k=1 HTTP/1.1\r\n" + HOST + b"\r\n"
+    one = b"GET /search.json?q=chess&page=1 HTTP/1.1\r\n" + HOST + b"\r\n"
     answer = send(address, one * 200 + b"GET /nowhere HTTP/1.1\r\n" + LAST)
     assert answer.count(b"HTTP/1.1 200 OK") == 200
     assert answer.count(b"HTTP/1.1 404 Not Found") == 1

@@ -3,16 +3,17 @@
 import asyncio
 import csv
 import io
+import json
 import threading
 
 import numpy as np
 import pytest
-from _support.explorer import ODD, WORDS, Page, explore, make_attacks, make_index, read_points
+from _support.explorer import WORDS, Page, explore, make_attacks, make_index, read_points
 
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
-from labelspan import SemanticIndex
-from labelspan.web import Served, answers, item_list, make_app
+from labelspan import LSI, SemanticIndex
+from labelspan.web import Served, make_app
 from labelspan.web.fragments import first_chips
 from labelspan.web.openapi import POINTS
 
@@ -43,101 +44,137 @@ def links(client, path, **asked):
     return [a["href"] for a in page.all("a")]
 
 
-def test_pages_hold_every_item_once(client, index):
-    seen, page = [], 1
-    while True:
-        given = client.get("/list.json", params={"page": page, "sort": "-id"}).json()
-        seen += [row["id"] for row in given["rows"]]
-        if page == given["pages"]:
-            break
-        page += 1
-    assert page == 3
-    assert given["count"] == COUNT
+def downloaded(client, **asked):
+    lines = client.get("/search.jsonl", params=asked).text.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(("show", "pages"), [("cards", 7), ("table", 3)])
+def test_pages_hold_every_item_once(client, index, show, pages):
+    seen = []
+    for page in range(1, pages + 1):
+        asked = {"page": page, "sort": "-id", "show": show}
+        given = client.get("/search.json", params=asked).json()
+        assert (given["count"], given["pages"]) == (COUNT, pages)
+        seen += [hit["id"] for hit in given["hits"]]
     assert seen == sorted(index.ids, reverse=True)
-    assert client.get("/list", params={"page": page + 1}).status_code == 404
-    follow = links(client, "/list", page=2, sort="-id")
-    assert "/list?sort=-id" in follow
-    assert "/list?sort=-id&page=3" in follow
+    assert client.get("/search", params={"page": pages + 1, "show": show}).status_code == 404
+    follow = links(client, "/search", page=2, sort="-id")
+    assert "/search?sort=-id" in follow
+    assert "/search?sort=-id&page=3" in follow
 
 
 def test_counts_are_of_all_that_match_and_links_narrow_them(client, index):
-    given = client.get("/list.json", params={"label": SOUND}).json()
-    assert given["count"] == index.labels[SOUND] > len(given["rows"])
+    given = client.get("/search.json", params={"label": SOUND}).json()
+    assert given["count"] == index.labels[SOUND] > len(given["hits"])
     labels = {one["label"]: one["count"] for group in given["groups"] for one in group["labels"]}
     both = [item for item in index.items() if {SOUND, GAME} <= set(item.labels or ())]
     assert labels[GAME] == len(both)
     for wanted, count in (("label", len(both)), ("without", given["count"] - len(both))):
         name = next(
             href
-            for href in links(client, "/list", label=SOUND)
-            if href.startswith("/list?") and f"{wanted}=game" in href
+            for href in links(client, "/search", label=SOUND)
+            if href.startswith("/search?") and f"{wanted}=game" in href
         )
-        page = Page(client.get(name).text)
-        assert f"{count} item" in page.text
-    years = {one["value"]: one["count"] for key in given["keys"] for one in key["values"]}
-    expected = [item.metadata["year"] for item in index.items() if SOUND in (item.labels or ())]
-    assert years["2003"] == expected.count(2003)
+        assert f"{count} item" in Page(client.get(name).text).text
+    facets = {one["field"]: one for one in given["facets"]}
+    own = [item.metadata for item in index.items() if SOUND in (item.labels or ())]
+    free = {one["value"]: one["count"] for one in facets["free"]["values"]}
+    assert free["true"] == sum(table["free"] for table in own)
+    # Each bin of a histogram is a range with that number of items.
+    for bin in facets["number"]["bins"]:
+        inside = [n for n in own if float(bin["low"]) <= n["number"] <= float(bin["high"])]
+        assert bin["count"] == len(inside)
+        asked = {"label": SOUND, "range": f"number:{bin['low']}..{bin['high']}"}
+        assert client.get("/search.json", params=asked).json()["count"] == len(inside)
+    some = client.get("/search.json", params={"range": "number:100..", "label": SOUND}).json()
+    assert some["count"] == sum(table["number"] >= 100 for table in own)
+    for wrong, status in (("number:a..b", 400), ("free:1..2", 404), ("number:e..1", 400)):
+        assert client.get("/search", params={"range": wrong}).status_code == status
 
 
-def test_a_row_has_what_the_item_has(client, index):
-    given = client.get("/list.json", params={"q": "chess"}).json()
-    assert given["columns"] == ["free", "year"]
-    for row in given["rows"]:
-        item = index.item(row["id"])
-        assert row["title"] == item.title
-        assert row["labels"] == (None if item.labels is None else list(item.labels))
-        assert row["values"] == [
-            "true" if item.metadata["free"] else "false",
-            str(item.metadata["year"]),
-        ]
-    scores = [row["score"] for row in given["rows"]]
-    assert scores == sorted(scores, reverse=True)
-    assert all(row["score"] is None for row in client.get("/list.json").json()["rows"])
+def test_a_longer_list_is_a_link(tmp_path):
+    texts = [f"chess game number {n}" for n in range(40)]
+    names = [[f"label{n}", "game"] for n in range(40)]
+    places = [{"place": f"place {n // 2}"} for n in range(40)]
+    SemanticIndex(estimator=LSI(2)).fit(texts, names, metadata=places).save(tmp_path / "index")
+    with explore(tmp_path / "index") as client:
+        given = client.get("/search.json").json()
+        assert (given["groups"][0]["more"], given["facets"][0]["more"]) == (21, 14)
+        for name in ("labels", "meta.place"):
+            assert any(f"open={name}#" in href for href in links(client, "/search"))
+        whole = client.get("/search.json", params={"open": ["labels", "meta.place"]}).json()
+        assert (whole["groups"][0]["more"], whole["facets"][0]["more"]) == (0, 0)
+        assert len(whole["facets"][0]["values"]) == 20
 
 
 @pytest.mark.parametrize(
     "asked", [{}, {"label": [IMAGE], "sort": "title"}, {"q": "chess", "without": [SOUND]}]
 )
-def test_downloads_hold_all_that_match_in_order(client, asked):
-    count = client.get("/list.json", params=asked).json()["count"]
-    table = client.get("/list.csv", params=asked)
+def test_downloads_hold_all_that_match_in_order(client, index, asked):
+    given = client.get("/search.json", params=asked).json()
+    table = client.get("/search.csv", params=asked)
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert table.headers["content-disposition"] == 'attachment; filename="items.csv"'
     rows = list(csv.DictReader(io.StringIO(table.content.decode(), newline="")))
-    items = client.get("/list/items.json", params=asked).json()["items"]
-    assert len(rows) == len(items) == count > 0
+    items = downloaded(client, **asked)
+    assert len(rows) == len(items) == given["count"] > 0
     assert [row["id"] for row in rows] == [item["id"] for item in items]
-    first = client.get("/list.json", params=asked).json()["rows"]
-    assert [item["id"] for item in items[: len(first)]] == [row["id"] for row in first]
+    first = [hit["id"] for hit in given["hits"] if not hit["weak"]]
+    assert [item["id"] for item in items[: len(first)]] == first
     for row, item in zip(rows, items, strict=True):
+        assert item["text"] == index.item(item["id"]).text
         assert row["labels"] == "|".join(item["labels"] or ())
         assert row["year"] == str(item["metadata"]["year"])
         assert row["score"] == ("" if item["score"] is None else str(item["score"]))
-    assert client.get("/list.csv", params={"page": 2}).status_code == 400
-    assert client.get("/list.csv", params={"label": "nothing"}).status_code == 404
-    assert client.head("/list.csv").status_code == 200
+    assert client.get("/search.csv", params={"page": 2}).status_code == 400
+    assert client.get("/search.csv", params={"label": "nothing"}).status_code == 404
+    assert client.head("/search.csv").status_code == 200
 
 
 def test_a_download_of_nothing_is_valid(client):
-    asked = {"q": "zzz"}
-    assert client.get("/list/items.json", params=asked).json() == {"items": []}
-    assert client.get("/list.csv", params=asked).text == "id,title,score,labels,free,year\r\n"
+    asked = {"meta": ["year=1900"]}
+    assert client.get("/search.jsonl", params=asked).text == ""
+    head = "id,title,text,score,labels,free,number,year\r\n"
+    assert client.get("/search.csv", params=asked).text == head
 
 
-def test_hostile_texts_are_downloaded_unchanged(tmp_path):
+def test_cells_are_harmless_and_columns_have_one_name_each(tmp_path):
+    texts = ["=1+1", "+chess", "-chess", "@chess board", "chess\0game", "chess"]
+    metadata = [{"title": f"Title {n}", "text": "-1", "n": -n, "id": "own"} for n in range(6)]
+    labels = [["=x"], ["\u202eturned"], ["<b>"], ["x" * 300], ["a"], ["a"]]
+    index = SemanticIndex(estimator=LSI(2)).fit(texts, labels, metadata=metadata)
+    index.save(tmp_path / "index")
+    with explore(tmp_path / "index") as client:
+        cells = list(
+            csv.reader(io.StringIO(client.get("/search.csv").content.decode(), newline=""))
+        )
+        assert cells[0] == ["id", "title", "text", "score", "labels", "meta.id", "n", "meta.text"]
+        assert [row[1] for row in cells[1:]] == [f"Title {n}" for n in range(6)]
+        assert [row[2] for row in cells[1:5]] == ["'=1+1", "'+chess", "'-chess", "'@chess board"]
+        assert cells[5][2] == "chess\ufffdgame"
+        assert [row[6] for row in cells[1:]] == [str(-n) for n in range(6)], "numbers stay numbers"
+        assert cells[1][4] == "'=x"
+        assert cells[1][7] == "'-1"
+        shown = Page(client.get("/search").text)
+        assert "<b>" in shown.text, "a label may have brackets"
+        assert "x" * 81 not in shown.text, "a long label is cut"
+
+
+def test_hostile_texts_are_downloaded(tmp_path):
     make_attacks(tmp_path / "index")
     with explore(tmp_path / "index") as client:
-        items = client.get("/list/items.json").json()["items"]
+        items = downloaded(client)
         rows = list(
-            csv.DictReader(io.StringIO(client.get("/list.csv").content.decode(), newline=""))
+            csv.DictReader(io.StringIO(client.get("/search.csv").content.decode(), newline=""))
         )
-        assert [row["id"] for row in rows] == [item["id"] for item in items]
-        page = Page(client.get("/list").text)
-        assert not page.scripts.strip()
+        assert [row["id"].replace("'__", "__") for row in rows] == [item["id"] for item in items]
+        for show in ("cards", "table"):
+            assert not Page(client.get("/search", params={"show": show}).text).scripts.strip()
 
 
 def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
-    monkeypatch.setattr("labelspan.index.listing._ITEMS_AT_ONCE", 10)
+    monkeypatch.setattr("labelspan.web.item_list._ITEMS_AT_ONCE", 10)
     served = Served(folder)
     app = make_app(served, watch=False)
     sent = []
@@ -168,8 +205,8 @@ def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
             "http_version": "1.1",
             "method": "GET",
             "scheme": "http",
-            "path": "/list.csv",
-            "raw_path": b"/list.csv",
+            "path": "/search.csv",
+            "raw_path": b"/search.csv",
             "root_path": "",
             "query_string": b"",
             "headers": [(b"host", b"127.0.0.1")],
@@ -199,24 +236,28 @@ def test_a_lasso_is_a_polygon_in_the_address(client):
         given = client.get("/map/matches.json", params={"lasso": lasso}).json()
         # Where a point is on the border, either may be right.
         assert len(set(given["points"]) ^ set(np.flatnonzero(inside))) <= 2, name
-        items = client.get("/list/items.json", params={"lasso": lasso}).json()["items"]
+        items = downloaded(client, lasso=lasso)
         assert [item["id"] for item in items] == [points["ids"][n] for n in given["points"]]
     for wrong in ("1.2_3.4", "a.b_c.d_e.f", "1.1_2.2_3.3_"):
-        assert client.get("/list", params={"lasso": wrong}).status_code == 400
+        assert client.get("/search", params={"lasso": wrong}).status_code == 400
 
 
 def test_matches_are_positions_of_points(client):
     ids = read_points(client.get(POINTS).content)[0]["ids"]
-    for asked in ({"q": "chess"}, {"label": [IMAGE]}, {"meta": ["year=2001"]}):
+    for asked in (
+        {"q": "chess"},
+        {"label": [IMAGE]},
+        {"meta": ["year=2001"], "range": ["number:5..90"]},
+    ):
         given = client.get("/map/matches.json", params=asked).json()
-        items = client.get("/list/items.json", params=asked | {"sort": ""}).json()["items"]
+        items = downloaded(client, **asked)
         assert {ids[n] for n in given["points"]} == {item["id"] for item in items}
         assert given["count"] == len(items) > 0
 
 
 def test_a_lasso_waits_for_the_map(folder):
     with explore(folder) as client:
-        waiting = client.get("/list", params={"lasso": "0.0_1.0_1.1"})
+        waiting = client.get("/search", params={"lasso": "0.0_1.0_1.1"})
         assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
 
 
@@ -248,59 +289,51 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
     go, begun, calls = threading.Event(), threading.Event(), []
     audit = SemanticIndex.audit
 
-    def slow(self, n=20):
-        calls.append(n)
+    def slow(self, n=20, *, kinds=None):
+        calls.append(kinds)
         begun.set()
         assert go.wait(60)
-        return audit(self, n)
+        return audit(self, n, kinds=kinds)
 
     monkeypatch.setattr(SemanticIndex, "audit", slow)
     with explore(folder) as client:
-        assert client.get("/audit.json").json()["state"] == "computing"
+        assert client.get("/review.json").json()["state"] == "computing"
         assert begun.wait(60)
-        page = client.get("/audit")
-        assert "being audited" in page.text
-        assert client.get("/audit.csv").status_code == 503
-        assert client.get("/list", params={"finding": "wrong"}).status_code == 503
+        assert "Looking for labels" in client.get("/review").text
+        assert client.get("/review.csv").status_code == 503
+        assert client.get("/search", params={"finding": "wrong"}).status_code == 503
         assert client.get("/search?q=chess").status_code == 200
         go.set()
         for thread in threading.enumerate():
             if thread.name == "audit":
                 thread.join(60)
-        given = client.get("/audit.json").json()
+        given = client.get("/review.json").json()
         assert given["state"] == "ready"
-        assert len(calls) == 1
+        assert len({kind for kinds in calls for kind in kinds}) == sum(map(len, calls))
+        # One number everywhere.
         assert given["count"] == sum(one["count"] for one in given["kinds"])
-        kind = given["kinds"][0]
-        own = client.get("/audit.json", params={"kind": kind["kind"]}).json()
-        assert own["count"] == kind["count"]
-        table = list(csv.DictReader(io.StringIO(client.get("/audit.csv").text)))
+        home = {
+            one["address"]: one["count"] for one in client.get("/index.json").json()["attention"]
+        }
+        for kind in given["kinds"]:
+            own = client.get("/review.json", params={"kind": kind["kind"]}).json()
+            assert own["count"] == kind["count"]
+            assert home.get(f"/review?kind={kind['kind']}", kind["count"]) == kind["count"]
+        table = list(csv.DictReader(io.StringIO(client.get("/review.csv").text)))
         assert len(table) == given["count"]
-        assert client.get("/audit", params={"kind": "colour"}).status_code == 404
+        assert client.get("/review", params={"kind": "colour"}).status_code == 404
         # The items of a kind are a list, with counts over all of them.
         ids = {name for row in table if row["kind"] == "wrong" for name in row["items"].split("|")}
+        assert {item["id"] for item in downloaded(client, finding="wrong")} == ids
         asked = {"finding": "wrong"}
-        listed = client.get("/list/items.json", params=asked).json()["items"]
-        assert {item["id"] for item in listed} == ids
-        assert client.get("/list.json", params=asked).json()["count"] == len(ids) > 0
+        assert client.get("/search.json", params=asked).json()["count"] == len(ids) > 0
         assert client.get("/map/matches.json", params=asked).json()["count"] == len(ids)
-        assert "/list?finding=wrong" in links(client, "/audit", kind="wrong")
-        assert client.get("/list", params={"finding": "colour"}).status_code == 404
-
-
-@pytest.mark.parametrize("most", [1, 10_000])
-def test_findings_that_were_cut_off_are_called_the_clearest(folder, monkeypatch, most):
-    monkeypatch.setattr(answers, "FINDINGS_OF_A_KIND", most)
-    served = Served(folder)
-    with served.lease() as snapshot:
-        snapshot.compute_audit()
-        said = [one["what"] for one in answers._attention(snapshot) if "audit" in one["address"]]
-    assert said
-    assert all(("the clearest" in what) == (most == 1) for what in said)
+        assert "/search?finding=wrong" in links(client, "/review", kind="wrong")
+        assert client.get("/search", params={"finding": "colour"}).status_code == 404
 
 
 def test_an_audit_that_fails_is_reported(folder, monkeypatch, caplog):
-    def fail(self, n=20):
+    def fail(self, n=20, *, kinds=None):
         raise ZeroDivisionError("a secret")
 
     monkeypatch.setattr(SemanticIndex, "audit", fail)
@@ -321,11 +354,9 @@ def test_four_labels_are_shown_and_the_others_unfold():
 
 
 def test_odd_names_are_linked(client):
-    hrefs = links(client, "/list", sort="id")
-    hrefs += links(client, "/list", sort="id", page=2) + links(client, "/list", sort="id", page=3)
+    hrefs = []
+    for page in (1, 2, 3):
+        hrefs += links(client, "/search", sort="id", show="table", page=page)
     items = [href for href in hrefs if href.startswith("/item?")]
     assert len(items) == COUNT
-    wanted = {f"/item?id={name}" for name in ("item.json", "..%2Fmanifest.json")}
-    assert wanted <= set(items)
-    assert item_list.COLUMNS == ["id", "title", "score", "labels"]
-    assert len(ODD) == 6
+    assert {f"/item?id={name}" for name in ("item.json", "..%2Fmanifest.json")} <= set(items)

@@ -25,25 +25,26 @@ from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
+# Stands for the key of a finding.
+KEY = "0" * 24
 # Each page with something asked of it, and the plain ones without.
 ASKED = [
     ("/", {}),
     ("/search", {}),
     ("/search", {"q": "crop a photo"}),
-    ("/search", {"q": "music", "label": ["game"], "without": [IMAGE], "k": 3}),
+    ("/search", {"q": "music", "label": ["game"], "without": [IMAGE]}),
     ("/search", {"label": [IMAGE]}),
     ("/search", {"q": "zzz"}),
     ("/search", {"q": '"><script>alert(1)</script>'}),
     ("/compare", {}),
     ("/compare", {"q": "crop a photo", "k": 3}),
     ("/compare", {"q": '"><script>alert(1)</script>'}),
-    ("/list", {}),
-    ("/list", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
-    ("/list", {"group": ["works-with"], "meta": ["year=2001"], "sort": "meta.year"}),
-    ("/list", {"without_group": ["works-with"], "without_meta": ["free=true"], "sort": "-labels"}),
-    ("/list", {"finding": "wrong"}),
-    ("/list", {"lasso": "-32767.-32767_32767.-32767_0.32767", "page": 1}),
-    ("/list", {"q": '"><script>alert(1)</script>'}),
+    ("/search", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
+    ("/search", {"label": ["works-with::*"], "meta": ["year=2001"], "show": "table"}),
+    ("/search", {"without": ["works-with::*"], "without_meta": ["free=true"], "sort": "-labels"}),
+    ("/search", {"range": ["number:3..30"], "show": "table", "open": ["labels", "meta.year"]}),
+    ("/search", {"finding": "wrong"}),
+    ("/search", {"lasso": "-32767.-32767_32767.-32767_0.32767", "page": 1}),
     ("/why", {"id": "item6", "q": "chess player"}),
     ("/why", {"id": ODD[4], "label": [IMAGE]}),
     *(("/item", {"id": name}) for name in [*ODD, "item7", "item8", "item9", "item10", "item11"]),
@@ -55,8 +56,10 @@ ASKED = [
     ("/label", {"name": IMAGE}),
     ("/report", {}),
     ("/report", {"q": "MUSIC", "sort": "-precision"}),
-    ("/audit", {}),
-    ("/audit", {"kind": "missing", "label": IMAGE, "sort": "item"}),
+    ("/review", {}),
+    ("/review", {"kind": "missing", "label": IMAGE}),
+    ("/review", {"kind": "pairs", "show": "skipped"}),
+    ("/finding", {"key": KEY}),
     ("/axis", {}),
     ("/axis", {"number": 3}),
     ("/tag", {}),
@@ -86,27 +89,39 @@ def client(folder):
         yield client
 
 
-def leaves(content, skip=()):
-    """All texts in JSON, keys of metadata included."""
+# What is shown in other words, or only after a press, or only some of it.
+OTHERWISE = {"state", "end", "show", "open", "sorts", "key", "kind", "unknown", "pattern", "bins"}
+
+
+def leaves(content, path):
+    """All texts in JSON; of metadata only where all of it is shown, with its keys."""
     if isinstance(content, dict):
-        keys = list(content) if skip == "keys" else []
+        keys = list(content) if path == "keys" else []
+        whole = path in ("/item", "/finding")
         inner = [
             leaf
             for key, value in content.items()
-            if key not in {"state", "end"}
-            for leaf in leaves(value, "keys" if key == "metadata" else ())
+            if key not in OTHERWISE and (key != "metadata" or whole)
+            for leaf in leaves(value, "keys" if key == "metadata" else path)
         ]
         return keys + inner
     if isinstance(content, list):
-        return [leaf for value in content for leaf in leaves(value)]
+        return [leaf for value in content for leaf in leaves(value, path)]
     return [content] if isinstance(content, str) and content.strip() else []
 
 
 # --- pages and JSON endpoints ---------------------------------------------------------------
 
 
+def with_key(client, asked):
+    if asked.get("key") != KEY:
+        return asked
+    return {"key": client.get("/review.json", params={"kind": "pairs"}).json()["rows"][0]["key"]}
+
+
 @pytest.mark.parametrize(("path", "asked"), ASKED)
 def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
+    asked = with_key(client, asked)
     page = next(page for page in PAGES if page.path == path)
     shown = client.get(path, params=asked)
     endpoint = client.get(page.json_path, params=asked)
@@ -115,7 +130,12 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     assert endpoint.headers["content-type"] == "application/json"
     content, read = endpoint.json(), Page(shown.text)
     # The map is drawn by a script, from the points.
-    for leaf in leaves(content) if path != "/map" else ():
+    table = asked.get("show") == "table"
+    if table:
+        content = content | {"hits": [hit | {"snippet": ""} for hit in content["hits"]]}
+    if path == "/review":
+        content = content | {"rows": [row | {"items": []} for row in content["rows"]]}
+    for leaf in leaves(content, path) if path != "/map" else ():
         text = " ".join(leaf.split())
         assert text in read.text or leaf in read.values, text
     hits = [
@@ -125,13 +145,15 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
         if isinstance(part.get(key), list)
         for hit in part[key]
     ]
-    assert [a["data-id"] for a in read.all("li") if "data-id" in a] == [hit["id"] for hit in hits]
+    if path != "/finding":
+        found = [a["data-id"] for a in read.all("li", "tr") if "data-id" in a]
+        assert found == [hit["id"] for hit in hits]
     for hit in hits:
-        assert f"{hit['score']:.2f}" in read.text
+        assert hit.get("score") is None or f"{hit['score']:.2f}" in read.text
     assert page.answer_type.__annotations__.keys() == content.keys(), "the fields of OpenAPI"
     # The page links to its JSON endpoint, with the same parameters.
     link = next(a["href"] for a in read.all("link") if a.get("rel") == "alternate")
-    assert client.get(link).json() == content
+    assert client.get(link).json() == endpoint.json()
 
 
 def test_every_page_was_asked():
@@ -157,8 +179,10 @@ def test_all_links_lead_somewhere(client):
 
 
 def test_search_returns_the_results_of_the_index(client, index):
-    given = client.get("/search.json", params={"q": "chess player", "k": 4}).json()
-    hits = index.search("chess player", 4)
+    given = client.get("/search.json", params={"q": "chess player"}).json()
+    found = index.browse("chess player")
+    hits = found.page(1, 20)
+    assert given["count"] == found.total
     assert [hit["id"] for hit in given["hits"]] == [hit.id for hit in hits]
     assert [hit["title"] for hit in given["hits"]] == [index.item(hit.id).title for hit in hits]
     assert {"chess", "player"} & set(given["hits"][0]["words"])
@@ -169,11 +193,18 @@ def test_search_returns_the_results_of_the_index(client, index):
         chosen = [tag.label for tag in tags_without_item(index, [found.id])[0] if tag.chosen]
         expected = [name for name in chosen if name not in (found.labels or ())]
         assert [one["label"] for one in hit["suggested"]] == expected, "only what disagrees"
-    among = client.get("/search.json", params={"q": "chess", "label": IMAGE, "k": 100}).json()
-    assert among["hits"]
-    assert all(IMAGE in hit["labels"] for hit in among["hits"])
-    rest = client.get("/search.json", params={"q": "chess", "without": IMAGE, "k": 100}).json()
-    assert not any(IMAGE in (hit["labels"] or ()) for hit in rest["hits"])
+
+
+def test_near_spellings_are_offered_for_words_that_no_item_has(client):
+    given = client.get("/search.json", params={"q": "Ches palyer"}).json()
+    assert {one["word"]: one["near"][:1] for one in given["unknown"]} == {
+        "ches": ["chess"],
+        "palyer": ["player"],
+    }
+    assert given["unknown"][0]["queries"][0] == "chess palyer"
+    page = Page(client.get("/search", params={"q": "palyer"}).text)
+    assert "/search?q=player" in [a["href"] for a in page.all("a")]
+    assert not client.get("/search.json", params={"q": "chess player"}).json()["unknown"]
 
 
 def test_items_with_long_ids_have_pages(tmp_path, monkeypatch):
@@ -275,7 +306,7 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
         snapshot.draw_map()
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
         paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axis", "/tag"]
-        for path in [*paths, "/list", "/list?q=board", "/report", "/audit"]:
+        for path in [*paths, "/search", "/search?show=table", "/report", "/review"]:
             assert client.get(path).status_code == 200, path
         refused = client.post("/tag", data={"text": "board"})
         assert refused.status_code == 400
@@ -298,7 +329,8 @@ def test_points_are_all_items_once(client, index):
     for name, rows in rows_of.items():
         assert all(name in index.item(points["ids"][row]).labels for row in rows)
     # Metadata, to colour and to filter by; the numbers are few enough to be chosen.
-    fields = {one["name"]: one["values"] for one in points["fields"]}
+    fields = {one["name"]: one["values"] for one in points["fields"] if "values" in one}
+    assert points["fields"][2] == {"name": "number", "kind": "number"}
     assert fields == {"year": [str(year) for year in range(2000, 2005)], "free": ["false", "true"]}
     assert arrays["field0"].tolist() == [number % 5 for number in range(len(index))]
     plain = client.get(POINTS, headers={"accept-encoding": "identity"})
@@ -344,7 +376,7 @@ def test_pages_say_that_the_map_is_being_drawn_or_has_failed(folder, monkeypatch
 
 @pytest.mark.parametrize(("path", "asked"), [*ASKED, ("/nowhere", {}), ("/item", {})])
 def test_pages_have_what_screen_readers_and_keyboards_need(client, path, asked):
-    html = client.get(path, params=asked).text
+    html = client.get(path, params=with_key(client, asked)).text
     page = Page(html)
     assert html.startswith("<!doctype html>")
     assert page.all("html") == [{"lang": "en"}]
@@ -402,7 +434,8 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
 def test_openapi_describes_all_json_and_nothing_else(client):
     described = client.get("/openapi.json").json()
     assert described == json.loads(json.dumps(describe()))
-    assert described["paths"].keys() == {
+    pages = {path for path in described["paths"] if not path.startswith("/api/")}
+    assert pages == {
         *(p.json_path for p in PAGES),
         *(POINTS, MATCHES, ITEMS, "/openapi.json"),
         *(endpoint.path for endpoint in ENDPOINTS),
@@ -412,8 +445,8 @@ def test_openapi_describes_all_json_and_nothing_else(client):
     assert len(names) == len(set(names))
     for one in operations:
         answer = one["responses"]["200"]["content"]
-        if one["operationId"] == "points":
-            assert answer.keys() == {"application/octet-stream"}
+        if one["operationId"] in ("points", "items"):
+            assert answer.keys() & {"application/octet-stream", "application/jsonl"}
         else:
             assert answer["application/json"]["schema"]["type"] == "object"
         for status, response in one["responses"].items():

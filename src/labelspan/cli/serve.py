@@ -42,6 +42,12 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(help="A file with a token by which other programs may use /api/1/."),
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --edit: the file that was indexed, to download a corrected copy of it."
+        ),
+    ] = None,
     compare_with: Annotated[
         Path | None,
         typer.Option(help="Another index, to see its results next to those of this one."),
@@ -58,8 +64,9 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
-    whole index. Nobody can change it, unless --edit is given: then labels that look wrong or
-    missing can be reviewed at a second address, which holds a secret. Ctrl-C stops it.
+    whole index. Nobody can change it, unless --edit is given: then whoever opens a second address,
+    which holds a secret, can change labels and review those that look wrong or missing. Ctrl-C
+    stops it.
 
     For example:
 
@@ -67,7 +74,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan serve notes.labelspan --open
 
-      labelspan serve notes.labelspan --edit --as anna
+      labelspan serve notes.labelspan --edit --as anna --corpus notes.jsonl
 
       labelspan serve notes.labelspan --workers 4
 
@@ -82,7 +89,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         typer.echo(f"Serving {count:,} items at {address}{by} (Ctrl-C ends it)", err=True)
         entrance = address if served.editing is None else served.editing.address(address)
         if served.editing is not None:
-            typer.echo(f"Review labels at {entrance}", err=True)
+            typer.echo(f"Change labels at {entrance}", err=True)
         if not is_loopback(host):
             typer.echo("Others on the network can connect and read this index.", err=True)
         if browser:
@@ -113,6 +120,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 edit=edit,
                 who=who,
                 token_file=token_file,
+                corpus=corpus,
                 workers=workers,
                 compare_with=compare_with,
                 started=started,

@@ -16,9 +16,16 @@ __all__ = ["corpus_html", "map_files"]
 
 _FOLDER = Path(__file__).with_name("static")
 # Files that the explorer serves, and those that only a page of its own needs.
-_SHARED = ("colours.css", "corpus-map.css", "scatter.js", "corpus-map.js")
-_STYLES = ("colours.css", "corpus-map.css", "page.css")
-_SCRIPTS = ("scatter.js", "corpus-map.js", "page.js")
+_SHARED = (
+    "colours.css",
+    "corpus-map.css",
+    "facets.css",
+    "facets.js",
+    "scatter.js",
+    "corpus-map.js",
+)
+_STYLES = ("colours.css", "facets.css", "corpus-map.css", "page.css")
+_SCRIPTS = ("facets.js", "scatter.js", "corpus-map.js", "page.js")
 
 
 def map_files() -> list[Path]:

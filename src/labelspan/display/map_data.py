@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..index.listing import metadata_text
+from ..index.metadata_fields import metadata_text
 from .corpus_map import CorpusMap
 from .style import palettes
 

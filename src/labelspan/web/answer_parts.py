@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-from ..index import Item
+from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
+from ..index.passages import passage
 from .http_errors import Refused
-from .schema import Count
+from .schema import Count, Unit
 from .snapshot import Snapshot
 
 __all__ = [
@@ -17,14 +18,20 @@ __all__ = [
     "AskedText",
     "AskedTexts",
     "CountedData",
+    "HitData",
     "SelectionData",
+    "TagData",
     "counted",
     "find_item",
     "find_label",
+    "hits_data",
     "page_of",
     "rounded",
     "selection",
+    "tags_data",
 ]
+
+_SUGGESTED = 5
 
 Asked = Mapping[str, Any]
 AskedText = Annotated[str, "as requested"]
@@ -46,28 +53,18 @@ class SelectionData(TypedDict):
     balance: AskedCount
     label: AskedTexts
     without: AskedTexts
-    group: AskedTexts
-    without_group: AskedTexts
     meta: AskedTexts
     without_meta: AskedTexts
+    range: AskedTexts
     finding: AskedText
     lasso: AskedText
 
 
 def selection(asked: Asked) -> SelectionData:
     """Return which items were requested, as answers repeat it."""
-    return {
-        "q": asked["q"],
-        "balance": asked["balance"],
-        "label": list(asked["label"]),
-        "without": list(asked["without"]),
-        "group": list(asked["group"]),
-        "without_group": list(asked["without_group"]),
-        "meta": list(asked["meta"]),
-        "without_meta": list(asked["without_meta"]),
-        "finding": asked["finding"],
-        "lasso": asked["lasso"],
-    }
+    given = {name: asked[name] for name in SelectionData.__annotations__}
+    lists = {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
+    return given | lists  # type: ignore[return-value]
 
 
 def counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:
@@ -110,3 +107,79 @@ def page_of(asked: int, count: int, each: int) -> tuple[int, int]:
 def rounded(value: float) -> float:
     """Return a number with four digits."""
     return round(float(value), 4)
+
+
+class TagData(TypedDict):
+    """A predicted label; ``chosen`` if its probability reaches its threshold."""
+
+    label: str
+    probability: Unit
+    threshold: Unit
+    chosen: bool
+
+
+class HitData(TypedDict):
+    """An item in a list."""
+
+    id: str
+    score: Annotated[Unit | None, "share of the largest possible score; null if there is none"]
+    from_words: Annotated[Unit, "part of it from words of the query"]
+    from_space: Annotated[Unit, "part of it from closeness in the space"]
+    exact: Annotated[
+        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
+    ]
+    weak: Annotated[bool, "whether it has less than a third of the words"]
+    title: Annotated[str, "first line or sentence of the text"]
+    snippet: Annotated[str, "a passage of the rest"]
+    words: Annotated[list[str], "words of both that were searched for"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    metadata: dict[str, Any]
+    suggested: Annotated[list[TagData], "labels that are predicted, and that it does not have"]
+
+
+def tags_data(tags: Sequence[Tag]) -> list[TagData]:
+    """Return predicted labels."""
+    return [
+        {
+            "label": one.label,
+            "probability": rounded(one.probability),
+            "threshold": rounded(one.threshold),
+            "chosen": one.chosen,
+        }
+        for one in tags
+    ]
+
+
+def hits_data(
+    snapshot: Snapshot,
+    hits: Sequence[Hit],
+    q: str = "",
+    *,
+    scored: bool = True,
+    suggest: bool = True,
+) -> list[HitData]:
+    """Return items of a list with passages that have words of a query, and labels they may lack."""
+    predicted = snapshot.predicted([hit.id for hit in hits]) if suggest else [[] for _ in hits]
+    wanted = snapshot.query_words(q)
+    shown = [passage(hit, wanted) for hit in hits]
+    return [
+        {
+            "id": hit.id,
+            "score": rounded(hit.score) if scored else None,
+            "from_words": rounded(hit.from_words),
+            "from_space": rounded(hit.from_space),
+            "exact": hit.exact,
+            "weak": hit.weak,
+            "title": part.title,
+            "snippet": part.text,
+            "words": list(part.words),
+            "labels": None if hit.labels is None else list(hit.labels),
+            "metadata": hit.metadata,
+            "suggested": tags_data(_suggested(tags, hit.labels)),
+        }
+        for hit, tags, part in zip(hits, predicted, shown, strict=True)
+    ]
+
+
+def _suggested(tags: Sequence[Tag], own: Sequence[str] | None) -> list[Tag]:
+    return [tag for tag in tags if tag.chosen and tag.label not in (own or ())][:_SUGGESTED]

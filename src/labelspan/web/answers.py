@@ -11,112 +11,43 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from ..curation.audit_results import KINDS
 from ..display.style import shorten
-from ..index import AxisShare, Hit, Item, Tag
+from ..index import AxisShare, Hit, Item
 from ..index.inputs import label_name
 from ..index.passages import SharedWords, passage
-from ..index.searching import weak
-from ..text import parse_query
 from .answer_parts import (
     Asked,
     AskedCount,
     AskedText,
     AskedTexts,
     CountedData,
+    HitData,
     SelectionData,
+    TagData,
     counted,
     find_item,
     find_label,
+    hits_data,
     page_of,
     rounded,
     selection,
+    tags_data,
 )
-from .compare import compared
 from .examples import example_queries
 from .http_errors import Refused
 from .label_table import ReportRowData, report_of
 from .points import RegionData, small_place
 from .schema import Count, Unit
-from .snapshot import FINDINGS_OF_A_KIND, Snapshot
+from .snapshot import PAIRS, Snapshot
 
-__all__ = ["home", "item", "label", "labels", "map_page", "search", "tag", "why"]
+__all__ = ["home", "item", "label", "labels", "map_page", "tag", "why"]
 
 _LABELS_PER_PAGE = 200
-_SUGGESTED = 5
 _PREDICTED = 10
 _COMMON = 24
 # Items that are read for examples of queries.
 _READ_FOR_EXAMPLES = 3000
 _PLACES = 9
-_FACETS = 8
 _LONGEST_SHOWN = 20_000
-
-
-# --- parts of answers -----------------------------------------------------------------------
-
-
-class TagData(TypedDict):
-    """A predicted label; ``chosen`` if its probability reaches its threshold."""
-
-    label: str
-    probability: Unit
-    threshold: Unit
-    chosen: bool
-
-
-class HitData(TypedDict):
-    """An item in a list."""
-
-    id: str
-    score: Annotated[Unit, "share of the largest possible score"]
-    from_words: Annotated[Unit, "part of it from words of the query"]
-    from_space: Annotated[Unit, "part of it from closeness in the space"]
-    exact: Annotated[
-        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
-    ]
-    weak: Annotated[bool, "whether it has less than a third of the words"]
-    title: Annotated[str, "first line of the text"]
-    snippet: Annotated[str, "a passage of the rest"]
-    words: Annotated[list[str], "words of both that were searched for"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    suggested: Annotated[list[TagData], "labels that are predicted, and that it does not have"]
-
-
-def _tags(tags: Sequence[Tag]) -> list[TagData]:
-    return [
-        {
-            "label": one.label,
-            "probability": rounded(one.probability),
-            "threshold": rounded(one.threshold),
-            "chosen": one.chosen,
-        }
-        for one in tags
-    ]
-
-
-def _hits(snapshot: Snapshot, hits: Sequence[Hit], q: str = "") -> list[HitData]:
-    predicted = snapshot.predicted([hit.id for hit in hits])
-    wanted = snapshot.query_words(q)
-    shown = [passage(Item(hit.id, hit.text, hit.labels, {}), wanted) for hit in hits]
-    return [
-        {
-            "id": hit.id,
-            "score": rounded(hit.score),
-            "from_words": rounded(hit.from_words),
-            "from_space": rounded(hit.from_space),
-            "exact": hit.exact,
-            "weak": hit.weak,
-            "title": part.title,
-            "snippet": part.text,
-            "words": list(part.words),
-            "labels": None if hit.labels is None else list(hit.labels),
-            "suggested": _tags(_suggested(tags, hit.labels)),
-        }
-        for hit, tags, part in zip(hits, predicted, shown, strict=True)
-    ]
-
-
-def _suggested(tags: Sequence[Tag], own: Sequence[str] | None) -> list[Tag]:
-    return [tag for tag in tags if tag.chosen and tag.label not in (own or ())][:_SUGGESTED]
 
 
 def _by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
@@ -227,65 +158,16 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
             found.append({"what": what, "count": count, "address": address})
 
     if snapshot.labels:
-        add("items without labels", snapshot.listing.unlabelled, "/list?sort=labels")
+        add("items without labels", snapshot.unlabelled, "/search?sort=labels&show=table")
         single = sum(count == 1 for count in snapshot.labels.values())
         add("labels of a single item", single, "/report?sort=-support")
     rows = report_of(snapshot).values()
     never = sum(row["threshold"] is None for row in rows)
     add("labels that cannot be predicted", never, "/report?sort=-threshold")
     for kind, count in Counter(one.kind for one in snapshot.findings).items():
-        if kind in ("wrong", "missing", "duplicates", "merge"):
-            # No more than these were looked for.
-            clearest = " (the clearest)" if count >= FINDINGS_OF_A_KIND else ""
-            add(KINDS[kind].lower() + clearest, count, f"/audit?kind={kind}")
+        if kind in (*PAIRS, "duplicates", "merge"):
+            add(KINDS[kind].lower(), count, f"/review?kind={kind}")
     return found
-
-
-class SearchData(TypedDict):
-    """The answer of ``/search``."""
-
-    q: AskedText
-    label: AskedTexts
-    without: AskedTexts
-    balance: AskedCount
-    k: AskedCount
-    note: Annotated[str, "a sentence if there are only weak matches"]
-    hits: Annotated[list[HitData], "items, the best first"]
-    facets: Annotated[list[CountedData], "the most frequent labels of these items"]
-    compared: Annotated[str, "what ``/compare`` shows next to each other"]
-
-
-def search(snapshot: Snapshot, asked: Asked) -> SearchData:
-    """Find items for a text, among those with some labels and without others."""
-    q, k, wanted, unwanted = asked["q"], asked["k"], asked["label"], asked["without"]
-    balance = asked["balance"] / 100
-    parsed = parse_query(q)
-    if parsed.excludes and not parsed.text.strip():
-        raise Refused(400, "q: it only says what to leave out; add a word to search for.")
-    for name in (*wanted, *unwanted):
-        find_label(snapshot, name)
-    hits: list[Hit] = []
-    if q.strip() and not wanted and not unwanted:
-        hits = snapshot.search(q, k, balance)
-    elif q.strip() or wanted:
-        allowed = {"labels": wanted, "without": unwanted}
-        # Without a text, the labels are both the query and the filter.
-        near = () if q.strip() else wanted
-        text = q if q.strip() else None
-        hits = snapshot.index.search(text, k, allowed, labels=near, balance=balance)
-    among = Counter(name for hit in hits for name in hit.labels or ())
-    facets = [(name, count) for name, count in among.most_common() if name not in wanted]
-    return {
-        "q": q,
-        "label": list(wanted),
-        "without": list(unwanted),
-        "balance": asked["balance"],
-        "k": k,
-        "note": weak(hits),
-        "hits": _hits(snapshot, hits, q),
-        "facets": counted(facets[:_FACETS]),
-        "compared": compared(snapshot),
-    }
 
 
 class MatchData(TypedDict):
@@ -427,13 +309,13 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "cut": len(found.text) > _LONGEST_SHOWN,
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
-        "predicted": _tags(snapshot.predicted([found.id])[0][:_PREDICTED]),
+        "predicted": tags_data(snapshot.predicted([found.id])[0][:_PREDICTED]),
         "neighbours": [_neighbour(found, shared, hit) for hit in near],
     }
 
 
 def _neighbour(found: Item, shared: SharedWords | None, hit: Hit) -> NeighbourData:
-    part = passage(Item(hit.id, hit.text, hit.labels, {}))
+    part = passage(hit)
     own = set(found.labels or ())
     return {
         "id": hit.id,
@@ -537,8 +419,8 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
             {"label": other, "score": rounded(score), "count": snapshot.labels[other]}
             for other, score in index.similar_labels(name, 12)
         ],
-        "items": _hits(snapshot, own),
-        "others": _hits(snapshot, others),
+        "items": hits_data(snapshot, own),
+        "others": hits_data(snapshot, others),
     }
 
 
@@ -554,4 +436,4 @@ def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
     """Predict labels for a text, the most probable first."""
     text = asked["text"]
     found = snapshot.index.tag(text, asked["k"]) if text.strip() else []
-    return {"text": text, "k": asked["k"], "tags": _tags(found)}
+    return {"text": text, "k": asked["k"], "tags": tags_data(found)}

@@ -107,7 +107,7 @@ def make_app(
     for download in DOWNLOADS:
         routes.append(Route(download.path, _sending(served, pool, download)))
     if served.editing is not None:
-        routes += review_routes(served.editing, pool, served.renew)
+        routes += review_routes(served.editing, pool)
         routes += edit_routes(served.editing, pool, served.renew)
     routes += api_routes(served, pool, token)
     routes.append(Route(POINTS, _points(served)))

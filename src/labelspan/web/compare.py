@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
-from ..index import Hit, Item
+from ..index import Hit
 from ..index.passages import passage
 from ..text import parse_query
 from .answer_parts import Asked, AskedCount, AskedText, rounded
@@ -56,7 +56,7 @@ def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
         raise Refused(400, "q: it only says what to leave out; add a word to search for.")
     with snapshot.compare_with() as other:
         both = (snapshot, other)
-        hits = [own.search(q, k, 1.0) if q.strip() else [] for own in both]
+        hits = [own.index.search(q, k, balance=1.0) if q.strip() else [] for own in both]
         sides: list[SideData] = [
             {
                 "name": own.name,
@@ -94,7 +94,7 @@ def _found(
         here = served.index.items([hit.id for hit in hits if hit.id in served.index])
         labels |= {item.id: item.labels for item in here}
     wanted = own.query_words(q)
-    shown = [passage(Item(hit.id, hit.text, hit.labels, {}), wanted) for hit in hits]
+    shown = [passage(hit, wanted) for hit in hits]
     return [
         {
             "id": hit.id,

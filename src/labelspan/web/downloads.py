@@ -14,18 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from ..index.listing import metadata_text
-from .findings import finding_cells
-from .item_list import COLUMNS, download_rows
+from ..index.metadata_fields import metadata_text
+from .item_list import download
 from .label_table import report_rows
 from .pages import PAGES
 from .parameters import Parameter
+from .review_page import finding_cells
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 __all__ = ["DOWNLOADS", "Download", "PartsResponse"]
+
+_COLUMNS = ["id", "title", "text", "score", "labels"]
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -76,24 +80,36 @@ async def _gone(receive: Receive) -> None:
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerows(rows)
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return out.getvalue().encode()
 
 
-def _list_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
-    parts, keys = download_rows(snapshot, asked), list(snapshot.listing.values)
+def _cell(value: Any) -> Any:
+    """Return what a spreadsheet shows as it is: text that it would compute gets a quote before."""
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\0", "\ufffd")
+    return f"'{value}" if value.startswith(_FORMULAS) else value
+
+
+def _search_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
+    parts, keys = download(snapshot, asked), list(snapshot.index.fields())
+    # A title of the metadata is the title; other keys do not repeat the name of a column.
+    own = [key for key in keys if key != "title"]
 
     def texts() -> Iterator[bytes]:
-        yield _csv([[*COLUMNS, *keys]])
+        yield _csv([[*_COLUMNS, *(f"meta.{key}" if key in _COLUMNS else key for key in own)]])
         for rows in parts:
             yield _csv(
                 [
                     [
                         row["id"],
-                        row["title"],
+                        row["metadata"].get("title") or row["title"],
+                        row["text"],
                         "" if row["score"] is None else row["score"],
                         "|".join(row["labels"] or ()),
-                        *(metadata_text(row["metadata"].get(key, "")) for key in keys),
+                        *(_value(row["metadata"].get(key, "")) for key in own),
                     ]
                     for row in rows
                 ]
@@ -102,17 +118,13 @@ def _list_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
     return texts()
 
 
-def _list_json(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
-    parts = download_rows(snapshot, asked)
+def _value(value: Any) -> Any:
+    return value if type(value) in (int, float) else metadata_text(value)
 
-    def texts() -> Iterator[bytes]:
-        before = '{"items": ['
-        for rows in parts:
-            yield (before + ",\n".join(map(_json, rows))).encode()
-            before = ",\n"
-        yield (before.rstrip(",\n") + "]}\n").encode()
 
-    return texts()
+def _search_lines(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
+    parts = download(snapshot, asked)
+    return ("".join(f"{_json(row)}\n" for row in rows).encode() for rows in parts)
 
 
 def _json(row: Mapping[str, Any]) -> str:
@@ -133,19 +145,21 @@ def _report_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]
     return iter([_csv([names, *([row[name] for name in names] for row in found)])])  # type: ignore[literal-required]
 
 
-def _audit_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
+def _review_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
     return iter([_csv(finding_cells(snapshot, asked))])
 
 
-def _without_page(name: str) -> tuple[Parameter, ...]:
+def _without(name: str, *others: str) -> tuple[Parameter, ...]:
     page = next(one for one in PAGES if one.name == name)
-    return tuple(one for one in page.parameters if one.name != "page")
+    return tuple(one for one in page.parameters if one.name not in {"page", *others})
 
 
-_CSV, _JSON = "text/csv; charset=utf-8", "application/json"
+_CSV, _LINES = "text/csv; charset=utf-8", "application/jsonl; charset=utf-8"
 DOWNLOADS = (
-    Download("/list.csv", "items.csv", _CSV, _without_page("list"), _list_csv),
-    Download("/list/items.json", "items.json", _JSON, _without_page("list"), _list_json),
-    Download("/report.csv", "labels.csv", _CSV, _without_page("report"), _report_csv),
-    Download("/audit.csv", "audit.csv", _CSV, _without_page("audit"), _audit_csv),
+    Download("/search.csv", "items.csv", _CSV, _without("search", "show", "open"), _search_csv),
+    Download(
+        "/search.jsonl", "items.jsonl", _LINES, _without("search", "show", "open"), _search_lines
+    ),
+    Download("/report.csv", "labels.csv", _CSV, _without("report"), _report_csv),
+    Download("/review.csv", "findings.csv", _CSV, _without("review"), _review_csv),
 )

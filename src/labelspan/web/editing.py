@@ -9,10 +9,9 @@ from a page of this server.
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
-import threading
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..curation import Review
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 __all__ = ["ENTRANCE", "SECRET_HEADER", "Editing"]
-
-_log = logging.getLogger("labelspan.web")
 
 ENTRANCE = "/review/enter"
 SECRET_HEADER = "x-labelspan-secret"
@@ -43,13 +40,14 @@ class Editing:
         Loaded for writing.
     who : str, default=""
         Who decides, unless a page says otherwise.
+    corpus : Path or None, default=None
+        The file that the index was fitted on, of which a corrected copy can be downloaded.
     """
 
-    def __init__(self, index: SemanticIndex, who: str = "") -> None:
+    def __init__(self, index: SemanticIndex, who: str = "", corpus: Path | None = None) -> None:
         self.review = Review(index)
         self.who = who
-        self.state: Literal["none", "computing", "ready", "failed"] = "none"
-        self._once = threading.Lock()
+        self.corpus = corpus
         self._token = secrets.token_urlsafe(24)
         self._session = secrets.token_urlsafe(32)
         self.form_secret = secrets.token_urlsafe(32)
@@ -59,32 +57,6 @@ class Editing:
     def address(self, base: str) -> str:
         """Return the address that lets a browser in; ``base`` ends in a slash."""
         return f"{base.rstrip('/')}{ENTRANCE}?token={self._token}"
-
-    # --- the queue --------------------------------------------------------------------
-
-    def order(self) -> None:
-        """Make the queue; if that fails, only the review is missing."""
-        try:
-            self.review.order()
-            self.state = "ready"
-        except Exception:
-            _log.exception("The labels to review could not be found.")
-            self.state = "failed"
-
-    def start(self) -> None:
-        """Make the queue in a thread, unless one is there or being made."""
-        with self._once:
-            if self.state in ("computing", "ready"):
-                return
-            self.state = "computing"
-        threading.Thread(target=self.order, name="review", daemon=True).start()
-
-    def start_again(self) -> None:
-        """Make the queue again in a thread, from the labels of now."""
-        with self._once:
-            if self.state == "ready":
-                self.state = "none"
-        self.start()
 
     # --- who may ----------------------------------------------------------------------
 

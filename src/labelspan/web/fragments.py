@@ -13,14 +13,16 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
+from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
 from .parameters import LONGEST_NAME
 
 __all__ = [
     "chips",
     "compared_list",
-    "facet_list",
+    "cut",
     "first_chips",
+    "heading",
     "hit_list",
     "label",
     "link",
@@ -28,6 +30,9 @@ __all__ = [
     "neighbour_list",
     "own_labels",
 ]
+
+# Characters of a label in a list.
+_LONGEST_SHOWN = 80
 
 
 def link(path: str, **parameters: Any) -> str:
@@ -58,9 +63,24 @@ def _safe(text: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def label(name: str) -> Markup:
-    """Return a label as a link to its page."""
-    address = _safe(link("/label", name=name))
-    return Markup(f'<a class="label" href="{address}">{_safe(name)}</a>')
+    """Return a label as a link to its page; one that is too long for an address, as text."""
+    shown = _safe(cut(name))
+    more = f' title="{_safe(cut(name, 400))}"' if len(name) > _LONGEST_SHOWN else ""
+    if len(name) > LONGEST_NAME:
+        return Markup(f'<span class="label"{more}>{shown}</span>')
+    return Markup(f'<a class="label" href="{_safe(link("/label", name=name))}"{more}>{shown}</a>')
+
+
+def cut(text: str, most: int = _LONGEST_SHOWN) -> str:
+    """Return the beginning of a long name.
+
+    Examples
+    --------
+    >>> from labelspan.web.fragments import cut
+    >>> cut("a long name", 8)
+    'a long…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def chips(names: Sequence[str]) -> Markup:
@@ -119,28 +139,34 @@ def hit_list(
     *,
     why: bool = False,
     balance: Any = "",
+    columns: Sequence[str] = (),
 ) -> Markup:
-    """Return items as a list; with ``why``, numbered and with links to the reasons."""
+    """Return items as a list; with ``why``, with links to the reasons."""
     text = bool(q.strip())
     near = () if text else wanted
     parts = ['<ol class="hits">']
-    for number, one in enumerate(hits, 1):
+    weak = False
+    for one in hits:
         name = _safe(one["id"])
-        score = "Cosine similarity, from 0 to 1"
-        if text:
-            score = f"{one['from_words']:.2f} from words, {one['from_space']:.2f} from meaning"
-        own = f' id="hit-{number}"' if why else ""
+        if one["weak"] and not weak:
+            weak = True
+            parts.append('<li class="weak-from">Only close in meaning</li>\n')
         parts.append(
-            f'<li class="hit"{own} data-id="{name}">\n'
-            f"<h3>{heading(one)}</h3>\n"
-            f'<p class="about"><span class="id">{name}</span> '
-            f'<span class="score" title="{score}">{one["score"]:.2f}</span>'
+            f'<li class="hit" data-id="{name}">\n<h3>{heading(one)}</h3>\n'
+            f'<p class="about"><span class="id">{name}</span>'
         )
+        if one["score"] is not None:
+            score = "Cosine similarity, from 0 to 1"
+            if text:
+                score = f"{one['from_words']:.2f} from words, {one['from_space']:.2f} from meaning"
+            parts.append(f' <span class="score" title="{score}">{one["score"]:.2f}</span>')
         if one["exact"]:
             parts.append(f' <span class="mark">same {one["exact"]}</span>')
-        elif one["weak"]:
-            parts.append(' <span class="mark weak">weak match</span>')
-        if why and len(one["id"]) <= LONGEST_NAME:
+        for key in columns:
+            if one["metadata"].get(key) not in (None, ""):
+                value = _safe(cut(metadata_text(one["metadata"][key])))
+                parts.append(f' <span class="fact" title="{_safe(cut(key))}">{value}</span>')
+        if why and (text or near) and len(one["id"]) <= LONGEST_NAME:
             reasons = _safe(link("/why", id=one["id"], q=q, label=near, balance=balance))
             parts.append(
                 f' <a class="why" href="{reasons}">Why?<span class="unseen"> ({name})</span></a>'
@@ -156,22 +182,6 @@ def hit_list(
             )
         parts.append("\n</li>\n")
     parts.append("</ol>")
-    return Markup("".join(parts))
-
-
-def facet_list(facets: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> Markup:
-    """Return labels with their counts as links to a search with each, and without it."""
-    parts = []
-    for one in facets:
-        name = one["label"]
-        only = _safe(link("/search", **{**asked, "label": [*asked["label"], name]}))
-        rest = _safe(link("/search", **{**asked, "without": [*asked["without"], name]}))
-        shown = _safe(name)
-        parts.append(
-            f'<li><a class="label" href="{only}">{shown} <span class="count">{one["count"]}</span>'
-            f'</a> <a class="out" href="{rest}"><span aria-hidden="true">&minus;</span>'
-            f'<span class="unseen">without {shown}</span></a></li>\n'
-        )
     return Markup("".join(parts))
 
 

@@ -1,70 +1,50 @@
-"""The answer of the list of items: a page of a selection, with counts over all of it."""
+"""The list of items: those that match a text and filters, and counts over all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
+from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
-from ..index import Item
-from ..index.listing import ItemListing, Selected, Selection, metadata_text
+from ..index import Facet, Hit, ItemList
+from ..index.browsing import label_separator
+from ..index.metadata_fields import FieldKind, metadata_text
 from .answer_parts import (
     Asked,
     AskedText,
+    AskedTexts,
     CountedData,
+    HitData,
     SelectionData,
     counted,
     find_label,
+    hits_data,
     page_of,
     rounded,
     selection,
 )
+from .compare import compared
 from .http_errors import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
-__all__ = [
-    "COLUMNS",
-    "LASSO",
-    "DownloadedData",
-    "ItemsData",
-    "MatchesData",
-    "download_rows",
-    "item_list",
-    "matches",
-    "selected",
-]
+__all__ = ["LASSO", "RANGE", "DownloadedData", "MatchesData", "download", "matches", "search"]
 
 # Corners of a polygon on the map: whole numbers x.y, separated by underscores.
 LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
-COLUMNS = ["id", "title", "score", "labels"]
-_ROWS_PER_PAGE = 50
+# A key of the metadata, and the ends of a range; one end may be missing.
+RANGE = r"(?s).+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
+_CARDS, _ROWS = 20, 50
 _MOST_COLUMNS = 3
 _MOST_GROUPS = 20
-_LABELS_OF_A_GROUP, _LABELS_OF_A_CHOSEN_GROUP, _LABELS = 5, 60, 20
-_KEYS, _VALUES = 6, 6
-
-
-class RowData(TypedDict):
-    """An item in a table."""
-
-    id: str
-    title: Annotated[str, "first line of the text"]
-    score: Annotated[Unit | None, "null if there is nothing to compare with"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    values: Annotated[list[str], "metadata, in the order of the columns; empty if missing"]
-
-
-class GroupData(TypedDict):
-    """Labels with the same beginning; without a name, labels that have none."""
-
-    group: str
-    count: Annotated[Count, "number of items with one of its labels"]
-    labels: Annotated[list[CountedData], "the most frequent of them"]
-    more: Annotated[Count, "number of further labels"]
+_ITEMS_AT_ONCE = 500
+_FEW, _FEW_LABELS, _MOST = 6, 20, 300
 
 
 class ValueData(TypedDict):
@@ -74,50 +54,85 @@ class ValueData(TypedDict):
     count: Count
 
 
-class KeyData(TypedDict):
-    """A key of metadata with its most frequent values."""
+class BinData(TypedDict):
+    """A part of a range, both ends included, and the number of items in it."""
 
-    key: str
+    low: str
+    high: str
+    count: Count
+
+
+class FacetData(TypedDict):
+    """A key of the metadata: its most frequent values, or for numbers and dates a histogram."""
+
+    field: str
+    kind: FieldKind
     values: list[ValueData]
     more: Annotated[Count, "number of further values"]
+    bins: list[BinData]
+    low: Annotated[str, "from where items are chosen; empty if there is no limit"]
+    high: Annotated[str, "up to where items are chosen; empty if there is no limit"]
 
 
-class ListData(SelectionData):
-    """The answer of ``/list``."""
+class GroupData(TypedDict):
+    """Labels with the same beginning; without a name, labels that have none."""
+
+    group: str
+    pattern: Annotated[str, "what to give as a label for all of them"]
+    count: Annotated[Count, "number of items with one of its labels"]
+    labels: Annotated[list[CountedData], "the most frequent of them"]
+    more: Annotated[Count, "number of further labels"]
+
+
+class SpellingData(TypedDict):
+    """A word of the query that no item has, and queries with words that are spelt nearly so."""
+
+    word: str
+    near: list[str]
+    queries: list[str]
+
+
+class SearchData(SelectionData):
+    """The answer of ``/search``."""
 
     sort: AskedText
+    show: AskedText
+    open: AskedTexts
     count: Annotated[Count, "number of items that match"]
     page: Annotated[Count, "number of this page"]
     pages: Annotated[Count, "number of pages"]
-    columns: Annotated[list[str], "keys of the metadata that rows show"]
-    rows: Annotated[list[RowData], "items of this page"]
+    unknown: Annotated[list[SpellingData], "words of the query that no item has"]
+    sorts: Annotated[list[str], "what the items can be sorted by"]
+    columns: Annotated[list[str], "keys of the metadata that a table shows"]
+    hits: Annotated[list[HitData], "items of this page; after all others those that are weak"]
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
-    keys: Annotated[list[KeyData], "metadata of all items that match"]
+    facets: Annotated[list[FacetData], "metadata of all items that match"]
+    compared: Annotated[str, "what ``/compare`` shows next to each other"]
 
 
-def item_list(snapshot: Snapshot, asked: Asked) -> ListData:
-    """Return a page of the items that match, and counts over all of them."""
-    listing, found = snapshot.listing, selected(snapshot, asked)
-    order = _ordered(listing, found, asked["sort"])
-    page, pages = page_of(asked["page"], len(order), _ROWS_PER_PAGE)
-    shown = order[(page - 1) * _ROWS_PER_PAGE : page * _ROWS_PER_PAGE]
-    scores = found.scores
-    by_place = {} if scores is None else dict(zip(found.places[shown], scores[shown], strict=True))
-    columns = _columns(listing)
-    mask = found.mask(listing.size)
+def search(snapshot: Snapshot, asked: Asked) -> SearchData:
+    """List the items that match, and count labels and metadata over all of them."""
+    found = browse(snapshot, asked)
+    table = asked["show"] == "table"
+    each = _ROWS if table else _CARDS
+    page, pages = page_of(asked["page"], len(found), each)
+    hits = found.page(page, each)
+    fields = snapshot.index.fields()
     return {
         **selection(asked),
         "sort": asked["sort"],
-        "count": len(order),
+        "show": asked["show"],
+        "open": list(asked["open"]),
+        "count": found.total,
         "page": page,
         "pages": pages,
-        "columns": columns,
-        "rows": [
-            _row(item, by_place.get(listing.place(item.id)), columns)
-            for item in listing.items(found.places[shown])
-        ],
-        "groups": _groups(listing, listing.labels.counts(mask), listing.groups.counts(mask), asked),
-        "keys": _keys(listing, mask),
+        "unknown": _unknown(snapshot, asked["q"]),
+        "sorts": ["title", "labels", *(f"meta.{key}" for key in fields)],
+        "columns": [key for key, kind in fields.items() if kind != "text"][:_MOST_COLUMNS],
+        "hits": hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table),
+        "groups": _groups(found, asked),
+        "facets": [_facet(one, asked) for one in found.facets(_MOST)] if found.total else [],
+        "compared": compared(snapshot),
     }
 
 
@@ -128,173 +143,217 @@ class MatchesData(TypedDict):
     points: Annotated[list[Count], "their positions in the points of the map"]
 
 
+def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:
+    """Return which points of the map are items that match."""
+    found = browse(snapshot, {**asked, "sort": ""})
+    return {"count": found.total, "points": found.positions.tolist()}
+
+
 class DownloadedData(TypedDict):
     """An item in a file."""
 
     id: str
-    title: Annotated[str, "first line of the text"]
+    title: Annotated[str, "first line or sentence of the text"]
+    text: str
     score: Annotated[Unit | None, "null if there is nothing to compare with"]
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
 
 
-class ItemsData(TypedDict):
-    """The answer of ``/list/items.json``."""
+def download(snapshot: Snapshot, asked: Asked) -> Iterator[list[DownloadedData]]:
+    """Yield all items that match, a few hundred at once; a wrong request is refused at once."""
+    found = browse(snapshot, asked)
 
-    items: Annotated[list[DownloadedData], "all items that match"]
+    def parts() -> Iterator[list[DownloadedData]]:
+        for hits in found.blocks(_ITEMS_AT_ONCE):
+            yield [_downloaded(hit, scored=found.scored) for hit in hits if not hit.weak]
 
-
-def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:
-    """Return which points of the map are items that match."""
-    listing, found = snapshot.listing, selected(snapshot, asked)
-    points = np.searchsorted(listing.alive, found.places)
-    return {"count": len(points), "points": points.tolist()}
+    return parts()
 
 
-def selected(snapshot: Snapshot, asked: Asked) -> Selected:
-    """Return the items that fulfil what a request asks for."""
-    listing = snapshot.listing
+def _downloaded(hit: Hit, *, scored: bool) -> DownloadedData:
+    return {
+        "id": hit.id,
+        "title": hit.title,
+        "text": hit.text,
+        "score": rounded(hit.score) if scored else None,
+        "labels": None if hit.labels is None else list(hit.labels),
+        "metadata": hit.metadata,
+    }
+
+
+# --- which items ----------------------------------------------------------------------------
+
+
+def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
+    """Return the items that fulfil what a request asks for; the last few lists are kept."""
     for name in (*asked["label"], *asked["without"]):
-        find_label(snapshot, name)
-    wanted = Selection(
-        asked["q"],
-        asked["balance"] / 100,
-        asked["label"],
-        asked["without"],
-        asked["group"],
-        asked["without_group"],
-        asked["meta"],
-        asked["without_meta"],
-    )
-    for name in (*wanted.groups, *wanted.without_groups):
-        if name not in listing.groups:
-            raise Refused(404, "group: no item has a label in this group.")
-    try:
-        found = listing.select(wanted)
-    except InvalidInput as error:
-        if asked["meta"] or asked["without_meta"]:
-            raise Refused(404, str(error)) from None
-        raise
-    if asked["finding"]:
-        found = _kept(found, _concerned(snapshot, asked["finding"]))
-    if asked["lasso"]:
-        found = _kept(found, _inside(snapshot, asked["lasso"]))
+        if not name.endswith("*"):
+            find_label(snapshot, name)
+    fields = snapshot.index.fields()
+    chosen = _pairs(asked["meta"], fields) | _ranges(asked["range"], fields)
+    wanted = {
+        "labels": list(asked["label"]),
+        "without": list(asked["without"]),
+        "metadata": chosen,
+        "without_metadata": _pairs(asked["without_meta"], fields),
+    }
+
+    def make() -> ItemList:
+        try:
+            return snapshot.index.browse(
+                asked["q"],
+                wanted,
+                balance=asked["balance"] / 100,
+                sort=asked["sort"],
+                within=_within(snapshot, asked),
+            )
+        except InvalidInput as error:
+            # A text can be wrong; anything else does not exist.
+            raise Refused(400 if asked["q"].startswith("-") else 404, str(error)) from None
+
+    key = (*selection(asked).items(), asked["sort"])
+    return snapshot.listed(tuple(map(str, key)), make)
+
+
+def _pairs(pairs: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:
+    """Read pairs key=value; several values of a key are alternatives."""
+    found: dict[str, Any] = defaultdict(list)
+    for pair in pairs:
+        keys = [key for key in fields if pair.startswith(f"{key}=")]
+        if not keys:
+            raise Refused(404, f"meta: no item has the metadata {pair[:60]!r}.")
+        key = max(keys, key=len)
+        found[key].append(pair[len(key) + 1 :])
+    return dict(found)
+
+
+def _ranges(ranges: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in ranges:
+        key, low, high = range_of(one)
+        if fields.get(key) not in ("number", "date"):
+            raise Refused(404, f"range: {key[:60]!r} is not a key of numbers or dates.")
+        ends: dict[str, Any] = {"from": low, "to": high}
+        if fields[key] == "number":
+            ends = {name: _number(end) for name, end in ends.items()}
+        found[key] = {name: end for name, end in ends.items() if end not in ("", None)}
     return found
 
 
-def _kept(found: Selected, places: Any) -> Selected:
-    kept = np.isin(found.places, places)
-    return Selected(found.places[kept], None if found.scores is None else found.scores[kept])
+def range_of(text: str) -> tuple[str, str, str]:
+    """Return the key and the two ends of a range, for example of ``year:2001..2004``."""
+    key, _, ends = text.rpartition(":")
+    low, _, high = ends.partition("..")
+    return key, low, high
 
 
-def _concerned(snapshot: Snapshot, kind: str) -> list[int]:
-    """Return the places of the items about which the audit has found something."""
+def _number(end: str) -> float | None:
+    if not end:
+        return None
+    try:
+        return float(end)
+    except ValueError:
+        raise Refused(400, f"range: {end[:40]!r} is not a number.") from None
+
+
+def _within(snapshot: Snapshot, asked: Asked) -> Array | None:
+    """Return a mask of the items that a finding is about, and that lie inside a polygon."""
+    ids = snapshot.index.ids
+    mask = np.ones(len(ids), dtype=bool)
+    if asked["finding"]:
+        names = _concerned(snapshot, asked["finding"])
+        mask &= np.fromiter((name in names for name in ids), bool, len(ids))
+    if asked["lasso"]:
+        mask &= _inside(snapshot, asked["lasso"])
+    return mask if asked["finding"] or asked["lasso"] else None
+
+
+def _concerned(snapshot: Snapshot, kind: str) -> set[str]:
+    """Return the ids of the items about which the audit has found something."""
     if kind not in KINDS:
         raise Refused(404, f"finding: choose one of {', '.join(KINDS)}.")
     snapshot.start_audit()
-    if snapshot.audit is None and snapshot.audit_state == "computing":
+    if snapshot.audit_state == "computing":
         raise Refused(503, "The audit is being computed; try again.", {"retry-after": "2"})
-    names = {name for one in snapshot.findings if one.kind == kind for name in one.items}
-    return [snapshot.listing.place(name) for name in names if name in snapshot.index]
+    return {name for one in snapshot.findings if one.kind == kind for name in one.items}
 
 
-def _inside(snapshot: Snapshot, lasso: str) -> Any:
-    """Return the places of the items inside a polygon on the map."""
+def _inside(snapshot: Snapshot, lasso: str) -> Array:
+    """Return a mask of the items inside a polygon on the map."""
     drawn = snapshot.map
     if drawn is None and snapshot.map_state == "failed":
         raise Refused(404, "lasso: there is no map of this index.")
     if drawn is None:
         raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
     corners = np.array([corner.split(".") for corner in lasso.split("_")], dtype=np.float64)
-    inside = snapshot.cached(("lasso", lasso), lambda: drawn.inside(corners))
-    return snapshot.listing.alive[inside]
+    return drawn.inside(corners)
 
 
-def _ordered(listing: ItemListing, found: Selected, sort: str) -> Any:
-    if sort.removeprefix("-") not in {"", *listing.sorts()}:
-        raise Refused(404, f"sort: choose one of {', '.join(listing.sorts())}.")
-    return listing.ordered(found, sort)
+# --- what to narrow down by -----------------------------------------------------------------
 
 
-def _columns(listing: ItemListing) -> list[str]:
-    """Return keys of the metadata that are worth a column: those whose values repeat."""
-    half = len(listing.alive) / 2
-    return [key for key, own in listing.values.items() if len(own.names) <= half][:_MOST_COLUMNS]
+def _unknown(snapshot: Snapshot, q: str) -> list[SpellingData]:
+    if not q.strip():
+        return []
+    return [
+        {"word": word, "near": near, "queries": [_replaced(q, word, other) for other in near]}
+        for word, near in snapshot.index.unknown_words(q).items()
+    ]
 
 
-def _row(item: Item, score: float | None, columns: Sequence[str]) -> RowData:
-    return {
-        "id": item.id,
-        "title": item.title,
-        "score": None if score is None else rounded(score),
-        "labels": None if item.labels is None else list(item.labels),
-        "values": [metadata_text(item.metadata.get(key, "")) for key in columns],
-    }
+def _replaced(q: str, word: str, other: str) -> str:
+    return re.sub(re.escape(word), lambda _: other, q, flags=re.IGNORECASE)
 
 
-def _most_frequent(counts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _groups(
-    listing: ItemListing, labels: dict[str, int], groups: dict[str, int], asked: Asked
-) -> list[GroupData]:
+def _groups(found: ItemList, asked: Asked) -> list[GroupData]:
     """Return the labels by the deepest group that is shown; below a chosen one, its own groups."""
-    chosen, separator = set(asked["group"]), listing.separator
+    labels, groups = found.label_counts(), found.group_counts()
+    separator = label_separator(list(labels)) if groups else ""
+    unfolded = {one.removesuffix(f"{separator}*") for one in (*asked["label"], *asked["open"])}
     shown = [
         (group, count)
-        for group, count in _most_frequent(groups)
-        if separator not in group or group.rpartition(separator)[0] in chosen
+        for group, count in groups.items()
+        if separator not in group or group.rpartition(separator)[0] in unfolded
     ][:_MOST_GROUPS]
     names = {group for group, _ in shown}
-    inside: dict[str, list[tuple[str, int]]] = {}
-    for label, count in _most_frequent(labels):
+    inside: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for label, count in labels.items():
         group = label
         while separator and group and group not in names:
             group = group.rpartition(separator)[0]
-        inside.setdefault(group if group in names else "", []).append((label, count))
-    if not separator:
-        inside = {"": _most_frequent(labels)}
-    rest = inside.get("", [])
-    every = [*shown, ("", rest[0][1])] if rest else shown
-    found: list[GroupData] = []
-    for group, count in every:
-        own = inside.get(group, [])
-        most = _LABELS_OF_A_CHOSEN_GROUP if group in chosen else _LABELS_OF_A_GROUP
-        most = most if group else _LABELS
-        part = counted(own[:most])
-        found.append({"group": group, "count": count, "labels": part, "more": len(own) - len(part)})
-    return found
+        inside[group if group in names else ""].append((label, count))
+    rest = [("", max((count for _, count in inside[""]), default=0))] if inside[""] else []
+    made: list[GroupData] = []
+    for group, count in [*shown, *rest]:
+        most = _MOST if group in unfolded or (not group and "labels" in asked["open"]) else 0
+        own = inside[group]
+        part = own[: most or (_FEW if group else _FEW_LABELS)]
+        made.append(
+            {
+                "group": group,
+                "pattern": f"{group}{separator}*" if group else "labels",
+                "count": count,
+                "labels": counted(part),
+                "more": len(own) - len(part),
+            }
+        )
+    return made
 
 
-def _keys(listing: ItemListing, mask: Any) -> list[KeyData]:
-    found: list[KeyData] = []
-    for key, values in listing.values.items():
-        pairs = _most_frequent(values.counts(mask))
-        if len(found) < _KEYS and pairs and (pairs[0][1] > 1 or len(pairs) <= _VALUES):
-            part: list[ValueData] = [{"value": name, "count": n} for name, n in pairs[:_VALUES]]
-            found.append({"key": key, "values": part, "more": len(pairs) - len(part)})
-    return found
-
-
-def download_rows(snapshot: Snapshot, asked: Asked) -> Iterator[list[DownloadedData]]:
-    """Yield all items that match, a few hundred at once: id, title, score, labels, metadata."""
-    listing, found = snapshot.listing, selected(snapshot, asked)
-    order = _ordered(listing, found, asked["sort"])
-    places = found.places[order]
-    scores = {} if found.scores is None else dict(zip(places, found.scores[order], strict=True))
-
-    def parts() -> Iterator[list[DownloadedData]]:
-        for items in listing.parts(places):
-            yield [
-                {
-                    "id": item.id,
-                    "title": item.title,
-                    "score": rounded(scores[listing.place(item.id)]) if scores else None,
-                    "labels": None if item.labels is None else list(item.labels),
-                    "metadata": item.metadata,
-                }
-                for item in items
-            ]
-
-    return parts()
+def _facet(one: Facet, asked: Asked) -> FacetData:
+    most = _MOST if f"meta.{one.field}" in asked["open"] else _FEW
+    values = () if one.bins else one.counts
+    ends = next((ends for ends in map(range_of, asked["range"]) if ends[0] == one.field), None)
+    return {
+        "field": one.field,
+        "kind": one.kind,
+        "values": [{"value": value, "count": count} for value, count in values[:most]],
+        "more": 0 if one.bins else one.more + max(0, len(values) - most),
+        "bins": [
+            {"low": metadata_text(low), "high": metadata_text(high), "count": count}
+            for low, high, count in one.bins
+        ],
+        "low": ends[1] if ends else "",
+        "high": ends[2] if ends else "",
+    }

@@ -188,7 +188,7 @@ def _origin_name(header: bytes) -> str:
 
 def wants_json(scope: Scope) -> bool:
     """Return whether errors are JSON: at a JSON endpoint, or if only JSON is accepted."""
-    if scope["path"].endswith(".json") or scope["path"].startswith("/api/"):
+    if scope["path"].endswith((".json", ".jsonl")) or scope["path"].startswith("/api/"):
         return True
     accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted

@@ -7,7 +7,7 @@ from typing import Any
 from .. import __version__
 from .api import ENDPOINTS, Endpoint
 from .http_errors import RefusalData
-from .item_list import ItemsData, MatchesData
+from .item_list import DownloadedData, MatchesData
 from .pages import PAGES, SELECTION, Page
 from .parameters import LONGEST_BODY, LONGEST_NAME, Parameter
 from .schema import Schema, json_schema
@@ -16,7 +16,7 @@ __all__ = ["ITEMS", "MATCHES", "POINTS", "describe"]
 
 POINTS = "/map/points.bin"
 MATCHES = "/map/matches.json"
-ITEMS = "/list/items.json"
+ITEMS = "/search.jsonl"
 
 _ERROR = {"$ref": "#/components/responses/Refused"}
 _REFUSALS = {
@@ -71,15 +71,23 @@ def describe() -> dict[str, Any]:
     paths[ITEMS] = {
         "get": {
             "operationId": "items",
-            "summary": "All items that match, as a file.",
+            "summary": "All items that match, one in each line.",
             "parameters": [
                 _parameter(one)
                 for page in PAGES
-                if page.name == "list"
+                if page.name == "search"
                 for one in page.parameters
-                if one.name != "page"
+                if one.name not in {"page", "show", "open"}
             ],
-            "responses": _responses("The items.", json_schema(ItemsData, components)),
+            "responses": {
+                "200": {
+                    "description": "An item in each line, as JSON.",
+                    "content": {
+                        "application/jsonl": {"schema": json_schema(DownloadedData, components)}
+                    },
+                }
+            }
+            | dict.fromkeys(_REFUSALS, _ERROR),
         }
     }
     for endpoint in ENDPOINTS:

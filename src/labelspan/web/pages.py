@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from ..index.searching import BALANCE
-from . import answers, axis, compare, findings, item_list, label_table
+from . import answers, axis, compare, item_list, label_table, review_page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
 
@@ -65,12 +65,17 @@ _VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
 SELECTION = (
     _text("q", "Only items that match this text.", largest=LONGEST_QUERY),
     _BALANCE,
-    Parameter("label", "texts", "Only items with this label; may be repeated.", ()),
-    Parameter("without", "texts", "Only items without this label; may be repeated.", ()),
-    Parameter("group", "texts", "Only items with a label that begins so; may be repeated.", ()),
-    Parameter("without_group", "texts", "Only items without such a label; may be repeated.", ()),
-    Parameter("meta", "texts", "Only items with this metadata, as key=value.", ()),
+    Parameter("label", "texts", "Only items with this label; an * at its end matches any end.", ()),
+    Parameter("without", "texts", "Only items without this label; an * as above.", ()),
+    Parameter("meta", "texts", "Only items with one of these values of a key, as key=value.", ()),
     Parameter("without_meta", "texts", "Only items without this metadata, as key=value.", ()),
+    Parameter(
+        "range",
+        "texts",
+        "Only items whose metadata lies between two numbers or dates, as key:low..high.",
+        (),
+        pattern=item_list.RANGE,
+    ),
     _text("finding", "Only items about which the audit has found something of this kind."),
     Parameter(
         "lasso",
@@ -87,15 +92,17 @@ PAGES = (
     Page(
         "search",
         "/search",
-        "Search",
-        "The items that match a text by words and meaning.",
-        answers.search,
+        "Items",
+        "Items that match a text and filters, with counts of labels and metadata over all of them.",
+        item_list.search,
         (
-            _text("q", "The text to search for.", largest=LONGEST_QUERY),
-            Parameter("label", "texts", "Only items with this label; may be repeated.", ()),
-            Parameter("without", "texts", "Only items without this label; may be repeated.", ()),
-            _BALANCE,
-            _count("items"),
+            *SELECTION,
+            _text("sort", "What to sort by: title, id, labels, or meta.KEY; reversed by a minus."),
+            Parameter(
+                "show", "text", "cards, or table.", "cards", largest=5, pattern="cards|table"
+            ),
+            Parameter("open", "texts", "Lists of labels and values to show longer.", ()),
+            _PAGE,
         ),
         cached=True,
     ),
@@ -106,21 +113,6 @@ PAGES = (
         "What two indexes find for a text, next to each other.",
         compare.compare,
         (_text("q", "The text to search for.", largest=LONGEST_QUERY), _count("items")),
-    ),
-    Page(
-        "list",
-        "/list",
-        "Items",
-        "Items as a table, with counts of labels and metadata over all that match.",
-        item_list.item_list,
-        (
-            *SELECTION,
-            _text(
-                "sort",
-                "What to sort by: score, title, id, labels, or meta.KEY; with a minus, reversed.",
-            ),
-            _PAGE,
-        ),
     ),
     Page(
         "why",
@@ -199,17 +191,31 @@ PAGES = (
         cached=True,
     ),
     Page(
-        "audit",
-        "/audit",
-        "Audit",
+        "review",
+        "/review",
+        "Review",
         "Labels that look wrong or missing, and labels to merge, split or drop.",
-        findings.audit,
+        review_page.review,
         (
-            _text("kind", "Only findings of this kind."),
+            _text("kind", "Only findings of this kind; pairs for wrong and missing labels."),
             _text("label", "Only findings about this label."),
-            _text("sort", "What to sort by: score, item or label; with a minus, reversed."),
+            Parameter(
+                "show",
+                "text",
+                "Which findings: waiting, or skipped.",
+                "waiting",
+                pattern="waiting|skipped",
+            ),
             _PAGE,
         ),
+    ),
+    Page(
+        "finding",
+        "/finding",
+        "Finding",
+        "The evidence for a label that looks wrong or missing.",
+        review_page.finding,
+        (Parameter("key", "text", "Key of the finding.", None, pattern=review_page.KEY),),
     ),
     Page(
         "axis",

@@ -49,14 +49,14 @@ class MapPoints:
     small: list[tuple[str, str]] = field(default_factory=list)
 
     def inside(self, corners: Array) -> Array:
-        """Return the numbers of the points inside a polygon, by the even-odd rule."""
+        """Return a mask of the points inside a polygon, by the even-odd rule."""
         x, y = self.places.T.astype(np.float64)
         found = np.zeros(len(x), dtype=bool)
         for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
             crosses = (ay > y) != (by > y)
             if ay != by:
                 found ^= crosses & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
-        return np.flatnonzero(found)
+        return found
 
 
 def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = None) -> MapPoints:

@@ -13,12 +13,14 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from .. import __version__
+from ..index.metadata_fields import metadata_text
 from ..index.searching import BALANCE
 from .fragments import (
     chips,
     compared_list,
-    facet_list,
+    cut,
     first_chips,
+    heading,
     hit_list,
     label,
     link,
@@ -26,13 +28,14 @@ from .fragments import (
     own_labels,
 )
 from .http_errors import Refused, refusal
+from .item_list import range_of
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
-_IN_MENU = ("search", "list", "map", "labels", "audit", "tag")
+_IN_MENU = ("search", "map", "labels", "review", "tag")
 
 CONTENT_POLICY = {
     "default-src": "'none'",
@@ -67,10 +70,19 @@ def _finite(content: Any) -> Any:
 
 
 def as_page(
-    page: Page, content: Mapping[str, Any], asked: Mapping[str, Any], *, editing: bool = False
+    page: Page,
+    content: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    *,
+    editing: bool = False,
+    json_link: str | None = None,
 ) -> Response:
-    """Return an answer as a page with a link to its JSON endpoint; ``editing`` adds the review."""
-    json_link = link(page.json_path, **asked)
+    """Return an answer as a page with a link to its JSON endpoint.
+
+    ``editing`` adds what changes labels; an empty ``json_link`` says that there is no endpoint.
+    """
+    if json_link is None:
+        json_link = link(page.json_path, **asked)
     if page.posts and len(json_link) > 2000:
         # The text came in a body, and may be longer than an address.
         json_link = page.json_path
@@ -129,7 +141,6 @@ def templates() -> Environment:
         "hit_list": hit_list,
         "neighbour_list": neighbour_list,
         "own_labels": own_labels,
-        "facet_list": facet_list,
         "menu": _menu,
         "version": __version__,
         "longest_name": LONGEST_NAME,
@@ -137,8 +148,12 @@ def templates() -> Environment:
         "usual_balance": round(100 * BALANCE),
         "longest_text": LONGEST_TEXT,
     }
+    environment.tests["range_of"] = lambda text, key: range_of(text)[0] == key
     environment.filters |= {
         "chips": chips,
+        "cut": cut,
+        "heading": heading,
+        "value": metadata_text,
         "first_chips": first_chips,
         "label": label,
         "percent": lambda value: f"{value:.0%}",
@@ -151,11 +166,9 @@ def templates() -> Environment:
 
 
 @cache
-def _menu(here: str, editing: bool) -> Markup:
+def _menu(here: str) -> Markup:
     """Return links to pages as list items; the one of this page is marked."""
     pages = [(page.name, page.path, page.title) for page in PAGES if page.name in _IN_MENU]
-    if editing:
-        pages.append(("review", "/review", "Review"))
     parts = []
     for name, path, title in pages:
         current = ' aria-current="page"' if name == here else ""

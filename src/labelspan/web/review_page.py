@@ -1,103 +1,55 @@
-"""The answer of the review: a finding with its evidence, those that follow, and progress."""
+"""The review: what in the labels to look at, the clearest first, with the evidence."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..curation import Finding, LabelDecision, Review
+from ..curation import Finding, LabelDecision
+from ..curation.audit_results import KINDS
 from ..curation.review_queue import finding_key
-from ..index import Item
-from .answer_parts import Asked, AskedText, CountedData, counted, rounded
-from .editing import Editing
+from .answer_parts import (
+    Asked,
+    AskedText,
+    CountedData,
+    counted,
+    find_item,
+    page_of,
+    rounded,
+)
 from .http_errors import Refused
-from .pages import Page
-from .parameters import Parameter
 from .schema import Count, Unit
+from .snapshot import PAIRS, Snapshot
 
-__all__ = ["FORM", "REVIEW", "answer"]
+__all__ = ["KEY", "finding", "finding_cells", "review"]
 
-ROWS_PER_PAGE = 20
+KEY = "[0-9a-f]{24}"
+_ROWS_PER_PAGE = 50
 _MOST_LABELS = 500
-_LAST = 5
 _LONGEST_TEXT = 5000
-_LONGEST_SNIPPET = 160
-
-_KIND = Parameter(
-    "kind", "text", "Only labels that look wrong, or missing.", "", pattern="(wrong|missing)?"
-)
-_SHOW = Parameter(
-    "show", "text", "Which findings: waiting, or skipped.", "waiting", pattern="waiting|skipped"
-)
-_LABEL = Parameter("label", "text", "Only findings about this label.", "")
-_PAGE = Parameter("page", "whole", "Number of the page, from 1.", 1, 100_000, 1)
-_KEY = "[0-9a-f]{24}"
-# What a form that decides sends; the first four lead back to where it was.
-FORM = (
-    _LABEL,
-    _KIND,
-    _SHOW,
-    _PAGE,
-    Parameter("secret", "text", "The secret of the form.", None, 100),
-    Parameter("decision", "text", "accept, reject or skip.", "", pattern="(accept|reject|skip)?"),
-    Parameter("pair", "texts", "Keys of findings.", (), 24, most=ROWS_PER_PAGE + 1, pattern=_KEY),
-)
+# When at most this number of the last decisions accepted what was proposed, the rest is noise.
+_LAST, _FEW_ACCEPTED = 20, 3
 
 
-class WaitingData(TypedDict):
-    """A finding in the list."""
+class KindData(TypedDict):
+    """A kind of finding."""
 
-    key: str
-    kind: Literal["wrong", "missing"]
-    item: str
-    title: str
-    snippet: str
-    label: str
-    probability: Annotated[Unit | None, "of the label, from a model without the item"]
+    kind: str
+    name: str
+    count: Annotated[Count, "number of findings of this kind that wait, before other filters"]
 
 
-class ReviewNeighbour(TypedDict):
-    """A labelled item near the item."""
+class FindingData(TypedDict):
+    """Something to look at."""
 
-    id: str
-    title: str
-    similarity: float
-    has_label: bool
-
-
-class ShareData(TypedDict):
-    """A word of the item."""
-
-    word: str
-    share: Annotated[float, "what it adds to the score of the label"]
-
-
-class CurrentData(TypedDict):
-    """The finding that is asked about, with its evidence."""
-
-    key: str
-    kind: Literal["wrong", "missing"]
-    item: str
-    title: str
-    text: str
-    cut: bool
-    label: str
-    others: Annotated[list[str], "other labels of the item"]
-    reason: str
-    probability: Annotated[Unit | None, "of the label, from a model without the item"]
-    votes: Annotated[Unit | None, "share of the votes of neighbours"]
-    words: list[ShareData]
-    neighbours: list[ReviewNeighbour]
-
-
-class MadeData(TypedDict):
-    """A decision."""
-
-    time: str
-    item: str
-    label: str
-    kind: Literal["wrong", "missing"]
-    decision: Literal["accept", "reject", "skip"]
-    said: Annotated[str, "the decision in words"]
+    key: Annotated[str, "short name; empty if there is nothing to decide"]
+    kind: str
+    score: Annotated[Unit, "how clear it is"]
+    items: Annotated[list[str], "ids of the items concerned"]
+    titles: list[str]
+    labels: list[str]
+    reason: Annotated[str, "the evidence in a sentence"]
 
 
 class ProgressData(TypedDict):
@@ -113,105 +65,197 @@ class ProgressData(TypedDict):
 class ReviewData(TypedDict):
     """The answer of ``/review``."""
 
-    state: Literal["none", "computing", "ready", "failed"]
-    label: AskedText
+    state: Annotated[Literal["computing", "ready", "failed", "none"], "of the audit"]
     kind: AskedText
+    label: AskedText
     show: AskedText
     count: Annotated[Count, "number of findings that match"]
-    page: Count
-    pages: Count
-    progress: ProgressData
-    labels: Annotated[list[CountedData], "labels with findings that wait"]
-    current: CurrentData | None
-    rows: Annotated[list[WaitingData], "findings of this page"]
-    last: Annotated[list[MadeData], "the last decisions, the newest first"]
-    together: Annotated[Count, "number of decisions that were made last, together"]
+    page: Annotated[Count, "number of this page"]
+    pages: Annotated[Count, "number of pages"]
+    kinds: Annotated[list[KindData], "kinds with findings"]
+    labels: Annotated[list[CountedData], "labels of the findings that match"]
+    rows: Annotated[list[FindingData], "findings of this page"]
+    progress: Annotated[ProgressData | None, "null if nothing can be decided"]
+    enough: Annotated[str, "a sentence when what is left is as good as noise"]
 
 
-def answer(editing: Editing, asked: Asked) -> ReviewData:
-    """Return a page of the queue; the first request starts making it."""
-    editing.start()
-    review = editing.review
-    made = review.decisions()
-    empty: ProgressData = {"accepted": 0, "rejected": 0, "skipped": 0, "waiting": 0, "total": 0}
-    found: ReviewData = {
-        "state": editing.state,
-        "label": asked["label"],
+def review(snapshot: Snapshot, asked: Asked) -> ReviewData:
+    """Return a page of the findings that wait; the first request starts the computation."""
+    snapshot.start_audit()
+    found = _found(snapshot, asked)
+    page, pages = page_of(asked["page"], len(found), _ROWS_PER_PAGE)
+    start = (page - 1) * _ROWS_PER_PAGE
+    kinds = Counter(one.kind for one in _waiting(snapshot, asked))
+    progress = _progress(snapshot, asked)
+    return {
+        "state": snapshot.audit_state,
         "kind": asked["kind"],
+        "label": asked["label"],
         "show": asked["show"],
-        "count": 0,
-        "page": 1,
-        "pages": 1,
-        "progress": empty,
-        "labels": [],
-        "current": None,
-        "rows": [],
-        "last": [_made(one) for one in made[: -_LAST - 1 : -1]],
-        "together": sum(one.number == made[-1].number for one in made),
-    }
-    if editing.state != "ready":
-        return found
-    label, kind = asked["label"], asked["kind"]
-    queue = review.waiting(label=label, kind=kind, skipped=asked["show"] == "skipped")
-    progress = review.progress(label=label, kind=kind)
-    pages = max(1, -(-len(queue) // ROWS_PER_PAGE))
-    # A decision may have emptied the last page.
-    page = min(asked["page"], pages)
-    rows = queue[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE]
-    items = {one.id: one for one in review.index.items([row.items[0] for row in rows])}
-    rows = [row for row in rows if row.items[0] in items]
-    chosen = [row for row in rows if finding_key(row) == asked["at"]] or rows[:1]
-    found |= {
-        "count": len(queue),
+        "count": len(found),
         "page": page,
         "pages": pages,
-        "progress": {
-            "accepted": progress.accepted,
-            "rejected": progress.rejected,
-            "skipped": progress.skipped,
-            "waiting": progress.waiting,
-            "total": progress.total,
-        },
-        "labels": counted(review.labels()[:_MOST_LABELS]),
-        "current": _current(review, chosen[0], items[chosen[0].items[0]]) if chosen else None,
-        "rows": [_row(row, items[row.items[0]]) for row in rows],
+        "kinds": [
+            {"kind": kind, "name": name, "count": kinds[kind]}
+            for kind, name in KINDS.items()
+            if kinds[kind]
+        ],
+        "labels": counted(
+            Counter(name for one in found for name in one.labels).most_common(_MOST_LABELS)
+        ),
+        "rows": _rows(snapshot, found[start : start + _ROWS_PER_PAGE]),
+        "progress": progress,
+        "enough": _enough(snapshot) if progress else "",
     }
-    return found
 
 
-def _row(one: Finding, item: Item) -> WaitingData:
-    text = " ".join(item.text.split())
+def finding_cells(snapshot: Snapshot, asked: Asked) -> list[list[Any]]:
+    """Return all findings that match as cells of a table, with a line of names."""
+    if snapshot.audit_state != "ready":
+        raise Refused(503, "The audit is being computed; try again.", {"retry-after": "2"})
+    return [
+        ["kind", "score", "items", "titles", "labels", "reason"],
+        *(
+            [
+                row["kind"],
+                row["score"],
+                *("|".join(part) for part in (row["items"], row["titles"], row["labels"])),
+                row["reason"],
+            ]
+            for row in _rows(snapshot, _found(snapshot, asked))
+        ),
+    ]
+
+
+def _waiting(snapshot: Snapshot, asked: Asked) -> Sequence[Finding]:
+    if asked["show"] == "skipped" and snapshot.review is not None:
+        return snapshot.review.waiting(skipped=True) if snapshot.audit_state == "ready" else []
+    return snapshot.findings
+
+
+def _found(snapshot: Snapshot, asked: Asked) -> list[Finding]:
+    kind, label = asked["kind"], asked["label"]
+    if kind and kind not in (*KINDS, "pairs"):
+        raise Refused(404, f"kind: choose one of {', '.join(KINDS)}.")
+    wanted = PAIRS if kind == "pairs" else (kind,)
+    return [
+        one
+        for one in _waiting(snapshot, asked)
+        if (not kind or one.kind in wanted) and (not label or label in one.labels)
+    ]
+
+
+def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[FindingData]:
+    names = dict.fromkeys(name for one in found for name in one.items)
+    there = snapshot.index.items([name for name in names if name in snapshot.index])
+    titles = {item.id: item.title for item in there}
+    return [
+        {
+            "key": finding_key(one) if one.kind in PAIRS else "",
+            "kind": one.kind,
+            "score": rounded(min(max(one.score, 0.0), 1.0)),
+            "items": list(one.items),
+            "titles": [titles.get(name, name) for name in one.items],
+            "labels": list(one.labels),
+            "reason": one.reason,
+        }
+        for one in found
+    ]
+
+
+def _progress(snapshot: Snapshot, asked: Asked) -> ProgressData | None:
+    if snapshot.review is None or snapshot.audit_state != "ready":
+        return None
+    kind: str = asked["kind"] if asked["kind"] in PAIRS else ""
+    made = snapshot.review.progress(label=asked["label"], kind=kind)  # type: ignore[arg-type]
     return {
-        "key": finding_key(one),
-        "kind": _kind(one),
-        "item": item.id,
-        "title": item.title,
-        "snippet": text[:_LONGEST_SNIPPET] + ("…" if len(text) > _LONGEST_SNIPPET else ""),
-        "label": one.labels[0],
-        "probability": _unit(one, "probability"),
+        "accepted": made.accepted,
+        "rejected": made.rejected,
+        "skipped": made.skipped,
+        "waiting": made.waiting,
+        "total": made.total,
     }
 
 
-def _current(review: Review, one: Finding, item: Item) -> CurrentData:
-    label = one.labels[0]
-    why = review.explain(one)
+def _enough(snapshot: Snapshot) -> str:
+    """Say when what is left is as good as noise, by the last decisions."""
+    assert snapshot.review is not None
+    made: list[LabelDecision] = [
+        one for one in snapshot.review.decisions() if one.decision != "skip"
+    ]
+    accepted = sum(one.decision == "accept" for one in made[-_LAST:])
+    if len(made) < _LAST or accepted > _FEW_ACCEPTED:
+        return ""
+    return (
+        f"Enough: of the last {_LAST} findings only {accepted} were right, and what follows is "
+        "less clear."
+    )
+
+
+# --- the evidence of one finding ------------------------------------------------------------
+
+
+class NearItemData(TypedDict):
+    """A labelled item near the item."""
+
+    id: str
+    title: str
+    similarity: float
+    has_label: bool
+
+
+class ShareData(TypedDict):
+    """A word of the item."""
+
+    word: str
+    share: Annotated[float, "what it adds to the score of the label"]
+
+
+class EvidenceData(TypedDict):
+    """The answer of ``/finding``."""
+
+    key: str
+    kind: Literal["wrong", "missing"]
+    item: str
+    title: str
+    text: str
+    cut: Annotated[bool, "whether the text is longer"]
+    metadata: dict[str, Any]
+    label: str
+    others: Annotated[list[str], "other labels of the item"]
+    reason: str
+    probability: Annotated[Unit | None, "of the label, from a model without the item"]
+    votes: Annotated[Unit | None, "share of the votes of neighbours"]
+    words: list[ShareData]
+    neighbours: list[NearItemData]
+
+
+def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
+    """Return the evidence for a label that looks wrong or missing."""
+    one = snapshot.finding(asked["key"])
+    if one is None:
+        raise Refused(404, "key: there is no such finding now.")
+    item, label = find_item(snapshot, one.items[0]), one.labels[0]
+    why = snapshot.explain_finding(one)
     votes = () if why is None else why.votes
-    titles = {near.id: near.title for near in review.index.items([vote.id for vote in votes])}
+    near = snapshot.index.items([vote.id for vote in votes if vote.id in snapshot.index])
+    titles = {other.id: other.title for other in near}
     return {
-        "key": finding_key(one),
-        "kind": _kind(one),
+        "key": asked["key"],
+        "kind": "wrong" if one.kind == "wrong" else "missing",
         "item": item.id,
         "title": item.title,
         "text": item.text[:_LONGEST_TEXT],
         "cut": len(item.text) > _LONGEST_TEXT,
+        "metadata": item.metadata,
         "label": label,
         "others": [name for name in item.labels or () if name != label],
         "reason": one.reason,
         "probability": _unit(one, "probability"),
         "votes": _unit(one, "votes"),
-        "words": []
-        if why is None
-        else [{"word": word.word, "share": rounded(word.share)} for word in why.words],
+        "words": [
+            {"word": word.word, "share": rounded(word.share)} for word in (why.words if why else ())
+        ],
         "neighbours": [
             {
                 "id": vote.id,
@@ -224,49 +268,6 @@ def _current(review: Review, one: Finding, item: Item) -> CurrentData:
     }
 
 
-def _made(one: LabelDecision) -> MadeData:
-    words = {
-        ("accept", "wrong"): "Removed",
-        ("accept", "missing"): "Added",
-        ("reject", "wrong"): "Kept",
-        ("reject", "missing"): "Not added",
-    }
-    said = words.get((one.decision, one.kind), "Skipped")
-    return {
-        "time": one.time,
-        "item": one.item,
-        "label": one.label,
-        "kind": one.kind,
-        "decision": one.decision,
-        "said": said,
-    }
-
-
-def _kind(one: Finding) -> Literal["wrong", "missing"]:
-    return "wrong" if one.kind == "wrong" else "missing"
-
-
 def _unit(one: Finding, name: str) -> float | None:
     value: Any = one.evidence.get(name)
     return None if value is None else rounded(min(max(float(value), 0.0), 1.0))
-
-
-def _unused(snapshot: Any, asked: Asked) -> ReviewData:
-    raise Refused(404, "There is no such page.")
-
-
-REVIEW = Page(
-    "review",
-    "/review",
-    "Review",
-    "Labels that look wrong or missing, to be decided one by one.",
-    _unused,
-    (
-        _LABEL,
-        _KIND,
-        _SHOW,
-        Parameter("at", "text", "Key of the finding to ask about.", "", pattern=f"({_KEY})?"),
-        Parameter("did", "text", "What was done last.", "", pattern="[a-z]*", largest=20),
-        _PAGE,
-    ),
-)

@@ -49,6 +49,7 @@ def serve(
     edit: bool = False,
     who: str = "",
     token_file: str | PathLike[str] | None = None,
+    corpus: str | PathLike[str] | None = None,
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
     started: Callable[[str, Served], Any] | None = None,
@@ -72,6 +73,8 @@ def serve(
         With ``edit``: who changes labels, for the history.
     token_file : path or None, default=None
         A file with the token that other programs must send to use ``/api/1/``; None refuses them.
+    corpus : path or None, default=None
+        With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``.
@@ -94,7 +97,14 @@ def serve(
     token = "" if token_file is None else read_token(token_file)
     listening = _listen(host, port)
     try:
-        served = Served(folder, edit=edit, who=who, mapped=workers > 1, compare_with=compare_with)
+        served = Served(
+            folder,
+            edit=edit,
+            who=who,
+            corpus=corpus,
+            mapped=workers > 1,
+            compare_with=compare_with,
+        )
     except BaseException:
         listening.close()
         raise

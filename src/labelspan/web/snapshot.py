@@ -12,27 +12,31 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ..curation import Finding, LabelAudit
+from ..curation import Finding, Review
+from ..curation.audit_results import KINDS, AuditKind
+from ..curation.decisions import DecisionLog
+from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
-from ..index import Hit, SemanticIndex, Tag
+from ..index import ItemList, SemanticIndex, Tag, TagExplanation
 from ..index.ann import installed
 from ..index.kept_tags import tags_without_item
-from ..index.listing import ItemListing
 from ..index.passages import QueryWords
-from ..index.searching import BALANCE
 from .answer_cache import AnswerCache
 from .editing import Editing
 from .points import MapPoints, draw
 
-__all__ = ["FINDINGS_OF_A_KIND", "Served", "Snapshot"]
+__all__ = ["PAIRS", "Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-FINDINGS_OF_A_KIND = 200
+# Findings about one label of one item, which can be decided; of other kinds only some are listed.
+PAIRS: tuple[AuditKind, ...] = ("wrong", "missing")
+_MOST_OTHERS = 200
 _MOST_PREDICTED = 50_000
+_MOST_LISTS = 16
 
 
 class Snapshot:
@@ -57,7 +61,9 @@ class Snapshot:
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
-        self.audit: LabelAudit | None = None
+        # Set if labels can be changed.
+        self.review: Review | None = None
+        self._audit: tuple[Finding, ...] = ()
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
         # Holds the index that this one is compared with, if there is one.
         self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
@@ -66,21 +72,27 @@ class Snapshot:
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._cache = AnswerCache()
+        self._lists = AnswerCache(most=_MOST_LISTS)
         self._renewed = 0
         self._cache_lock = threading.Lock()
         self._predicted: dict[str, list[Tag]] = {}
         # Whether labels have changed in this process, so that predictions are computed.
         self._learning = False
         self._once = threading.Lock()
-        self._listing: ItemListing | None = None
+
+    def listed(self, key: tuple[Hashable, ...], make: Callable[[], ItemList]) -> ItemList:
+        """Return one of the last few lists, or make it."""
+        made: ItemList = self._lists.get(key, make)
+        return made
 
     @property
-    def listing(self) -> ItemListing:
-        """All items, to be selected, sorted and counted; made when it is first needed."""
-        with self._once:
-            if self._listing is None:
-                self._listing = ItemListing(self.index)
-            return self._listing
+    def unlabelled(self) -> int:
+        """Number of items that have no label, or whose labels are not known."""
+        made: int = self.cached(("unlabelled",), self._count_unlabelled)
+        return made
+
+    def _count_unlabelled(self) -> int:
+        return sum(not item.labels for item in self.index.items())
 
     def query_words(self, text: str) -> QueryWords | None:
         """Return the words of a query; None if there are none to be found in texts."""
@@ -112,9 +124,33 @@ class Snapshot:
         return [known[name] for name in ids]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the audit has found; nothing before it is computed."""
-        return () if self.audit is None else self.audit.findings
+    def findings(self) -> list[Finding]:
+        """What the audit has found and nobody has decided about; nothing before it is computed."""
+        if self.audit_state != "ready":
+            return []
+        found: list[Finding] = self.cached(("findings",), self._undecided)
+        return found
+
+    def _undecided(self) -> list[Finding]:
+        others = [one for one in self._audit if one.kind not in PAIRS]
+        if self.review is not None:
+            return self.review.waiting() + others
+        decided = DecisionLog(self.index.store).latest()
+        pairs = [one for one in self._audit if one.kind in PAIRS and pair_of(one) not in decided]
+        return sorted(pairs, key=lambda one: -one.score) + others
+
+    def finding(self, key: str) -> Finding | None:
+        """Return the finding about a label of an item with a key, if there is one."""
+        if self.review is not None and self.audit_state == "ready":
+            return next(iter(self.review.find([key])), None)
+        pairs = (one for one in self.findings if one.kind in PAIRS)
+        return next((one for one in pairs if finding_key(one) == key), None)
+
+    def explain_finding(self, one: Finding) -> TagExplanation | None:
+        """Explain the probability of the label of a finding by words and by items near it."""
+        if self.review is not None:
+            return self.review.explain(one)
+        return self.index.explain_tag(one.labels[0], items=one.items[0])
 
     def start_audit(self) -> None:
         """Audit the labels in a thread, unless this was begun before."""
@@ -135,12 +171,19 @@ class Snapshot:
 
     def compute_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
+        others = [kind for kind in KINDS if kind not in PAIRS]
         try:
-            self.audit = self.index.audit(FINDINGS_OF_A_KIND)
+            found = self.index.audit(_MOST_OTHERS, kinds=others).findings
+            if self.review is not None:
+                self.review.order()
+            else:
+                found = self.index.audit(len(self.index) ** 2, kinds=list(PAIRS)).findings + found
+            self._audit = found
             self.audit_state = "ready"
         except Exception:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
+        self._cache.clear()
 
     def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return the cached value of a key, or make it."""
@@ -151,8 +194,6 @@ class Snapshot:
 
         The audit stays; the map stays unless items have changed.
         """
-        with self._once:
-            self._listing = None
         if items:
             self.map, self.map_state, self.map_percent = None, "drawing", 0
         labels = self.index.labels
@@ -163,10 +204,7 @@ class Snapshot:
             self._predicted.clear()
         # Last, so that what is kept from now on has seen the changes.
         self._cache.clear()
-
-    def search(self, text: str, k: int, balance: float = BALANCE) -> list[Hit]:
-        """Search all items for a text."""
-        return self.index.search(text, k, balance=balance)
+        self._lists.clear()
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
@@ -265,6 +303,8 @@ class Served:
         are made, which are protected by a secret.
     who : str, default=""
         Who changes labels, for the history.
+    corpus : path or None, default=None
+        With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
     mapped : bool, default=False
         Whether arrays are memory-mapped, so that several processes share them. A file that is
         truncated then ends the process.
@@ -295,6 +335,7 @@ class Served:
         *,
         edit: bool = False,
         who: str = "",
+        corpus: str | PathLike[str] | None = None,
         mapped: bool = False,
         compare_with: str | PathLike[str] | None = None,
     ) -> None:
@@ -311,7 +352,10 @@ class Served:
         self.editing: Editing | None = None
         if edit:
             try:
-                self.editing = Editing(self._current.index, who)
+                self.editing = Editing(
+                    self._current.index, who, None if corpus is None else Path(corpus)
+                )
+                self._current.review = self.editing.review
             except BaseException:
                 self._current.index.close()
                 self._close_compared()
@@ -428,7 +472,8 @@ class Served:
         if self._compared is not None:
             self._compared.watch()
         if self.editing is not None:
-            self.editing.start()
+            with self.lease() as held:
+                held.start_audit()
             self._learning = threading.Thread(target=self._learn, name="learn", daemon=True)
             self._learning.start()
 

@@ -15,7 +15,8 @@ const CorpusMap = (() => {
   const FEW = 8;
   const FEW_COLOURS = 12;
   const MOST_FACETS = 200;
-  const LISTS = ["label", "without", "meta", "without_meta"];
+  const LISTS = ["label", "without", "meta", "without_meta", "range"];
+  const BINS = 20;
 
   const element = (name, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -82,6 +83,17 @@ const CorpusMap = (() => {
     return order;
   };
 
+  const written = (value, kind) =>
+    kind === "date" ? new Date(864e5 * value).toISOString().slice(0, 10) : String(Number(value.toPrecision(7)));
+  // The number that a text stands for; of a year or a month, its first or last day.
+  const valueOf = (text, kind, last) => {
+    if (kind !== "date") return Number(text);
+    const [year, month, day] = text.split("-").map(Number);
+    if (day) return Date.UTC(year, month - 1, day) / 864e5;
+    const start = Date.UTC(year, (month || 1) - 1, 1);
+    return (last ? Date.UTC(month ? year : year + 1, month || 0, 0) : start) / 864e5;
+  };
+
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   const between = (ramp, share) => {
     const at = Math.max(0, Math.min(1, share)) * (ramp.length - 1);
@@ -94,7 +106,8 @@ const CorpusMap = (() => {
   // settings.search(text, other): a promise of the numbers of matching points;
   // settings.itemAddress(id), labelAddress(name), tableAddress(parameters): links, if there are
   // such pages; settings.about(id): a promise of a text about an item; settings.keep(parameters):
-  // called with what the map shows; settings.asked: the same, to begin with.
+  // called with what the map shows; settings.asked: the same, to begin with; settings.editor(ids):
+  // an element that changes the labels of the items that ids() returns.
   const start = (host, data, settings) => {
     const { ids, titles, labels, regions, groups, fields, palettes, arrays } = data;
     const count = ids.length;
@@ -129,9 +142,18 @@ const CorpusMap = (() => {
       }
       return null;
     };
+    // A range of numbers or dates, as key:low..high.
+    const ranged = (text) => {
+      const cut = text.lastIndexOf(":");
+      const field = fieldNumber.get(text.slice(0, cut));
+      const [low, high] = text.slice(cut + 1).split("..");
+      if (cut < 0 || high === undefined || !fields[field] || fields[field].values) return null;
+      const end = (value, last, missing) => (value ? Math.fround(valueOf(value, fields[field].kind, last)) : missing);
+      return { field, ends: [low, high], low: end(low, false, -Infinity), high: end(high, true, Infinity) };
+    };
     for (const name of LISTS) {
       const values = take(name);
-      const known = (value) => (name.endsWith("meta") ? described(value) : labelNumber.has(value));
+      const known = (value) => (name === "range" ? ranged(value) : name.endsWith("meta") ? described(value) : labelNumber.has(value));
       filters[name] = values.filter(known);
       for (const value of values.filter((one) => !known(one))) rest.append(name, value);
     }
@@ -178,7 +200,12 @@ const CorpusMap = (() => {
       };
       for (const name of filters.label) only(membersOf(name));
       for (const name of filters.without) without(membersOf(name));
-      for (const pair of filters.meta) only(valued(pair));
+      // Several values of a field are alternatives.
+      for (const [, pairs] of Map.groupBy(filters.meta, (pair) => described(pair).field)) only(pairs.flatMap((pair) => Array.from(valued(pair))));
+      for (const text of filters.range) {
+        const { field, low, high } = ranged(text);
+        only(mixed.filter((row) => arrays[`field${field}`][row] >= low && arrays[`field${field}`][row] <= high));
+      }
       for (const pair of filters.without_meta) without(valued(pair));
       if (filters.lasso.length) {
         const inside = scatter.inside(filters.lasso);
@@ -236,7 +263,9 @@ const CorpusMap = (() => {
       labelled("SVG", "Save as SVG", () => save("svg", new Blob([svg()], { type: "image/svg+xml" })), "svg"));
     tools.setAttribute("role", "toolbar");
     tools.setAttribute("aria-label", "Map");
-    const panel = element("aside", { id: "panel" }, form, said, active, actions,
+    // What changes the labels of the chosen items, where that is allowed.
+    const editor = settings.editor?.(() => chosenRows().map((row) => ids[row])) ?? element("div");
+    const panel = element("aside", { id: "panel" }, form, said, active, actions, editor,
       element("p", { className: "colour" }, element("label", { htmlFor: "colour" }, "Colour by"), menu),
       legend, facets, list);
     panel.setAttribute("aria-label", "Search, colours and chosen items");
@@ -319,8 +348,6 @@ const CorpusMap = (() => {
       scatter.lineColour = styled("focus");
       scatter.paint(shades, Uint32Array.from(layers.flat()));
     };
-    const written = (value, kind) =>
-      kind === "date" ? new Date(864e5 * value).toISOString().slice(0, 10) : String(Number(value.toPrecision(6)));
     const drawLegend = () => {
       if (colouring.range) {
         const bar = element("div", { className: "ramp" });
@@ -500,6 +527,29 @@ const CorpusMap = (() => {
       made.addEventListener("toggle", () => (made.open ? opened.add(title) : opened.delete(title)));
       return [made];
     };
+    const rangeFacet = (name, kind, values) => {
+      let [least, largest] = [Infinity, -Infinity];
+      for (let row = 0; row < count; row += 1)
+        if (marks[row] && values[row] <= Infinity) [least, largest] = [Math.min(least, values[row]), Math.max(largest, values[row])];
+      if (!(least < largest)) return [];
+      const whole = kind === "date" || values.every((value) => Number.isNaN(value) || Number.isInteger(value));
+      const step = whole ? Math.ceil((largest - least + 1) / BINS) : (largest - least) / BINS;
+      const bins = Array.from({ length: whole ? Math.ceil((largest - least + 1) / step) : BINS }, (_, n) => ({
+        low: written(least + n * step, kind), high: written(whole ? Math.min(largest, least + (n + 1) * step - 1) : least + (n + 1) * step, kind), count: 0,
+      }));
+      for (let row = 0; row < count; row += 1)
+        if (marks[row] && values[row] <= Infinity) bins[Math.min(bins.length - 1, Math.floor((values[row] - least) / step))].count += 1;
+      const now = filters.range.map(ranged).find(({ field }) => fields[field].name === name);
+      const choose = (low, high) => {
+        filters.range = filters.range.filter((text) => !text.startsWith(`${name}:`));
+        if (low || high) filters.range.push(`${name}:${low}..${high}`);
+        update();
+      };
+      const made = element("details", { open: opened.has(name) || Boolean(now) }, element("summary", {}, shown(name)),
+        Facets.histogram(shown(name), kind, bins, now?.ends[0], now?.ends[1], choose));
+      made.addEventListener("toggle", () => (made.open ? opened.add(name) : opened.delete(name)));
+      return [made];
+    };
     const drawFacets = () => {
       const inLabels = labels.map((name, n) => {
         let size = 0;
@@ -507,17 +557,17 @@ const CorpusMap = (() => {
         return [name, name, size];
       });
       const parts = facet("Labels", inLabels, "label", "without");
-      fields.forEach(({ name, values }, n) => {
-        if (!values) return;
+      fields.forEach(({ name, values, kind }, n) => {
+        if (!values) return parts.push(...rangeFacet(name, kind, arrays[`field${n}`]));
         const sizes = new Uint32Array(values.length);
         const codes = arrays[`field${n}`];
         for (let row = 0; row < count; row += 1) if (marks[row] && codes[row] >= 0) sizes[codes[row]] += 1;
         const entries = values.map((value, code) => [`${name}=${value}`, value, sizes[code]]);
-        parts.push(...facet(name, entries, "meta", "without_meta"));
+        return parts.push(...facet(name, entries, "meta", "without_meta"));
       });
       facets.replaceChildren(...parts);
     };
-    const WORDS = { label: "only", without: "not", meta: "only", without_meta: "not" };
+    const WORDS = { label: "only", without: "not", meta: "only", without_meta: "not", range: "only" };
     const drawActive = () => {
       const chips = [];
       const chip = (text, remove) => {
@@ -548,7 +598,7 @@ const CorpusMap = (() => {
       active.hidden = !chips.length;
       const table = settings.tableAddress?.(parameters(false));
       actions.replaceChildren(
-        ...(table && (isActive() || !listed) ? [linked(table, "As a table")] : []),
+        ...(table && (isActive() || !listed) ? [linked(table, "As a list")] : []),
         ...(isActive() || listed ? [button("Clear", clear, { className: "quiet small" })] : []),
       );
     };
@@ -590,6 +640,7 @@ const CorpusMap = (() => {
       const rows = isActive() ? chosenRows() : [];
       few = isActive() && rows.length <= MOST_RINGS ? rows : null;
       said.textContent = isActive() ? `${plural(rows.length, "item")} chosen.` : `${plural(count, "item")}.`;
+      editor.hidden = !rows.length;
       drawActive();
       drawFacets();
       drawList(rows);

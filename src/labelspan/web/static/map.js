@@ -36,13 +36,16 @@
     const found = await fetch(address("/item.json", { id, k: 1 }));
     return (await found.json()).text.split(/\s+/).join(" ");
   };
+  // Only an explorer that was started for editing has this script.
+  const editing = typeof Edit === "undefined" ? false : await Edit.ready;
   window.corpusMap = CorpusMap.start(host, data, {
     hint: "Words or meaning",
     search,
     about,
     itemAddress: (id) => address("/item", { id }),
     labelAddress: (name) => address("/label", { name }),
-    tableAddress: (parameters) => address("/list", parameters),
+    tableAddress: (parameters) => address("/search", parameters),
+    editor: editing ? (items) => Edit.editor(items, () => {}) : null,
     asked: location.search,
     keep: (parameters) => history.replaceState(null, "", address("/map", parameters)),
   });

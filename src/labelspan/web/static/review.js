@@ -1,111 +1,180 @@
-// The review by keyboard, without loading the whole page again; the forms work without this.
+// Decide by keys. Every press is kept: it is about the finding that is shown, or about the next
+// one as soon as that is known; decisions are sent one after the other.
 "use strict";
 {
-  let busy = false;
+  const list = document.getElementById("queue");
+  const section = document.getElementById("question");
+  const asked = new URLSearchParams(location.search);
+  const words = { wrong: ["Remove", "Removed", "Kept"], missing: ["Add", "Added", "Not added"] };
+  const queue = []; // findings that wait: key, kind, label, title
+  const known = new Set(); // keys that were in the queue
+  const done = []; // decided here, for undo
+  const presses = []; // of keys, before there is a finding they are about
+  const shown = new Map(); // evidence by key: promises
+  let at = 0;
+  let ended = false;
+  let stopped = false;
 
-  const box = () => document.getElementById("review");
-
-  // What works only with scripts is shown by them.
-  const furnish = () => {
-    for (const one of box().querySelectorAll(".keys-help, .every")) one.hidden = false;
-    const every = document.getElementById("every");
-    every?.addEventListener("change", () => {
-      for (const one of box().querySelectorAll(".queue input")) one.checked = every.checked;
-    });
-    const waiting = box().querySelector("[data-wait]");
-    if (waiting) watch(waiting.dataset.wait);
+  const said = (text) => {
+    document.getElementById("decided").textContent = text;
   };
-
-  const watch = async (address) => {
-    for (;;) {
-      await new Promise((done) => setTimeout(done, 500));
-      let state = "computing";
-      try {
-        state = (await (await fetch(address)).json()).state;
-      } catch {
-        // The server may be busy; ask again.
+  const evidence = (key) => {
+    if (!shown.has(key))
+      shown.set(key, fetch(`/finding?key=${key}`).then(async (answer) => {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        return page.querySelector("[data-fragment]");
+      }).catch(() => null));
+    return shown.get(key);
+  };
+  const take = (rows) => {
+    for (const row of rows)
+      if (row.key && !known.has(row.key)) {
+        known.add(row.key);
+        queue.push({ ...row, order: known.size });
       }
-      if (state !== "computing" && state !== "none") break;
-    }
-    await show(await fetch(location.href));
   };
-
-  // Put the content of another answer into this page.
-  const show = async (answer) => {
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const fresh = page.getElementById("review");
-    if (!fresh) {
-      // Refused: the page says why.
-      document.querySelector("main").replaceChildren(...page.querySelector("main").childNodes);
+  const mark = () => {
+    for (const row of list?.children ?? []) {
+      row.classList.toggle("on", row.dataset.key === queue[at]?.key);
+      row.hidden = known.has(row.dataset.key) && !queue.some(({ key }) => key === row.dataset.key);
+    }
+  };
+  const show = async () => {
+    const now = queue[at];
+    section.hidden = !now && !done.length && !stopped;
+    mark();
+    const proposal = document.getElementById("proposal");
+    if (!now) {
+      proposal.textContent = ended ? "Enough: nothing is left to decide here." : "…";
+      document.getElementById("evidence").replaceChildren();
       return;
     }
-    const said = document.getElementById("said");
-    const words = fresh.querySelector("#said").textContent;
-    const old = box();
-    // The element that is read out stays, and gets the new words.
-    fresh.querySelector("#said").replaceWith(said);
-    old.replaceWith(fresh);
-    said.textContent = words;
-    history.replaceState(null, "", answer.url.replace(/([?&])did=[a-z]*(&|$)/, "$1").replace(/[?&]$/, ""));
-    furnish();
-    document.getElementById("question")?.focus({ preventScroll: true });
+    const name = document.createElement("bdi");
+    name.textContent = now.label.length > 80 ? `${now.label.slice(0, 79)}…` : now.label;
+    proposal.replaceChildren(`${words[now.kind][0]} `, name, "?");
+    section.classList.toggle("wrong", now.kind === "wrong");
+    const yes = section.querySelector("[data-act=accept] span");
+    const no = section.querySelector("[data-act=reject] span");
+    yes.textContent = now.kind === "wrong" ? "Remove it" : "Add it";
+    no.textContent = now.kind === "wrong" ? "Keep it" : "Do not add it";
+    section.dataset.key = now.key;
+    for (const { key } of queue.slice(at, at + 3)) evidence(key);
+    const part = await evidence(now.key);
+    if (queue[at] === now && part) document.getElementById("evidence").replaceChildren(...part.cloneNode(true).childNodes);
   };
 
-  const send = async (form, button) => {
-    if (busy) return;
-    busy = true;
-    box().setAttribute("aria-busy", "true");
+  let asking = false;
+  const fill = async () => {
+    if (asking || ended || queue.length - at > 10) return;
+    asking = true;
     try {
-      const content = new URLSearchParams(new FormData(form, button));
-      await show(await fetch(form.action, { method: "POST", body: content }));
-    } catch {
-      document.getElementById("said").textContent =
-        "The server did not answer; the decision may not have been kept. Load the page again.";
+      // What is decided leaves the list of the server, so the first page has what is new.
+      await sent;
+      const address = new URLSearchParams({ kind: asked.get("kind") || "pairs", label: asked.get("label") ?? "", show: asked.get("show") ?? "waiting" });
+      const answer = await (await fetch(`/review.json?${address}`)).json();
+      const before = queue.length;
+      take(answer.rows.map(({ key, kind, labels, titles }) => ({ key, kind, label: labels[0], title: titles[0] })));
+      document.getElementById("enough").textContent = answer.enough;
+      ended = queue.length === before;
     } finally {
-      busy = false;
-      box()?.removeAttribute("aria-busy");
+      asking = false;
     }
+    while (presses.length && (queue[at] || ended)) act(presses.shift());
+    await show();
   };
 
-  document.addEventListener("submit", (event) => {
-    if (event.target.method !== "post" || !box()?.contains(event.target)) return;
-    event.preventDefault();
-    send(event.target, event.submitter);
-  });
-
-  const move = async (step) => {
-    const rows = [...box().querySelectorAll(".queue li")];
-    const next = rows[rows.findIndex((row) => row.classList.contains("on")) + step];
-    if (!next || busy) return;
-    busy = true;
+  let sent = Promise.resolve();
+  let sending = 0;
+  const post = async (path, body) => {
+    sending += 1;
     try {
-      const checked = [...box().querySelectorAll(".queue input:checked")].map((one) => one.id);
-      await show(await fetch(next.querySelector("a.look").href));
-      for (const id of checked) {
-        const one = document.getElementById(id);
-        if (one) one.checked = true;
-      }
+      return await Edit.post(path, body);
     } finally {
-      busy = false;
+      sending -= 1;
     }
   };
-
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.target.closest("textarea, select, input:not([type=checkbox])")) return;
-    const key = event.key.toLowerCase();
-    const button = box()?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
-    if (button && !button.disabled) {
-      event.preventDefault();
-      button.click();
-    } else if (key === "j" || key === "k") {
-      event.preventDefault();
-      move(key === "j" ? 1 : -1);
-    } else if (key === "x") {
-      const mark = box()?.querySelector(".queue li.on input");
-      if (mark) mark.checked = !mark.checked;
+  const failed = (error, back) => {
+    stopped = true;
+    back();
+    presses.length = 0;
+    said(`${error.message} Nothing was lost: what was not kept waits again.`);
+    show();
+  };
+  const progress = (step) => {
+    const bar = document.getElementById("progress");
+    if (!bar) return;
+    bar.value += step;
+    document.getElementById("done").textContent = bar.value.toLocaleString("en");
+  };
+  const decide = (decision) => {
+    const [one] = queue.splice(at, 1);
+    at = Math.min(at, Math.max(0, queue.length - 1));
+    done.push(one);
+    const [, yes, no] = words[one.kind];
+    said(`${{ accept: yes, reject: no, skip: "Skipped" }[decision]}: ${one.label} of ${one.title}.`);
+    if (decision !== "skip") progress(1);
+    sent = post("/edit/decide.json", { findings: [one.key], decision }).catch((error) => failed(error, () => {
+      done.splice(done.indexOf(one), 1);
+      queue.push(one);
+      queue.sort((a, b) => a.order - b.order);
+      at = 0;
+      if (decision !== "skip") progress(-1);
+    }));
+  };
+  const undo = () => {
+    const one = done.pop();
+    said("Undoing …");
+    sent = post("/edit/undo.json", {}).then((back) => said(back.said), (error) => failed(error, () => one && done.push(one)));
+    if (!one) {
+      // Decided before this page was loaded: it is in the list again.
+      known.clear();
+      ended = false;
+      sent.then(fill);
+      return;
     }
-  });
+    queue.splice(at, 0, one);
+    progress(-1);
+  };
+  const act = (name) => {
+    stopped = false;
+    if (name === "help") {
+      const keys = document.getElementById("keys");
+      keys.hidden = !keys.hidden;
+      section.querySelector("[data-act=help]").setAttribute("aria-expanded", String(!keys.hidden));
+      return;
+    }
+    if (name === "undo") undo();
+    else if (name === "next" || name === "previous") at = Math.max(0, Math.min(queue.length - 1, at + (name === "next" ? 1 : -1)));
+    else if (queue[at]) decide(name);
+    else if (!ended) presses.push(name);
+    show();
+    fill();
+  };
+  const KEYS = {
+    y: "accept", n: "reject", s: "skip", u: "undo", "?": "help",
+    arrowright: "accept", arrowleft: "reject", arrowdown: "next", arrowup: "previous",
+  };
 
-  furnish();
+  Edit.ready.then((may) => {
+    if (!may) return;
+    take([...(list?.children ?? [])].map((row) => ({ ...row.dataset, title: row.querySelector(".of")?.textContent ?? "" })));
+    section.addEventListener("click", (event) => {
+      const name = event.target.closest("button")?.dataset.act;
+      if (name) act(name);
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (event.target.closest("input, textarea, select, .text")) return;
+      const name = KEYS[event.key.toLowerCase()];
+      if (!name) return;
+      event.preventDefault();
+      act(name);
+    });
+    // What is still to be sent is not lost by leaving.
+    window.addEventListener("beforeunload", (event) => {
+      if (sending) event.preventDefault();
+    });
+    show();
+    fill();
+  });
 }

@@ -1,0 +1,281 @@
+"""Jobs of those who look after labels, in a browser: review, narrow down, relabel; and kills."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from _support.chromium import CHROMIUM
+from _support.commands import run
+from _support.topics import corpus, planted_index
+
+from labelspan import MLSI, SemanticIndex
+
+for needed in ("starlette", "uvicorn"):
+    pytest.importorskip(needed, reason="install labelspan[app]")
+pytest.importorskip("playwright.sync_api", reason="install labelspan[e2e]")
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
+]
+
+# Serves; and kills itself before a decision is committed, or right after it.
+SERVE = """
+import os, signal, sys
+from labelspan.cli import app
+from labelspan.index.store import ItemDatabase, ItemStore
+
+where = sys.argv.pop(1)
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if where == "before":
+    ItemDatabase.put_decisions = die
+if where == "after":
+    ItemStore._take = die
+app()
+"""
+
+
+@contextmanager
+def serving(folder, where="nowhere"):
+    """The command, serving for editing; gives the address that lets a browser in, and it."""
+    command = [sys.executable, "-c", SERVE, where, "serve", str(folder), "--edit", "--as", "anna"]
+    process = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        process.stderr.readline()
+        yield re.search(r"http://\S+", process.stderr.readline())[0], process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def opened(browser, address, *, complaints=None):
+    """A fresh browser that was let in; nothing is asked of others, and nothing fails."""
+    found, hosts = [] if complaints is None else complaints, set()
+    context = browser.new_context(base_url=address.partition("/review")[0])
+    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    context.on(
+        "console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else 0
+    )
+    context.on("weberror", lambda error: found.append(str(error.error)))
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("#question:not([hidden]) #evidence > div")
+    yield page
+    context.close()
+    assert hosts == {"127.0.0.1"}
+    if complaints is None:
+        assert found == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Many items, of which every eighth has a label that is wrong."""
+    texts, labels, ids, metadata = corpus(240)
+    for n in range(0, 240, 8):
+        labels[n] = sorted({"game", "sound", "image"} - {*labels[n]}) or ["game"]
+    for number, table in enumerate(metadata):
+        table["number"] = number
+    index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
+    index.save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def said(page, text, where="#decided"):
+    page.locator(where, has_text=text).wait_for()
+
+
+def exported(folder):
+    return [json.loads(line) for line in run("review", folder, "--export", "-").stdout.splitlines()]
+
+
+def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
+    keys = ["y", "n", "ArrowRight", "ArrowLeft", "s"] * 4
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        assert urlsplit(page.url).path == "/review"
+        waiting = page.locator("#queue li[data-key]")
+        wanted = waiting.evaluate_all("all => all.map((one) => one.dataset.key)")[:20]
+        assert len(wanted) == 20
+        for key in keys:
+            page.keyboard.press(key, delay=0)
+            page.wait_for_timeout(50)
+        # It is answered after all that were sent before.
+        page.evaluate("() => Edit.post('/edit/labels.json', { items: [] })")
+        history = page.request.get("/edit/history.json?n=100").json()["decisions"]
+        assert len(history) == 20
+        rows = page.request.get("/review.json?kind=pairs").json()
+        left = {row["key"] for row in rows["rows"]}
+        assert not left & set(wanted)
+        assert rows["progress"]["accepted"] == rows["progress"]["rejected"] == 8
+        assert page.locator("#done").inner_text() == "16"
+        assert all(one["who"] == "anna" for one in history)
+        # Undo brings back the last one, which is asked about again.
+        page.keyboard.press("u")
+        page.wait_for_selector(f'#question[data-key="{wanted[-1]}"]')
+        page.keyboard.press("?")
+        assert page.locator("#keys").is_visible()
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function(
+            "key => document.querySelector('#question').dataset.key !== key", arg=wanted[-1]
+        )
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    made = exported(folder)
+    assert [one["decision"] for one in made].count("accept") == 8
+
+
+def test_narrow_down_draw_a_line_export_and_share(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        page.goto("/search?q=music")
+        page.locator("#narrow-down .in", has_text="sound").first.press("Enter")
+        page.wait_for_url("**label=sound*")
+        first = page.get_by_label("number, from")
+        first.fill("20")
+        page.get_by_label("number, to").fill("199")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**range=number*")
+        count = int(page.locator(".summary strong").inner_text().split()[0])
+        page.get_by_role("link", name="on the map").press("Enter")
+        page.wait_for_selector("#map[data-drawn]")
+        said(page, f"{count} items chosen.", "#said")
+        # A box around the left half of the map, within the filters.
+        box = page.locator("#map").bounding_box()
+        page.get_by_role("button", name="Box").press("Enter")
+        page.mouse.move(box["x"] + 4, box["y"] + 4)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 4, steps=4)
+        page.mouse.up()
+        page.wait_for_url("**lasso=*")
+        inside = page.locator("#chosen li[data-id]").evaluate_all(
+            "all => all.map((a) => a.dataset.id)"
+        )
+        assert 0 < len(inside) <= count
+        page.get_by_role("link", name="As a list").press("Enter")
+        page.wait_for_url("**/search?*lasso=*")
+        shared = page.url
+        assert all(part in shared for part in ("q=music", "label=sound", "range=", "lasso="))
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="CSV").press("Enter")
+        with open(saved.value.path(), encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(io.StringIO(file.read(), newline="")))
+        assert {row["id"] for row in rows} == set(inside)
+        assert all(20 <= int(row["number"]) <= 199 for row in rows)
+        # Who gets the address sees the same, also without the right to change anything.
+        other = browser.new_context()
+        seen = other.new_page()
+        seen.goto(shared)
+        assert seen.locator(".summary strong").inner_text().split()[0] == str(len(inside))
+        assert seen.locator(".pick").count() == 0
+        other.close()
+        # A drag over a histogram is a range as well.
+        page.goto("/search")
+        bars = page.locator(".range[data-field=number] .bars").bounding_box()
+        page.mouse.move(bars["x"] + 2, bars["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(bars["x"] + bars["width"] / 2 - 2, bars["y"] + 10, steps=3)
+        page.mouse.up()
+        page.wait_for_url("**range=number%3A0..*")
+
+
+def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        page.goto("/search?label=game")
+        page.wait_for_selector(".pick")
+        names = page.locator(".hit").evaluate_all("all => all.map((one) => one.dataset.id)")[:10]
+        before = page.request.get("/labels.json").json()["labels"]
+        # By keyboard: the first, and with shift all up to the tenth.
+        page.locator(".pick").first.press("Space")
+        page.locator(".pick").nth(9).click(modifiers=["Shift"])
+        assert "10 items selected" in page.locator(".edit-bar").inner_text()
+        box = page.get_by_label("Label to add or remove")
+        box.press_sequentially("brand new")
+        box.press("Enter")
+        said(page, "press again to create it", ".edit-said")
+        assert page.request.get("/labels.json").json()["labels"] == before, "not at the first press"
+        box.press("Enter")
+        page.get_by_role("button", name="Undo").wait_for()
+        assert page.locator(".hit").nth(3).locator(".chips", has_text="brand new").count() == 1
+        found = page.request.get("/search.json?label=brand+new").json()
+        assert sorted(hit["id"] for hit in found["hits"]) == sorted(names)
+        page.get_by_role("button", name="Undo").press("Enter")
+        page.wait_for_function(
+            "() => !document.querySelector('.hits').textContent.includes('brand new')"
+        )
+        assert page.request.get("/labels.json").json()["labels"] == before
+        # The same from a line on the map, and from the page of an item.
+        page.goto("/map?label=game&range=number:0..40")
+        page.wait_for_selector("#map[data-drawn]")
+        chosen = int(page.locator("#said").inner_text().split()[0])
+        page.get_by_label("Label to add or remove").fill("image")
+        page.keyboard.press("Enter")
+        page.locator(".edit-said", has_text="image").wait_for()
+        asked = "/search.json?label=game&label=image&range=number:0..40"
+        assert page.request.get(asked).json()["count"] == chosen
+        page.goto(f"/item?id={names[0]}")
+        page.get_by_role("button", name="Remove game").press("Enter")
+        page.locator("#own-labels .edit-said", has_text="game").wait_for()
+        assert "game" not in page.request.get(f"/item.json?id={names[0]}").json()["labels"]
+        # A label is renamed after a preview, and all of it is undone from the history.
+        page.goto("/label?name=sound")
+        page.get_by_label("New name").fill("music")
+        page.keyboard.press("Enter")
+        apply = page.get_by_role("button", name="Change ")
+        apply.wait_for()
+        assert "music" not in [
+            one["label"] for one in page.request.get("/labels.json").json()["labels"]
+        ]
+        apply.press("Enter")
+        page.get_by_role("link", name="Open music").press("Enter")
+        page.wait_for_url("**/label?name=music")
+        page.goto("/history")
+        while page.get_by_role("button", name="Undo").count():
+            left = page.get_by_role("button", name="Undo").count()
+            page.get_by_role("button", name="Undo").first.press("Enter")
+            page.wait_for_function(
+                "left => [...document.querySelectorAll('.history button')].length < left", arg=left
+            )
+        assert page.request.get("/labels.json").json()["labels"] == before
+
+
+def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
+    folder = tmp_path / "index"
+    planted_index().save(folder)
+    with serving(folder, "before") as (address, process):
+        with opened(browser, address, complaints=[]) as page:
+            key = page.locator("#question").get_attribute("data-key")
+            page.keyboard.press("y")
+            said(page, "Nothing was lost")
+            assert page.locator("#question").get_attribute("data-key") == key, "it waits again"
+        assert process.wait() == -9
+    assert exported(folder) == []
+    with serving(folder, "after") as (address, process):
+        with opened(browser, address, complaints=[]) as page:
+            page.keyboard.press("y")
+            said(page, "Nothing was lost")
+        assert process.wait() == -9
+    (made,) = exported(folder)
+    with SemanticIndex.load(folder) as index:
+        # Decision and label are one transaction.
+        assert (made["label"] in index.item(made["item"]).labels) == (made["kind"] == "missing")
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with serving(folder) as (address, _), opened(browser, address, complaints=[]) as page:
+        assert page.locator(f'[data-key="{key}"]').count() == 0
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+        left = page.locator("#question").get_attribute("data-key")
+        for _ in range(3):
+            page.keyboard.press("y")
+        said(page, "was replaced")
+        assert page.locator("#question").get_attribute("data-key") == left
+    assert exported(folder) == [made]
