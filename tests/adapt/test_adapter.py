@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import OPLS, Adapter, SemanticIndex, as_operator
 from labelspan.adapt.adapter_stream import split_plan
-from labelspan.adapt.held_out import HeldOutRows, label_groups, nearest, size_grid
+from labelspan.adapt.held_out import HeldOutRows, label_groups, size_grid
 from labelspan.adapt.nested_map import LabelSpectrum
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import (
@@ -301,14 +301,6 @@ def test_scores_are_those_of_the_metrics():
         np.testing.assert_allclose(np.nanmean(found), expected.ndcg)
 
 
-def test_neighbours_of_every_size_from_one_pass():
-    rng = np.random.default_rng(0)
-    Z, items = rng.standard_normal((20, 16)), rng.standard_normal((50, 16))
-    for size, found in nearest(Z, items, [2, 5, 16], depth=6):
-        cosines = normalize(Z[:, :size]) @ normalize(items[:, :size]).T
-        np.testing.assert_array_equal(found, np.argsort(-cosines, axis=1)[:, :6])
-
-
 def test_plans():
     assert split_plan(10) == (0, 0)
     assert split_plan(100) == (5, 20)
@@ -415,16 +407,6 @@ def test_unknown_entries_do_not_change_the_regression_of_their_label():
     assert angles.max() > 1e-2
 
 
-def test_unknown_entries_are_closer_to_all_labels_than_zeros():
-    X, Y = tagged()
-    full = Adapter(4, alpha=3.0, balance=0.5, compare=False).fit(X, Y).components_.T
-    gaps = []
-    for y in (with_holes(Y, 0.6), np.nan_to_num(with_holes(Y, 0.6))):
-        found = Adapter(4, alpha=3.0, balance=0.5, compare=False).fit(X, y).components_.T
-        gaps.append(np.square(np.sin(principal_angles(found, full))).sum())
-    assert gaps[0] < gaps[1]
-
-
 def test_unknown_entries_are_compared_and_placed():
     X, Y = tagged()
     holes = with_holes(Y)
@@ -512,14 +494,3 @@ def test_moments_of_rare_labels_are_those_of_dense_labels(monkeypatch, mean, dty
     assert_allclose(rare.xb, centred.T @ (labels - labels.mean(axis=0)), atol=1e-7)
     for name in ("x_mean", "b_mean", "xx", "xb", "bb"):
         assert_allclose(getattr(rare, name), getattr(dense, name), rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
-def test_leading_axes_are_those_of_the_whole_map(balance):
-    rng = np.random.default_rng(0)
-    X, labels = rng.standard_normal((80, 20)), (rng.random((80, 4)) < 0.3).astype(float)
-    spectrum = LabelSpectrum.of(Statistics.of(as_operator(X), labels, products=False), alpha=1.0)
-    whole, part = spectrum.solve(balance), spectrum.solve(balance, count=3)
-    assert_allclose(part.values, whole.values[:3])
-    assert_allclose(np.abs(part.weights), np.abs(whole.weights[:, :3]), atol=1e-10)
-    assert_allclose(np.abs(part.directions), np.abs(whole.directions[:, :3]), atol=1e-10)

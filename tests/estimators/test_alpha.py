@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
-from labelspan import CCA, HSL, LDA, MLSI, OPLS, KernelFeatures, tune
+from labelspan import CCA, HSL, MLSI, OPLS, KernelFeatures, tune
 from labelspan.errors import InvalidParameter, Mismatch, UncertainPenalty
 from labelspan.estimators import _options
 from labelspan.operators import Operator, as_operator
@@ -80,12 +80,6 @@ def test_units_of_x_square():
     np.testing.assert_allclose(ten.alpha_, 100 * one.alpha_, rtol=1e-6)
 
 
-def test_classes_choose_as_their_indicator():
-    y = np.argmax(Y, axis=1)
-    models = LDA().fit(X, y), CCA().fit(X, y), CCA().fit(X, np.eye(5)[y])
-    assert len({round(model.alpha_, 6) for model in models}) == 1
-
-
 def test_unlabelled_rows_do_not_take_part():
     part = np.where(np.arange(150)[:, None] < 60, Y, -1)
     for model in (OPLS(), MLSI(5)):
@@ -131,10 +125,6 @@ def test_rows_on_other_machines_choose_by_products(shape, intercept, monkeypatch
     monkeypatch.setattr("labelspan.solvers.problem._DENSE_SIDE", 30)
     choices = [choose_alpha(X, labels, intercept=intercept).alpha for X in (here, apart)]
     np.testing.assert_allclose(*choices, rtol=1e-6)
-
-
-def test_forms_without_a_ridge_have_none():
-    assert MLSI(3, beta=0).fit(X, Y).alpha_ == 0
 
 
 def test_the_one_norm_needs_a_number():

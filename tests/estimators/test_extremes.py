@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from _support.support import classes, features, indicator
 from scipy import sparse
-from sklearn.pipeline import make_pipeline
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput
@@ -16,30 +15,6 @@ STORES = [np.asarray, sparse.csr_array]
 
 
 # --- constant features ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("constant", [0.1, 0.7, 1e6 / 3])
-def test_a_constant_feature_has_no_weight(constant, store):
-    """Its mean is rounded. Brought to unit length, what the rounding left was taken for a
-    feature, with weights as large as the others'.
-    """
-    X, y = features("tall", 0), classes(60, 0)
-    with_constant = np.column_stack([X, np.full(60, constant)])
-    for model in (LDA(), CCA(), OPLS(), HSL(), LDA(solver="exact")):
-        plain = model.fit(store(X), y).components_
-        found = model.fit(store(with_constant), y).components_
-        assert (found[:, -1] == 0).all()
-        np.testing.assert_allclose(found[:, :-1], plain, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_a_constant_feature_far_from_zero_is_not_a_component(store):
-    """In a sparse matrix, corrected afterwards, it left an eigenvalue of 2e-3."""
-    X = features("tall", 1)
-    X = np.column_stack([X, np.full(60, 1e6 / 3)])
-    assert LSI(center=True).fit(store(X)).n_components_ == 12
-    assert MLSI(center=True).fit(store(X), indicator(60, 1)).n_components_ == 12
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -93,12 +68,6 @@ def test_an_even_design_under_a_kernel_predicts_what_a_small_penalty_does():
         for alpha in (0.0, 1e-9)
     )
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("model", [LSI(center=True), MLSI()], ids=repr)
-def test_equal_rows_under_a_kernel_are_refused(model):
-    with pytest.raises(InvalidInput, match="all rows of X are equal"):
-        make_pipeline(KernelFeatures("rbf"), model).fit(np.full((5, 2), 3.0), np.arange(5) % 2)
 
 
 # --- nothing at all -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _support.support import angle, features, indicator, operators
+from _support.support import angle, features, indicator
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
@@ -10,7 +10,7 @@ from sklearn.neighbors import kneighbors_graph
 from labelspan import CCA, HSL, OPLS
 from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
 from labelspan.labels import opls_factor, read_labels
-from labelspan.operators import Product, VStack, as_operator, dottest
+from labelspan.operators import dottest
 from labelspan.operators.row_graph import incidence
 from labelspan.solvers import regression
 
@@ -30,24 +30,6 @@ def test_edges_give_the_laplacian(seed):
     np.testing.assert_allclose(E.gram(), 1.7 * L, atol=1e-12)
     assert dottest(E) < 1e-12
     np.testing.assert_allclose(incidence(W + np.eye(60), 60, 1.7).gram(), 1.7 * L, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_vstack_and_product_are_what_they_say(seed):
-    made, dense = operators(features("tall", seed))
-    other = np.random.default_rng(seed).standard_normal((7, 60))
-    for X in made.values():
-        product = Product(as_operator(other), X)
-        both = VStack([X, product])
-        for operator, reference in ((product, other @ dense), (both, np.r_[dense, other @ dense])):
-            assert dottest(operator) < 1e-12
-            np.testing.assert_allclose(operator.toarray(), reference, atol=1e-10)
-            np.testing.assert_allclose(operator.gram(), reference.T @ reference, atol=1e-9)
-            assert operator.sum_of_squares() == pytest.approx((reference**2).sum())
-    with pytest.raises(InvalidInput, match="same number of columns"):
-        VStack([as_operator(other), made["dense"]])
-    with pytest.raises(InvalidInput, match=r"\(7, 60\) and \(7, 60\) cannot be multiplied"):
-        Product(as_operator(other), as_operator(other))
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -11,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
-from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
+from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.estimators import kernel_features
 
 FAMILY = [
@@ -71,20 +70,6 @@ def test_lsi_is_kernel_pca(kernel):
     np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(expected), rtol=1e-5, atol=1e-8)
 
 
-def test_an_indefinite_kernel_counts_by_its_positive_part():
-    X, Y = features("tall", 3), indicator(60, 3)
-    K = pairwise_kernels(X, metric="sigmoid", gamma=0.1)
-    values, vectors = np.linalg.eigh(K)
-    assert values[0] < -0.1
-    positive = (vectors * np.maximum(values, 0)) @ vectors.T
-    ours, reference = OPLS(alpha=1.0), OPLS(alpha=1.0)
-    make_pipeline(KernelFeatures("sigmoid", gamma=0.1), ours).fit(X, Y)
-    make_pipeline(KernelFeatures("precomputed"), reference).fit(positive, Y)
-    np.testing.assert_allclose(ours.eigenvalues_, reference.eigenvalues_, rtol=1e-8)
-    with pytest.warns(LabelspanWarning, match="'precomputed': the kernel matrix is not positive"):
-        KernelFeatures("precomputed").fit(K)
-
-
 @pytest.mark.parametrize("alpha", [0.2, 3.0])
 @pytest.mark.parametrize("gamma", [0.05, 1e-6])
 @pytest.mark.parametrize("estimator", [OPLS(), CCA(), LDA()], ids=lambda e: type(e).__name__)
@@ -121,13 +106,6 @@ def test_precomputed_equals_the_named_kernel():
     assert given.__sklearn_tags__().input_tags.pairwise
     pipeline = make_pipeline(KernelFeatures("precomputed"), CCA(1, alpha=1.0))
     assert np.isfinite(cross_val_score(pipeline, pairwise_kernels(X, **options), Y)).all()
-
-
-def test_sparse_rows_equal_dense_ones():
-    X, Y = features("tall", 9), indicator(60, 9)
-    dense = make_pipeline(KernelFeatures("rbf"), OPLS(2, alpha=1.0)).fit(X, Y)
-    thin = clone(dense).fit(sparse.csr_array(X), Y)
-    np.testing.assert_allclose(thin.transform(sparse.csr_array(X)), dense.transform(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("estimator", [CCA(2, alpha=0.1), MLSI(3)], ids=["CCA", "MLSI"])

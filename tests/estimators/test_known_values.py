@@ -19,11 +19,9 @@ figures are taken from them. What has no counterpart here:
 
 import numpy as np
 import pytest
-from _support.support import angle
 from scipy import sparse
 from sklearn.cross_decomposition import PLSCanonical
-from sklearn.datasets import load_iris, load_linnerud, make_circles
-from sklearn.linear_model import LinearRegression, Perceptron
+from sklearn.datasets import load_iris, load_linnerud
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
@@ -168,22 +166,6 @@ def test_cca_does_not_depend_on_standardizing(X, Y):
     np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-7)
 
 
-def test_too_many_components_are_warned_about_with_the_number():
-    """test_pls.py, test_n_components_upper_bounds."""
-    rng = np.random.RandomState(0)
-    with pytest.warns(LabelspanWarning, match="n_components=10 is more than the 3 that there are"):
-        CCA(10, alpha=0.0).fit(rng.randn(10, 5), rng.randn(10, 3))
-
-
-def test_opls_with_all_components_predicts_as_least_squares_does():
-    """test_pls.py, test_sanity_check_pls_regression: with all three components PLS regression
-    is least squares, and so is OPLS.
-    """
-    X, Y = load_linnerud(return_X_y=True)
-    expected = LinearRegression().fit(X, Y).predict(X)
-    np.testing.assert_allclose(OPLS(alpha=0.0).fit(X, Y).label_scores(X), expected, atol=1e-8)
-
-
 # --- discriminants --------------------------------------------------------------------
 
 
@@ -274,24 +256,6 @@ def test_singular_values_that_were_put_in_come_out(solver, center):
     np.testing.assert_allclose(lengths, [3.142, 2.718, 1.0], rtol=1e-12)
 
 
-def test_pca_finds_the_direction_of_a_shift():
-    """test_pca.py, test_pca_check_projection: 1 within 5e-3."""
-    rng = np.random.RandomState(0)
-    X = 0.1 * rng.randn(100, 3)
-    X[:10] += [3, 4, 5]
-    place = LSI(2, center=True).fit(X).transform(0.1 * rng.randn(1, 3) + [3, 4, 5])[0]
-    assert abs(place[0]) / np.linalg.norm(place) == pytest.approx(1.0, rel=5e-3)
-
-
-def test_nested_circles_come_apart_under_a_kernel():
-    """test_kernel_pca.py, test_nested_circles: below 0.8 before, 1 after."""
-    X, y = make_circles(n_samples=400, factor=0.3, noise=0.05, random_state=0)
-    assert Perceptron(max_iter=5, tol=None).fit(X, y).score(X, y) < 0.8
-    kernel = KernelFeatures("rbf", gamma=2.0)
-    Z = LSI(2, center=True).fit_transform(kernel.fit_transform(X))
-    assert Perceptron(max_iter=5, tol=None).fit(Z, y).score(Z, y) == 1.0
-
-
 def test_an_indefinite_kernel_counts_by_its_positive_part():
     """test_kernel_pca.py, test_precomputed_kernel_not_psd: the figures of its matrix, whose
     leading eigenvalues are printed as 52.72, 7.65, 7.65, 5.02.
@@ -319,16 +283,3 @@ def test_rows_that_are_equal_up_to_rounding_have_no_component():
     for rows in (X, KernelFeatures("rbf").fit_transform(X)):
         with pytest.raises(InvalidInput, match="all rows of X are equal"):
             LSI(center=True).fit(rows)
-
-
-def test_pca_of_linnerud_has_the_space_of_its_correlations():
-    """The identity behind R's prcomp(scale. = TRUE): the components of standardized data are
-    the eigenvectors of the correlations, as PROC CANCORR's example prints them (0.8702,
-    -0.3658, -0.3529).
-    """
-    _, body = load_linnerud(return_X_y=True)
-    printed = np.array([[1, 0.8702, -0.3658], [0.8702, 1, -0.3529], [-0.3658, -0.3529, 1]])
-    values, axes = np.linalg.eigh(printed)
-    model = LSI(center=True).fit(standardized(body)[0])
-    np.testing.assert_allclose(model.eigenvalues_ / 20, values[::-1], atol=2e-4)
-    assert angle(model.components_[:1].T, axes[:, -1:]) < 1e-3

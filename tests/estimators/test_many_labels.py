@@ -114,14 +114,6 @@ def test_labels_are_never_dense(model, sparse_labels, monkeypatch):
     assert fitted.n_components_ == model.n_components
 
 
-def test_rows_and_float32(sparse_labels):
-    X, Y = problem()
-    wide = OPLS(5, alpha=0.5).fit(X, sparse.csr_array(Y))
-    narrow = OPLS(5, alpha=0.5).fit(X.astype(np.float32), sparse.csr_array(Y))
-    assert narrow.components_.dtype == narrow.label_loadings_.dtype == np.float32
-    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-3)
-
-
 def test_alpha_is_chosen_on_held_out_rows(sparse_labels):
     X, Y = problem()
     for model in (OPLS(5), MLSI(5)):
@@ -233,16 +225,3 @@ def test_the_estimate_is_that_of_all_blocks_that_a_space_may_have(blocks):
     assert found.n_iter == blocks
     expected = krylov_bytes(4000, 1500, 400, 20, 8, blocks)
     assert 0.5 * expected < peak < 1.5 * expected
-
-
-def test_available_memory_and_limits(tmp_path, monkeypatch):
-    found = memory.available_memory()
-    assert found is None or found > 0
-    (tmp_path / "max").write_text("1000")
-    (tmp_path / "current").write_text("400")
-    monkeypatch.setattr(memory, "_GROUPS", ((str(tmp_path / "max"), str(tmp_path / "current")),))
-    assert memory.available_memory() == 600
-    (tmp_path / "max").write_text("max")
-    monkeypatch.setattr(memory, "_of_machine", lambda: 5000)
-    assert memory.available_memory() == 5000
-    assert krylov_bytes(10**6, 10**5, 10**5, 100, 4) < 8 * 2**30

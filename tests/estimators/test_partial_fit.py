@@ -110,13 +110,6 @@ def test_targets_that_look_like_labels_in_one_batch():
     check_same(streamed, OPLS(alpha=0.0).fit(X, y), X)
 
 
-def test_fit_starts_again():
-    X, Y = features("tall", 8), indicator(60, 8)
-    model = OPLS(alpha=1.0).partial_fit(X[:30], Y[:30])
-    check_same(model.fit(X[30:], Y[30:]), OPLS(alpha=1.0).fit(X[30:], Y[30:]), X)
-    check_same(model.partial_fit(X[:30], Y[:30]), OPLS(alpha=1.0).fit(X[:30], Y[:30]), X)
-
-
 @pytest.mark.parametrize("exact_rows", [False, True])
 def test_statistics_keep_the_digits_of_data_far_from_zero(exact_rows):
     rng = np.random.default_rng(1)
@@ -136,13 +129,6 @@ def test_statistics_keep_the_digits_of_data_far_from_zero(exact_rows):
     np.testing.assert_allclose(rows.T @ labels, (exact.T @ other).astype(float), atol=1e-6)
     naive = X.T @ X - 500 * np.outer(X.mean(axis=0), X.mean(axis=0))
     assert np.abs(naive - square).max() > 1e-2
-
-
-def test_float32_streams_stay_float32():
-    X, Y = features("tall", 9).astype(np.float32), indicator(60, 9)
-    streamed = MLSI(3, alpha=1.0).partial_fit(X[:20], Y[:20]).partial_fit(X[20:], Y[20:])
-    assert streamed.transform(X).dtype == np.float32
-    check_same(streamed, MLSI(3, alpha=1.0).fit(X, Y), X, atol=1e-5)
 
 
 REFUSED = [

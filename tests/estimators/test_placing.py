@@ -6,7 +6,7 @@ import pytest
 from _support.fitting import MLSI_SOLVERS
 from scipy import sparse
 
-from labelspan import CCA, MLSI, OPLS, KernelFeatures
+from labelspan import CCA, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
 from labelspan.labels import reading
 
@@ -156,40 +156,8 @@ def test_many_labels_and_streams_have_the_same_directions(data, monkeypatch):
     np.testing.assert_allclose(whitened.transform_labels(sparse.csr_array(Y)), sides, atol=1e-12)
 
 
-def test_a_kernel_places_by_labels(data):
-    X, Y = data
-    plain = MLSI(4, alpha=1.0).fit(X, Y)
-    coordinates = KernelFeatures("precomputed").fit_transform(X @ X.T)
-    dual = MLSI(4, alpha=1.0).fit(coordinates, Y)
-    found, expected = dual.transform(coordinates, labels=Y), plain.transform(X, labels=Y)
-    np.testing.assert_allclose(signed(found, expected), expected, atol=1e-7)
-
-
-def test_labels_without_weight_add_nothing(data):
-    X, Y = data
-    model = MLSI(4, beta=0.0).fit(X, Y)
-    np.testing.assert_allclose(model.transform(X, labels=Y), model.transform(X))
-
-
 def test_least_squares_refuses_labels(data):
     X, Y = data
     for model in (OPLS(2, solver="least-squares", alpha=1.0), CCA(2, penalty="l1", alpha=0.1)):
         with pytest.raises(Mismatch, match="directions of the eigenproblem"):
             model.fit(X, Y).transform(X, labels=Y)
-
-
-def test_items_placed_by_labels_are_found_by_new_rows():
-    """New rows, by features only, find more rows with their labels among items placed by both."""
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((6, 30))
-    Y = np.eye(6)[rng.integers(0, 6, 400)]
-    X = Y @ centres + 3 * rng.standard_normal((400, 30))
-    model = MLSI(6).fit(X[:300], Y[:300])
-    queries = model.transform(X[300:])
-
-    def share(items):
-        items = items / np.linalg.norm(items, axis=1, keepdims=True)
-        near = np.argsort(-queries @ items.T, axis=1)[:, :10]
-        return np.mean([Y[300 + n] @ Y[near[n]].mean(axis=0) for n in range(100)])
-
-    assert share(model.transform(X[:300], labels=Y[:300])) > share(model.transform(X[:300])) + 0.02

@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelspan import OPLS, PLSDA, PLSSVD
 from labelspan.checks import parametrize_with_multilabel_checks
 from labelspan.errors import InvalidLabels, LabelspanWarning
-from labelspan.operators import as_operator
 from labelspan.solvers import pls_components
 
 MODELS = [PLSSVD(), PLSDA(), PLSSVD(standardize=True), PLSDA(standardize=True)]
@@ -100,11 +99,6 @@ def test_plsda_with_all_components_is_least_squares():
     np.testing.assert_allclose(model.label_scores(X), reference.predict(X), atol=1e-6)
 
 
-def test_the_first_directions_agree():
-    X, Y = problem(3)
-    same_up_to_sign(PLSDA(1).fit(X, Y).components_.T, PLSSVD(1).fit(X, Y).components_.T)
-
-
 def test_label_scores_of_plssvd_are_least_squares_on_the_space():
     X, Y = problem(4)
     model = PLSSVD(2).fit(X, Y)
@@ -134,15 +128,6 @@ def test_vip_by_its_formula():
     np.testing.assert_allclose(np.square(model.vip_).mean(), 1.0)
 
 
-def test_constant_columns_have_no_weight():
-    X, Y = problem(6)
-    wide = np.hstack([X, np.full((len(X), 1), 0.1)])
-    for kind in (PLSSVD, PLSDA):
-        one = kind(2, standardize=True).fit(X, Y)
-        two = kind(2, standardize=True).fit(wide, Y)
-        same_up_to_sign(two.transform(wide), one.transform(X), atol=1e-7)
-
-
 # --- other ways to the same answer ----------------------------------------------------
 
 
@@ -155,14 +140,6 @@ def test_a_large_cross_product_is_never_formed(monkeypatch):
         assert "blocks" in found.status_
         np.testing.assert_allclose(found.eigenvalues_, direct.eigenvalues_, rtol=1e-8)
         same_up_to_sign(found.transform(data), direct.transform(X), atol=1e-5)
-
-
-def test_many_more_labels_than_features():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 5))
-    Y = X @ rng.standard_normal((5, 30)) + rng.standard_normal((80, 30))
-    reference = PLSRegression(4, scale=False, tol=1e-30, max_iter=100_000).fit(X, Y)
-    np.testing.assert_allclose(PLSDA(4).fit(X, Y).label_scores(X), reference.predict(X), atol=1e-7)
 
 
 @pytest.mark.parametrize("model", [PLSSVD(2), PLSDA(3), PLSDA(3, standardize=True)], ids=str)
@@ -187,13 +164,6 @@ def test_unlabelled_rows_are_left_out():
     known = np.arange(len(X)) % 4 > 0
     for kind in (PLSSVD, PLSDA):
         one, two = kind(2).fit(X, missing), kind(2).fit(X[known], Y[known])
-        np.testing.assert_allclose(one.transform(X), two.transform(X), atol=1e-10)
-
-
-def test_operators():
-    X, Y = problem(10)
-    for kind in (PLSSVD, PLSDA):
-        one, two = kind(2).fit(as_operator(X), Y), kind(2).fit(X, Y)
         np.testing.assert_allclose(one.transform(X), two.transform(X), atol=1e-10)
 
 

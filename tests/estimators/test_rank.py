@@ -45,24 +45,6 @@ def test_the_choice_is_that_of_the_formula():
     np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_[: found.rank])
 
 
-def test_without_shrinkage_the_error_is_that_of_the_fit():
-    """The last rank keeps everything: its residual is that of ridge regression."""
-    X, Y = problem(8)
-    model = OPLS(alpha=3.0, scale=None).fit(X, Y)
-    centred = Y - Y.mean(axis=0)
-    residual = np.square(Y - model.label_scores(X)).sum()
-    found = choose_rank(
-        model.eigenvalues_,
-        total=np.square(centred).sum(),
-        rows=199,
-        labels=10,
-        freedom=19.0,
-        kept=np.square(model.transform(X)).sum(axis=0),
-    )
-    left = 199 * 10 - 10 * 19.0
-    np.testing.assert_allclose(found.errors[-1], 199 * 10 * residual / left**2)
-
-
 def test_degrees_of_freedom():
     X = np.random.default_rng(0).standard_normal((60, 15))
     X -= X.mean(axis=0)
@@ -83,12 +65,6 @@ def test_streams_choose_as_fits_do(kind):
     assert 1 <= stream.n_components_ <= whole.label_loadings_.shape[1]
     assert abs(stream.n_components_ - whole.n_components_) <= 1
     assert stream.transform(X).shape[1] == stream.n_components_
-
-
-def test_noise_keeps_one_direction():
-    rng = np.random.default_rng(3)
-    model = CCA("auto", alpha=0.0).fit(rng.standard_normal((300, 10)), rng.random((300, 6)))
-    assert model.n_components_ == 1
 
 
 def test_the_rule_for_larger_spaces():

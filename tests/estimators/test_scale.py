@@ -28,10 +28,6 @@ def test_scaled_directions_are_roots_of_eigenvalues_longer(model, streamed):
     np.testing.assert_allclose(scaled.label_scores(X), plain.label_scores(X), atol=1e-10)
 
 
-def test_defaults():
-    assert [model.scale for model in MODELS] == ["eigenvalue", None, "eigenvalue", None]
-
-
 def test_label_side():
     plain = CCA(alpha=0.1).fit(X, Y)
     scaled = CCA(alpha=0.1, scale="eigenvalue").fit(X, Y)

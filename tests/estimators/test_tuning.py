@@ -57,25 +57,6 @@ def test_scores_are_those_of_separate_fits(model, grid, shape, kind):
     assert result.best_estimator.get_params()["alpha"] == best.params["alpha"]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [MLSI(3, label_weight=None), MLSI(3), OPLS(2), CCA(2)],
-    ids=str,
-)
-def test_neighbours_are_those_of_separate_fits(model):
-    X, Y = features("tall", 4), indicator(60, 4)
-    result = tune(model, X, Y, alpha=[0.1, 30.0], cv=3, scoring="neighbours", refit=False)
-    for candidate in result.candidates:
-        for fold, (train, test) in enumerate(
-            KFold(3, shuffle=True, random_state=0).split(np.arange(60))
-        ):
-            single = clone(model).set_params(**candidate.params).fit(X[train], Y[train])
-            expected = retrieval_at_k(
-                single.transform(X[test]), Y[test], single.transform(X[train]), Y[train], 10
-            )
-            assert candidate.scores[fold] == pytest.approx(expected.ndcg, abs=1e-6)
-
-
 def test_neighbours_are_found_by_labels_and_not_by_targets():
     X = features("tall", 4)
     with pytest.raises(Mismatch, match="scoring='neighbours' compares label sets"):
@@ -85,35 +66,6 @@ def test_neighbours_are_found_by_labels_and_not_by_targets():
         for name in (None, "label scores")
     )
     assert plain == named
-
-
-def test_a_krylov_space_serves_large_data(monkeypatch):
-    monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
-    monkeypatch.setattr(shared_basis, "_SPACE_TOL", 1e-10)
-    X = features("tall", 4)
-    Y = indicator(60, 4)
-    grid = {"n_components": [2, 4], "alpha": [0.5, 5.0]}
-    for model in (MLSI(), OPLS()):
-        near = tune(model, X, Y, **grid, refit=False)
-        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 1000)
-        exact = tune(model, X, Y, **grid, refit=False)
-        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
-        for one, two in zip(near.candidates, exact.candidates, strict=True):
-            assert one.mean == pytest.approx(two.mean, abs=1e-6)
-        assert not hasattr(near.best_estimator, "components_")
-
-
-def test_unlabelled_rows_train_and_are_not_scored():
-    X, Y = features("tall", 5), indicator(60, 5)
-    hidden = Y.copy()
-    hidden[30:] = -1
-    hidden[2, 1] = np.nan
-    with_rows = tune(MLSI(3), X, hidden, alpha=[0.1, 1.0]).candidates
-    without = tune(MLSI(3), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates
-    assert [c.mean for c in with_rows] != [c.mean for c in without]
-    thin = tune(OPLS(2), X, hidden, alpha=[0.1, 1.0]).candidates
-    same = tune(OPLS(2), X[:30], hidden[:30], alpha=[0.1, 1.0]).candidates
-    np.testing.assert_allclose([c.scores for c in thin], [c.scores for c in same])
 
 
 @pytest.mark.parametrize("kind", ["exact", "Krylov"])
@@ -230,18 +182,3 @@ def test_refusals():
         InvalidParameter, match="scoring must be 'label scores', 'neighbours', 'r2'"
     ):
         tune(OPLS(), X, Y, alpha=[1.0], scoring="f1")
-
-
-def test_wide_rows_are_scored_as_by_separate_fits():
-    X, Y = features("wide", 4), indicator(18, 4)
-
-    def scored(known, scores):
-        return -float(np.square(known - scores).sum())
-
-    found = tune(OPLS(2), X, Y, alpha=[0.5, 5.0], cv=3, scoring=scored, refit=False)
-    for candidate in found.candidates:
-        folds = KFold(3, shuffle=True, random_state=0).split(X)
-        for share, (train, test) in zip(candidate.scores, folds, strict=True):
-            model = clone(OPLS(2)).set_params(**candidate.params).fit(X[train], Y[train])
-            score = scored(Y[test], model.label_scores(X[test]))
-            assert share == pytest.approx(score, abs=1e-8)

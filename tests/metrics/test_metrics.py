@@ -53,13 +53,6 @@ def test_f1_is_that_of_scikit_learn(seed):
     assert single.macro == single.micro == pytest.approx(sk.f1_score(Y[:, 0], said[:, 0]))
 
 
-def test_f1_by_hand():
-    found = f1_scores([[1, 1], [1, 0], [0, 0]], [[1, 0], [0, 0], [1, 0]])
-    # The first label: one hit, one miss, one false alarm. The second: one miss.
-    np.testing.assert_allclose(found.per_label, [0.5, 0.0])
-    assert (found.macro, found.micro, found.left_out) == (0.25, 0.4, 0)
-
-
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_auc_and_average_precision_are_those_of_scikit_learn(seed, ties):
@@ -76,14 +69,6 @@ def test_auc_and_average_precision_are_those_of_scikit_learn(seed, ties):
         assert found.left_out == 1
 
 
-def test_auc_leaves_out_full_labels_and_average_precision_does_not():
-    Y, scores = problem(0)
-    Y[:, 2] = 1
-    assert mean_auc(Y, scores).left_out == 2
-    found = average_precision(Y, scores)
-    assert (found.left_out, found.per_label[2]) == (1, 1.0)
-
-
 def test_average_precision_by_hand():
     scores = [[0.9], [0.8], [0.7], [0.6]]
     assert average_precision([[0], [1], [0], [1]], scores).value == 0.5
@@ -93,27 +78,6 @@ def test_average_precision_by_hand():
 
 
 # --- what must not matter ---
-
-
-@pytest.mark.parametrize("measure", [*BY_LABEL, *HARD], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("ties", [False, True])
-def test_the_order_of_rows_and_labels_does_not_matter(measure, ties):
-    rng = np.random.default_rng(0)
-    Y, scores = problem(1, ties=ties)
-    given = (scores > 0.5).astype(int) if measure in HARD else scores
-    rows, columns = rng.permutation(40), rng.permutation(5)
-    expected = first(measure(Y, given))
-    assert first(measure(Y[rows], given[rows])) == pytest.approx(expected)
-    assert first(measure(Y[:, columns], given[:, columns])) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("measure", BY_LABEL, ids=lambda f: f.__name__)
-def test_monotone_transforms_do_not_matter(measure):
-    Y, scores = problem(2, ties=True)
-    assert measure(Y, np.exp(scores) * 3 - 7).value == pytest.approx(measure(Y, scores).value)
-    shifted = scores * [1.0, 2.0, 3.0, 4.0, 5.0] + [5.0, 4.0, 3.0, 2.0, 1.0]
-    assert measure(Y, shifted).value == pytest.approx(measure(Y, scores).value)
-    assert measure(Y, -scores).value != pytest.approx(measure(Y, scores).value)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])

@@ -76,22 +76,16 @@ class CCA(LabelledEmbedding):
         Names of the labels.
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
-    alpha_ : float
-        Regularization strength that was used.
-    alpha_curve_ : AlphaCurve or None
-        Prediction error for each strength that was tried, where ``alpha="auto"``.
+    alpha_, alpha_curve_ : float, AlphaCurve or None
+        Regularization strength, and the prediction error for each one tried if it was "auto".
     n_components_ : int
         Number of components.
     n_iter_ : array of shape (m,)
         Number of iterations per component; 1 for a direct solver.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
-    solver_ : str
-        Name of the solver used.
-    status_ : str
-        Convergence message.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
+    solver_, status_ : str
+        Name of the solver used, and its convergence message.
 
     See Also
     --------

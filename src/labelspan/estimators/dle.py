@@ -116,10 +116,8 @@ class DLE(LabelledEmbedding):
         The whole graph, that by labels included.
     n_components_ : int
         Number of components.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
 
     See Also
     --------
@@ -252,23 +250,8 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        None keeps every direction: at most one less than there are labels.
-    alpha : float or "auto", default="auto"
-        Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
-        and of A the mean of their eigenvalues. 0 is the paper.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``.
-    n_neighbors : int, default=10
-        For "nearest_neighbors".
-    gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
-    label_weight : "auto" or float, default=0.0
-        Weight of the similarity of labels, relative to the graph. "auto" is the paper's choice;
-        see :class:`DLE`.
-    projection : {"printed", "whitened", "smooth"}, default="printed"
-        Which of three maps is used; see :class:`DLE`.
+    n_components, alpha, affinity, n_neighbors, gamma, label_weight, projection
+        As in :class:`DLE`.
 
     Attributes
     ----------
@@ -276,10 +259,8 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
         The space.
     classes_ : array of shape (k,)
         Names of the labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
 
     See Also
     --------
@@ -369,13 +350,8 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        y : array or sparse matrix of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator. -1 or NaN mean unknown, as in scikit-learn; a vector of
-            only -1 and 1 has these two classes, and NaN for unknown.
-        graph : array, sparse matrix, operator or None, default=None
-            Weights between all rows, in place of those that ``affinity`` would make.
+        X, y, graph
+            As in :meth:`fit`.
 
         Returns
         -------

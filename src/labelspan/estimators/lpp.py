@@ -58,10 +58,8 @@ class LPP(Embedding):
     graph_ : operator of shape (n, n)
     n_components_ : int
         Number of components.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
 
     See Also
     --------

@@ -59,18 +59,12 @@ class LSI(Embedding):
     eigenvalues_ : array of shape (m,)
         Squared singular values.
     mean_ : array of shape (d,)
-    n_components_ : int
-        Number of components.
-    n_iter_ : int
-        Number of iterations; 1 for a direct solver.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
-    solver_ : str
-        Name of the solver used.
-    status_ : str
-        Convergence message.
+    n_components_, n_iter_ : int
+        Number of components, and of iterations; 1 for a direct solver.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
+    solver_, status_ : str
+        Name of the solver used, and its convergence message.
 
     See Also
     --------

@@ -46,11 +46,11 @@ class _Sides:
     n: int
     rows: Operator
     means: Array
-    x_scale: Array
     labels: Labels | Stream
     values: Any
     label_means: Array
-    y_scale: Array
+    x_scale: Any = 1.0
+    y_scale: Any = 1.0
 
 
 class PLSSVD(LabelledEmbedding):
@@ -102,10 +102,8 @@ class PLSSVD(LabelledEmbedding):
         Number of components.
     n_iter_ : array of shape (m,)
         Number of blocks of the SVD per component; 1 for a direct one.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
     solver_ : str
         "svd".
     status_ : str
@@ -183,7 +181,7 @@ class PLSSVD(LabelledEmbedding):
         rows, labels = sides.rows, sides.values  # X, Y
         k = labels.shape[1]
         wanted = dimensions_for(k, sides.n) if isinstance(labels, Operator) else k
-        count = _count_directions(self, (sides.n, rows.shape[1]), k, wanted)
+        count = _count(self, sides, wanted, k)
         most = 100 if self.max_iter is None else self.max_iter
         found = cross_directions(rows, labels, count, max_iter=most, seed=seed_of(self))  # U, V
         image = rows.matmat(rows.place(found.left))  # X U
@@ -206,7 +204,7 @@ class PLSSVD(LabelledEmbedding):
         loadings = np.linalg.pinv(square, rcond=1e-12, hermitian=True) @ seen
         signs = self._publish(
             sides.features,
-            found.left / sides.x_scale[:, None],
+            (found.left.T / sides.x_scale).T,
             sides.means,
             solution.eigenvalues,
             solution,
@@ -219,7 +217,7 @@ class PLSSVD(LabelledEmbedding):
         )
         # One number per component, as in scikit-learn's estimators of two sides.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
-        self.label_weights_ = (found.right * signs / sides.y_scale[:, None]).astype(
+        self.label_weights_ = ((found.right * signs).T / sides.y_scale).T.astype(
             sides.features.dtype
         )
 
@@ -299,10 +297,8 @@ class PLSDA(LabelledEmbedding):
         Number of components.
     n_iter_ : int
         1, because every component is found directly.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+    n_features_in_, feature_names_in_ : int, array of shape (d,)
+        Number of features, and their names where X is a data frame.
     solver_ : str
         "nipals".
     status_ : str
@@ -389,13 +385,13 @@ class PLSDA(LabelledEmbedding):
         )
         many = isinstance(labels, Operator)
         rank = dimensions_for(k, sides.n) if many else square_rank(labels.T @ labels)
-        count = _count_components(self, (sides.n, d), rank)
+        count = _count(self, sides, rank, None if rank else 0)
         found = pls_components(rows, labels, count)
         solution = Solution(found.rotations, found.explained, "nipals")
         accept(self, solution, count)
         signs = self._publish(
             sides.features,
-            found.rotations / sides.x_scale[:, None],
+            (found.rotations.T / sides.x_scale).T,
             sides.means,
             solution.eigenvalues,
             solution,
@@ -435,17 +431,7 @@ def _read(model: Any, X: Any, y: Any) -> _Sides:
         values, label_means = label_operator(labels, rows.dtype, center=model.center)
     else:
         values, label_means = centred_labels(model, labels)
-    read = _Sides(
-        features,
-        rows.shape[0],
-        rows,
-        means,
-        np.ones(rows.shape[1]),
-        labels,
-        values,
-        label_means,
-        np.ones(values.shape[1]),
-    )
+    read = _Sides(features, rows.shape[0], rows, means, labels, values, label_means)
     return _standardized(read) if model.standardize else read
 
 
@@ -453,17 +439,9 @@ def _of_stream(model: Any, stream: Stream) -> _Sides:
     """Return what ``_read`` returns, with few rows that have the products of all."""
     seen = stream.seen(type(model).__name__)
     rows, values = rows_of(model, seen)
-    read = _Sides(
-        Features(None, stream.dtype),
-        seen.n,
-        rows,
-        seen.x_mean * model.center,
-        np.ones(rows.shape[1]),
-        stream,
-        values,
-        seen.b_mean * model.center,
-        np.ones(values.shape[1]),
-    )
+    means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
+    features = Features(None, stream.dtype)
+    read = _Sides(features, seen.n, rows, means, stream, values, label_means)
     return _standardized(read) if model.standardize else read
 
 
@@ -490,24 +468,12 @@ def _deviations(squares: Array, means: Array, rows: int) -> Array:
     return np.where(deviations > rounding, deviations, 1.0)
 
 
-def _count_directions(model: Any, shape: tuple[int, int], labels: int, wanted: int) -> int:
-    rows, columns = shape
-    limits = [
-        (columns, f"X has {columns} feature(s)"),
-        (labels, f"y has {labels} label(s)"),
-        (rows - model.center, f"X has {rows} labelled sample(s)"),
-    ]
-    most, reason = min(limits, key=lambda pair: pair[0])
-    return int(model._count(most, reason, default=wanted))
-
-
-def _count_components(model: Any, shape: tuple[int, int], rank: int) -> int:
-    rows, columns = shape
-    limits = [
-        (columns, f"X has {columns} feature(s)"),
-        (rows - model.center, f"X has {rows} labelled sample(s)"),
-    ]
-    most, reason = min(limits, key=lambda pair: pair[0])
-    if rank == 0:
-        most, reason = 0, "the labels do not vary"
-    return int(model._count(most, reason, default=rank))
+def _count(model: Any, sides: _Sides, wanted: int, most: int | None = None) -> int:
+    """Return the number of components; ``most`` is what the labels allow, None for any number."""
+    rows, columns = sides.n, sides.rows.shape[1]
+    limits = [(columns, f"X has {columns} feature(s)")]
+    if most is not None:
+        limits.append((most, f"y has {most} label(s)" if most else "the labels do not vary"))
+    limits.append((rows - model.center, f"X has {rows} labelled sample(s)"))
+    least, reason = min(limits, key=lambda pair: pair[0])
+    return int(model._count(least, reason, default=wanted))

@@ -64,7 +64,6 @@ def neighbor_graph(
     *,
     weight: Literal["binary", "heat", "cosine"] = "heat",
     gamma: float | None = None,
-    mutual: bool = False,
     search: Search = "auto",
 ) -> Operator:
     """Make the symmetric graph of nearest neighbours.
@@ -82,8 +81,6 @@ def neighbor_graph(
         zero, with neighbours by angle.
     gamma : float or None, default=None
         For "heat". None takes half the inverse of the median squared distance of neighbours.
-    mutual : bool, default=False
-        Whether to join two rows only where each is a neighbour of the other.
     search : {"auto", "exact", "approximate"}, default="auto"
         Exact search compares all pairs of rows. Approximate search compares each row with those
         of the cells near it, and finds most neighbours. "auto" is exact up to 40,000 rows.
@@ -127,7 +124,7 @@ def neighbor_graph(
         weights, _ = _heat(values, gamma)
     else:
         weights = np.maximum(values, 0.0) if weight == "cosine" else np.ones(near.shape)
-    return graph_of_edges(near, weights, mutual=mutual)
+    return graph_of_edges(near, weights)
 
 
 def affinity_graph(

@@ -40,16 +40,15 @@ def read_graph(graph: Any, n_rows: int) -> Operator:
     return Dense(weights)
 
 
-def graph_of_edges(near: Array, weights: Array, *, mutual: bool = False) -> Sparse:
+def graph_of_edges(near: Array, weights: Array) -> Sparse:
     """Make a graph with edges from each row to those in ``near``, an array of shape (n, k).
 
-    Two rows are joined where either names the other, or with ``mutual`` where both do.
+    Two rows are joined where either names the other.
     """
     rows, k = near.shape
     start = np.arange(0, rows * k + 1, k)
     directed = sparse.csr_array((weights.ravel(), near.ravel(), start), shape=(rows, rows))
-    both = directed.minimum(directed.T) if mutual else directed.maximum(directed.T)
-    return Sparse(_without_diagonal(both))
+    return Sparse(_without_diagonal(directed.maximum(directed.T)))
 
 
 def incidence(graph: Any, n_rows: int, scale: float = 1.0, dtype: Any = np.float64) -> Sparse:
