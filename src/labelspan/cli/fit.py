@@ -175,6 +175,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             stream = scheduler is None and device is None and is_too_large(corpus)
         if older is not None or stream:
             _refuse_elsewhere(scheduler, device)
+            names = _vocabulary(vocabulary, language, encoding)
+            if names is None and older is not None:
+                names = older.vocabulary()
             source: Any = older
             if older is None:
                 reading |= {
@@ -198,6 +201,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 # An index of all its items has a tagger of all of them.
                 **({"tag_sample": None} if older else {}),
             )
+            _keep_vocabulary(out, names)
             answer = {
                 **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
                 "language": fitted.language,
@@ -234,6 +238,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 device=device,
                 on_pass=None if client is None else on_pass,
             )
+            names = _vocabulary(vocabulary, language, encoding)
+            if names is not None:
+                index.use_vocabulary(names)
             index.save(out)
         if index.large:
             prepare_search(out)
@@ -243,6 +250,22 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "reading": told or None,
         }
         _say(answer, out, method, language, as_json)
+
+
+def _vocabulary(path: Path | None, language: str, encoding: str | None) -> Any:
+    """Read the vocabulary of the labels, to be kept with the index; None without one."""
+    from ..corpus import read_vocabulary  # noqa: PLC0415
+
+    return None if path is None else read_vocabulary(path, label_language(language), encoding)
+
+
+def _keep_vocabulary(out: Path, vocabulary: Any) -> None:
+    """Add a vocabulary to an index in a folder."""
+    from ..index import SemanticIndex  # noqa: PLC0415
+
+    if vocabulary is not None:
+        with SemanticIndex.load(out, write=True) as index:
+            index.use_vocabulary(vocabulary)
 
 
 def _fields(reading: dict[str, Any]) -> dict[str, Any]:

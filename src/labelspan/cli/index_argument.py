@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 DEFAULT = Path("index.labelspan")
+_MOST_COMPLETED = 100
 
 IndexOption = Annotated[
     Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
@@ -69,7 +70,7 @@ def open_index(path: Path, *, write: bool = False, verify: bool = False) -> Sema
 
 
 def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
-    """List the labels of the index that start with some characters, for the shell."""
+    """List the labels of the index with names that start with some characters, for the shell."""
     from ..errors import LabelspanError  # noqa: PLC0415
 
     path = Path(ctx.params.get("index") or DEFAULT)
@@ -78,7 +79,6 @@ def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
         from ..index import SemanticIndex  # noqa: PLC0415
 
         with SemanticIndex.load(path) as index:
-            names = list(index.labels)
+            return [one.label for one in index.find_labels(incomplete, _MOST_COMPLETED)]
     except (LabelspanError, OSError):
         return []
-    return [name for name in names if name.startswith(incomplete)]

@@ -29,18 +29,29 @@ def labels(
     number: Annotated[
         int | None, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
     ] = None,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Show the tree of the vocabulary instead.")
+    ] = False,
     as_json: AsJson = False,
     same: SameIndex = None,
 ) -> None:
     """Show for each label how well it is predicted for items that are left out.
 
+    With --tree, labels are shown below what is broader in the vocabulary of the fit, with the
+    number of items that have a label or a narrower one.
+
     For example:
 
       labelspan labels
 
+      labelspan labels --tree
+
       labelspan labels notes.labelspan --json
     """
     index = chosen_index(index, same)
+    if tree:
+        _show_tree(index, number, as_json=as_json)
+        return
     with plain_errors(), open_index(index) as opened:
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
@@ -60,6 +71,21 @@ def labels(
             "never" if row.never else f"{row.threshold:.2f}",
         )
     Console().print(table)
+
+
+def _show_tree(index: Path, number: int | None, *, as_json: bool) -> None:
+    with plain_errors(), open_index(index) as opened:
+        rows = [row for node in opened.label_tree() for row in node.walk()][:number]
+    if as_json:
+        found = [
+            {"depth": depth, "label": one.label, "count": one.count, "total": one.total}
+            for depth, one in rows
+        ]
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for depth, one in rows:
+        own = "" if one.count == one.total else f" ({one.count:,} by itself)"
+        typer.echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
 
 
 def relabel(  # noqa: PLR0917 - typer reads options from parameters

@@ -6,9 +6,11 @@ name.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,79 @@ class LabelVocabulary:
         """Preferred name of each code."""
         return {code: concept.name for code, concept in self.concepts.items()}
 
+    @cached_property
+    def _above(self) -> dict[str, tuple[str, ...]]:
+        return {one.name: one.broader for one in self.concepts.values()}
+
+    @cached_property
+    def _below(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for concept in self.concepts.values():
+            for parent in concept.broader:
+                found[parent] = (*found.get(parent, ()), concept.name)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for concept in self.concepts.values():
+            for name in concept.other_names:
+                found.setdefault(name.casefold(), concept.name)
+        # A preferred name is never taken for another one of something else.
+        return found | {one.name.casefold(): one.name for one in self.concepts.values()}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._above
+
+    def preferred(self, name: str) -> str | None:
+        """Return the preferred name for any name of a concept, apart from case.
+
+        Parameters
+        ----------
+        name : str
+            A preferred or alternative name.
+
+        Returns
+        -------
+        str or None
+            None if there is no such concept.
+        """
+        return self._by_name.get(name.casefold())
+
+    def directly_broader(self, name: str) -> tuple[str, ...]:
+        """Return the names of the concepts directly above one.
+
+        Parameters
+        ----------
+        name : str
+            Name of a concept.
+
+        Returns
+        -------
+        tuple of str
+            Empty for a concept at the top, and for an unknown one.
+        """
+        return self._above.get(name, ())
+
+    def other_names(self, name: str) -> tuple[str, ...]:
+        """Return the alternative names of a concept.
+
+        Parameters
+        ----------
+        name : str
+            Name of a concept.
+
+        Returns
+        -------
+        tuple of str
+            Empty for an unknown one.
+        """
+        return self._others.get(name, ())
+
+    @cached_property
+    def _others(self) -> dict[str, tuple[str, ...]]:
+        return {one.name: one.other_names for one in self.concepts.values()}
+
     def broader(self, name: str) -> tuple[str, ...]:
         """Return the names of everything above a concept, nearest first.
 
@@ -93,7 +168,7 @@ class LabelVocabulary:
         tuple of str
             Without the concept itself.
         """
-        return _reached(name, {one.name: one.broader for one in self.concepts.values()})
+        return _reached(name, self._above)
 
     def narrower(self, name: str) -> tuple[str, ...]:
         """Return the names of everything below a concept, nearest first.
@@ -108,11 +183,72 @@ class LabelVocabulary:
         tuple of str
             Without the concept itself.
         """
-        below: dict[str, tuple[str, ...]] = {}
-        for concept in self.concepts.values():
-            for parent in concept.broader:
-                below[parent] = (*below.get(parent, ()), concept.name)
-        return _reached(name, below)
+        return _reached(name, self._below)
+
+    def renamed(self, rename: Callable[[str], str]) -> LabelVocabulary:
+        """Return the vocabulary with other names, for example in another Unicode normal form.
+
+        Parameters
+        ----------
+        rename : function
+            Takes a name and returns another.
+
+        Returns
+        -------
+        LabelVocabulary
+            With the same codes.
+        """
+        return LabelVocabulary(
+            {
+                code: Concept(
+                    rename(one.name),
+                    tuple(map(rename, one.other_names)),
+                    tuple(map(rename, one.broader)),
+                )
+                for code, one in self.concepts.items()
+            }
+        )
+
+    def to_json(self) -> str:
+        """Return the concepts as JSON.
+
+        Returns
+        -------
+        str
+            For :meth:`from_json`.
+        """
+        return json.dumps(
+            {
+                code: [one.name, list(one.other_names), list(one.broader)]
+                for code, one in self.concepts.items()
+            },
+            ensure_ascii=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> LabelVocabulary:
+        """Read the concepts that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        LabelVocabulary
+            The concepts.
+        """
+        try:
+            found = {
+                str(code): Concept(str(name), tuple(map(str, others)), tuple(map(str, above)))
+                for code, (name, others, above) in json.loads(text).items()
+            }
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidFile("The vocabulary of the index is damaged.") from error
+        made = cls(found)
+        _check_acyclic("The vocabulary", {name: set(up) for name, up in made._above.items()}, {})
+        return made
 
 
 def _reached(start: str, following: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
@@ -259,9 +395,9 @@ def _relation(graph: Any, skos: Any, names: dict[str, str]) -> dict[str, set[str
     return above
 
 
-def _check_acyclic(path: Path, above: dict[str, set[str]], names: dict[str, str]) -> None:
+def _check_acyclic(path: Path | str, above: dict[str, set[str]], names: dict[str, str]) -> None:
     try:
         TopologicalSorter(above).prepare()
     except CycleError as error:
-        ring = " < ".join(names[code] for code in error.args[1])
+        ring = " < ".join(names.get(code, code) for code in error.args[1])
         raise InvalidFile(f"{path} has a circle of broader concepts: {ring}; remove one.") from None

@@ -345,7 +345,7 @@ def _labels(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _new(index: SemanticIndex, labels: Iterable[str]) -> tuple[str, ...]:
-    return tuple(label for label in labels if label not in index.store.labels.totals)
+    return tuple(label for label in labels if not index.store.has_label(label))
 
 
 def _items(count: int) -> str:
@@ -427,7 +427,7 @@ class DecisionLog:
     ) -> DecisionGroup | None:
         """Do an edit; return None if nothing changes."""
         table = self.store.labels
-        new = [label for label in edit.added if label not in table.totals]
+        new = [label for label in edit.added if not self.store.has_label(label)]
         if new and not create:
             raise InvalidInput(f"{table.unknown(new[0])} Say that it is to be created.")
         wanted: list[tuple[Verdict, Pair]] = [("accept", pair) for pair in edit.pairs]

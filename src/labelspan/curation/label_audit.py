@@ -106,6 +106,8 @@ def audit_labels(
         "merge": _merge(tagger),
         "split": _split(tagger),
         "implied": _implied(tagger),
+        "broader_missing": _broader(index, missing=True),
+        "broader_too": _broader(index, missing=False),
         "unpredictable": _unpredictable(tagger),
         "junk": _junk(tagger),
         "rare": _rare(tagger, names),
@@ -391,6 +393,35 @@ def _implied(tagger: Tagger) -> Iterator[Finding]:
             (),
             names,
             f"{share[i, j]:.0%} of the {counts[i]:.0f} items with {names[0]} have {names[1]}.",
+        )
+
+
+def _broader(index: SemanticIndex, *, missing: bool) -> Iterator[Finding]:
+    """Find items that differ from the others with a label: most have its broader label, or not."""
+    table, vocabulary = index.store.labels, index.vocabulary
+    if vocabulary is None:
+        return
+    found = []
+    for low in table.totals:
+        for high in vocabulary.directly_broader(low):
+            if high in table.totals:
+                rows = table.rows(low)
+                both = np.isin(rows, table.rows(high))
+                share = float(both.mean())
+                # Where most items have both, the broader label belongs there.
+                if (share >= 0.5) == missing and both.any() and not both.all():
+                    odd = rows[~both] if missing else rows[both]
+                    found.append((share if missing else 1 - share, low, high, odd, len(rows)))
+    names = index.store.ids_by_row()
+    kind: AuditKind = "broader_missing" if missing else "broader_too"
+    for score, low, high, odd, count in sorted(found, key=lambda one: (-one[0], one[1], one[2])):
+        also = "lack" if missing else "also have"
+        yield Finding(
+            kind,
+            score,
+            tuple(names[row] for row in odd.tolist()),
+            (low, high),
+            f"{odd.size:,} of the {count:,} items with {low} {also} {high}, which is broader.",
         )
 
 

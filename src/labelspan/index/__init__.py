@@ -2,6 +2,7 @@
 
 from .browsing import Facet, ItemList
 from .filters import Filter
+from .label_tree import FoundLabel, LabelNode
 from .results import (
     Axis,
     AxisShare,
@@ -22,9 +23,11 @@ __all__ = [
     "Explanation",
     "Facet",
     "Filter",
+    "FoundLabel",
     "Hit",
     "Item",
     "ItemList",
+    "LabelNode",
     "LabelReport",
     "SemanticIndex",
     "Tag",

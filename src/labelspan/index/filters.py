@@ -26,7 +26,7 @@ class Filter:
     """Condition on the labels and metadata of items.
 
     A label is a name, or the beginning of names: ``use::*`` stands for all labels that begin with
-    ``use::``.
+    ``use::``. In an index with a vocabulary it may be an alternative name.
 
     Attributes
     ----------
@@ -43,6 +43,8 @@ class Filter:
         years or months: ``{"to": "2010"}`` includes all of 2010.
     without_metadata : mapping
         An item must fulfil none of these conditions.
+    narrower : bool
+        Whether each label also stands for everything narrower in the vocabulary.
 
     See Also
     --------
@@ -67,13 +69,14 @@ class Filter:
     without: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without_metadata: Mapping[str, Any] = field(default_factory=dict)
+    narrower: bool = False
 
     @classmethod
     def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
         """Make a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
             return given or cls()
-        names = {*_LABELS, *_METADATA}
+        names = {*_LABELS, *_METADATA, "narrower"}
         if not isinstance(given, Mapping) or not given.keys() <= names:
             raise InvalidInput(
                 f"filter must be a Filter, or a dict with {', '.join(sorted(names))}, "
@@ -83,7 +86,8 @@ class Filter:
             if not isinstance(given.get(name, {}), Mapping):
                 raise InvalidInput(f"filter: {name} must be a dict, but {given[name]!r} was given.")
         labels: dict[str, Any] = {name: as_names(given.get(name, ())) for name in _LABELS}
-        return cls(**labels, **{name: given.get(name, {}) for name in _METADATA})
+        metadata = {name: given.get(name, {}) for name in _METADATA}
+        return cls(**labels, **metadata, narrower=bool(given.get("narrower", False)))
 
 
 def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -> Array:
@@ -93,11 +97,11 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
         return mask
     mask = mask.copy()
     for label in wanted.labels:
-        mask &= _having(store, [label])
+        mask &= _having(store, [label], narrower=wanted.narrower)
     if wanted.any_labels:
-        mask &= _having(store, wanted.any_labels)
+        mask &= _having(store, wanted.any_labels, narrower=wanted.narrower)
     if wanted.without:
-        mask &= ~_having(store, wanted.without)
+        mask &= ~_having(store, wanted.without, narrower=wanted.narrower)
     for key, choice in wanted.metadata.items():
         mask &= _described(store, key, choice)
     for key, choice in wanted.without_metadata.items():
@@ -106,19 +110,32 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
     return mask
 
 
-def _having(store: ItemStore, names: Sequence[str]) -> Array:
-    """Mark the rows with one label of several, or with one that begins so."""
+def _having(store: ItemStore, names: Sequence[str], *, narrower: bool) -> Array:
+    """Mark the rows with one label of several, or with one that begins so or is narrower."""
     table = store.labels
     mask = np.zeros(store.vectors.alive.size, dtype=bool)
     for given in names:
-        name, found = label_name(given), [given]
-        if isinstance(name, str) and name.endswith("*") and name not in table.totals:
-            found = [one for one in table.totals if one.startswith(name[:-1])]
-            if not found:
-                raise InvalidInput(f"No item has a label that begins with {name[:-1]!r}.")
-        for one in found:
+        for one in _meant(store, given, narrower=narrower):
             mask[table.rows(one)] = True
     return mask
+
+
+def _meant(store: ItemStore, given: Any, *, narrower: bool) -> list[Any]:
+    """Return the labels of items that a name in a filter stands for."""
+    table, vocabulary, name = store.labels, store.vocabulary, label_name(given)
+    if not isinstance(name, str):
+        return [given]
+    if vocabulary is not None and name not in table.totals:
+        name = vocabulary.preferred(name) or name
+    if vocabulary is not None and narrower:
+        found = [one for one in (name, *vocabulary.narrower(name)) if one in table.totals]
+        return found or [name]
+    if name.endswith("*") and name not in table.totals:
+        found = [one for one in table.totals if one.startswith(name[:-1])]
+        if not found:
+            raise InvalidInput(f"No item has a label that begins with {name[:-1]!r}.")
+        return found
+    return [name]
 
 
 def _described(store: ItemStore, key: str, choice: Any) -> Array:

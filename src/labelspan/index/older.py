@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from .._files import file_size
+from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, LabelspanError
 from .folder import ITEMS, field, generation_folder, read_manifest
 from .inputs import read_ids, read_label_lists, read_metadata
 from .results import Item
-from .store import ItemDatabase
+from .store import VOCABULARY, ItemDatabase
 
 __all__ = ["IndexItems", "read_decisions"]
 
@@ -59,6 +60,17 @@ class IndexItems:
         for number, item in enumerate(found):
             if number >= skip:
                 yield item
+
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Return the vocabulary of the labels; None without one, and of older formats."""
+        if self._content["version"] < _FIRST_WITH_DATABASE:
+            return None
+        database = ItemDatabase.open(self._path, self._key, write=False)
+        try:
+            found = database.about(VOCABULARY)
+        finally:
+            database.close()
+        return None if found is None else LabelVocabulary.from_json(found)
 
     def _now(self) -> Iterator[Item]:
         database = ItemDatabase.open(self._path, self._key, write=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._params import Integer, check_params
 from .._typing import Array
+from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..tagger import Tagger
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
@@ -22,6 +23,7 @@ from .filters import Filter
 from .folder import Files, IndexFolder
 from .frames import ResultTable, frame_of, read_frame
 from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
+from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .older import read_decisions
@@ -517,6 +519,76 @@ class SemanticIndex:
     def n_dimensions(self) -> int:
         """Number of dimensions of the space."""
         return self.model.space.n_dimensions
+
+    @property
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Names of the labels and what is broader, if :meth:`use_vocabulary` gave them."""
+        return self.store.vocabulary
+
+    def use_vocabulary(self, vocabulary: LabelVocabulary) -> Self:
+        """Keep a vocabulary of the labels with the index, for example a thesaurus.
+
+        Labels are then found by their alternative names, filters can include what is narrower,
+        and the audit compares labels with what is broader.
+
+        Parameters
+        ----------
+        vocabulary : LabelVocabulary
+            From :func:`labelspan.corpus.read_vocabulary`; its names are those of the labels.
+
+        Returns
+        -------
+        self
+            The index with the vocabulary.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> from labelspan.corpus import Concept, LabelVocabulary
+        >>> texts = ["a hill fort", "a stone grave", "a grave mound", "ring fort"]
+        >>> index = SemanticIndex().fit(texts, [["forts"], ["graves"], ["graves"], ["forts"]])
+        >>> concepts = {"1": Concept("sites"), "2": Concept("forts", (), ("sites",))}
+        >>> concepts["3"] = Concept("graves", ("burials",), ("sites",))
+        >>> index = index.use_vocabulary(LabelVocabulary(concepts))
+        >>> index.find_labels("bur")
+        [FoundLabel(label='graves', count=2, by='burials')]
+        >>> index.browse(filter={"labels": ["sites"], "narrower": True}).total
+        4
+        >>> [(depth, node.label, node.total) for depth, node in index.label_tree()[0].walk()]
+        [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]
+        """
+        _, store = self._changing("use_vocabulary")
+        store.use_vocabulary(vocabulary)
+        return self
+
+    def label_tree(self) -> list[LabelNode]:
+        """Return the labels at the top of the vocabulary, with what is below them.
+
+        Returns
+        -------
+        list of LabelNode
+            Only labels that items have, and what is above them; without a vocabulary all are at
+            the top.
+        """
+        return label_tree(self.store.labels, self.vocabulary or LabelVocabulary())
+
+    def find_labels(self, text: str, n: int = 10) -> list[FoundLabel]:
+        """Find labels by a part of their name, or of another name in the vocabulary.
+
+        Parameters
+        ----------
+        text : str
+            What the name begins with, or has in it.
+        n : int, default=10
+            Maximum number of labels.
+
+        Returns
+        -------
+        list of FoundLabel
+            Names that begin with the text first.
+        """
+        check_count("find_labels", "n", n)
+        return find_labels(self.store.labels, self.vocabulary, text, n)
 
     @property
     def can_tag(self) -> bool:

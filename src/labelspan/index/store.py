@@ -8,7 +8,7 @@ The items are in one SQLite database, in memory or in a file:
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    about        key of the index, next row, and a revision that grows with every change
+    about        key of the index, next row, a revision that grows with every change, vocabulary
 
 A change is one transaction, on disk when its call returns, and then made in memory. Each record
 has a hash, which is checked when it is read. Files from elsewhere are opened without running
@@ -34,6 +34,7 @@ from scipy import sparse
 
 from .._files import check_descriptors, file_size
 from .._typing import Array
+from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
 from .array_file import Rows
@@ -45,6 +46,8 @@ from .vectors import LabelDirections, LabelPlaces, UnitVectors
 
 __all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
 
+# Where the database keeps the vocabulary of the labels.
+VOCABULARY = "vocabulary"
 # Labels of an item, sorted; None if they are unknown.
 Labels = tuple[str, ...] | None
 
@@ -405,6 +408,18 @@ class ItemDatabase:
             cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
             cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (count,))
 
+    def put_about(self, cursor: sqlite3.Cursor, name: str, value: str) -> None:
+        """Keep a text about the whole index."""
+        cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+    def about(self, name: str) -> str | None:
+        """Return what is kept about the whole index under a name."""
+        with self.reading():
+            value = self._about(name)
+        if value is not None and not isinstance(value, str):
+            raise InvalidFile(f"{self._where} is damaged: {name!r} is not a text.")
+        return value
+
     # --- decisions --------------------------------------------------------------------
 
     def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
@@ -621,6 +636,8 @@ class ItemStore:
         with database.snapshot():
             self.revision = database.revision
             self.labels = database.label_table()
+            known = database.about(VOCABULARY)
+            self.vocabulary = None if known is None else LabelVocabulary.from_json(known)
             fits = vectors.ndim == 2 and vectors.dtype == np.float32
             if not fits or not len(vectors) <= len(self.labels):
                 raise InvalidFile("The vectors do not fit the items; the index is damaged.")
@@ -681,7 +698,7 @@ class ItemStore:
             late = dict(self._database.scan(first))
             self._add_words([late.get(row, _NOTHING) for row in range(first, size)])
         words.remove(removed.tolist())
-        words.set_labels(self.labels.names, self.labels.matrix())
+        words.set_labels(self._label_texts(self.labels), self.labels.matrix())
 
     def _add_words(self, items: Sequence[Item]) -> None:
         if self.words is not None and items:
@@ -762,6 +779,26 @@ class ItemStore:
                 self._database.put_decisions(cursor, decisions)
             self._take(labels)
 
+    def use_vocabulary(self, vocabulary: LabelVocabulary) -> None:
+        """Keep names of labels and what is broader with the items."""
+        vocabulary = vocabulary.renamed(label_name)
+        with self._lock:
+            with self._database.change() as cursor:
+                self._database.put_about(cursor, VOCABULARY, vocabulary.to_json())
+            self.vocabulary = vocabulary
+            self._take(self.labels)
+
+    def has_label(self, name: str) -> bool:
+        """Return whether an item has a label, or the vocabulary knows it."""
+        known = self.vocabulary is not None and name in self.vocabulary
+        return known or name in self.labels.totals
+
+    def _label_texts(self, labels: LabelTable) -> Sequence[str]:
+        """Return the words by which the items of each label are found."""
+        if self.vocabulary is None:
+            return labels.names
+        return [" ".join((one, *self.vocabulary.other_names(one))) for one in labels.names]
+
     def decisions(self) -> list[tuple[Any, ...]]:
         """Read all decisions, as they were given to :meth:`relabel`."""
         with self._lock:
@@ -776,7 +813,7 @@ class ItemStore:
     def _take(self, labels: LabelTable) -> None:
         self.labels = labels
         if self.words is not None:
-            self.words.set_labels(labels.names, labels.matrix())
+            self.words.set_labels(self._label_texts(labels), labels.matrix())
         self.revision = self._database.revision
         self._settle()
 

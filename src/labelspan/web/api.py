@@ -343,5 +343,5 @@ def _check_labels(index: SemanticIndex, labels: list[str], given: dict[str, Any]
     """Refuse labels that do not exist, unless they may be created."""
     table = index.store.labels
     for name in map(label_name, labels):
-        if name not in table.totals and not given.get("create"):
+        if not index.store.has_label(name) and not given.get("create"):
             raise Refused(409, f'{table.unknown(name)} Send "create": true to create it.')

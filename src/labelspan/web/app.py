@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -23,10 +23,11 @@ from .downloads import DOWNLOADS, Download, PartsResponse
 from .edit_routes import edit_routes
 from .http_errors import Refused, as_refused
 from .item_list import matches
+from .label_names import COMPLETE, COMPLETED, TREE, complete, tree
 from .middleware import LOOPBACK, Guard, read_all, wants_json
 from .openapi import MATCHES, POINTS, describe
 from .pages import PAGES, SELECTION, Page
-from .parameters import read_address, read_body, read_parameters
+from .parameters import Parameter, read_address, read_body, read_parameters
 from .render import as_json, as_page, refused_response, templates
 from .review_routes import review_routes
 from .snapshot import Served
@@ -111,7 +112,9 @@ def make_app(
         routes += edit_routes(served.editing, pool, served.renew)
     routes += api_routes(served, pool, token)
     routes.append(Route(POINTS, _points(served)))
-    routes.append(Route(MATCHES, _matches(served, pool)))
+    routes.append(Route(MATCHES, _data(served, pool, matches, SELECTION)))
+    routes.append(Route(COMPLETE, _data(served, pool, complete, COMPLETED)))
+    routes.append(Route(TREE, _data(served, pool, tree, ())))
     description = describe()
 
     async def openapi(request: Request) -> Response:
@@ -178,13 +181,20 @@ def _sending(served: Served, pool: ThreadPoolExecutor, download: Download) -> Ha
     return send
 
 
-def _matches(served: Served, pool: ThreadPoolExecutor) -> Handler:
+def _data(
+    served: Served,
+    pool: ThreadPoolExecutor,
+    make: Callable[[Any, dict[str, Any]], Any],
+    parameters: Sequence[Parameter],
+) -> Handler:
+    """Answer with JSON that no page shows as a whole."""
+
     def work(asked: dict[str, Any]) -> Response:
         with served.lease() as snapshot:
-            return as_json(matches(snapshot, asked))
+            return as_json(make(snapshot, asked))
 
     async def answer(request: Request) -> Response:
-        asked = read_parameters(SELECTION, read_address(request.scope["query_string"]))
+        asked = read_parameters(parameters, read_address(request.scope["query_string"]))
         return await asyncio.get_running_loop().run_in_executor(pool, work, asked)
 
     return answer

@@ -8,6 +8,7 @@ from .. import __version__
 from .api import ENDPOINTS, Endpoint
 from .http_errors import RefusalData
 from .item_list import DownloadedData, MatchesData
+from .label_names import COMPLETE, COMPLETED, TREE, CompletedData, TreeData
 from .pages import PAGES, SELECTION, Page
 from .parameters import LONGEST_BODY, LONGEST_NAME, Parameter
 from .schema import Schema, json_schema
@@ -88,6 +89,21 @@ def describe() -> dict[str, Any]:
                 }
             }
             | dict.fromkeys(_REFUSALS, _ERROR),
+        }
+    }
+    paths[COMPLETE] = {
+        "get": {
+            "operationId": "complete",
+            "summary": "Labels by a part of any of their names.",
+            "parameters": [_parameter(one) for one in COMPLETED],
+            "responses": _responses("The labels.", json_schema(CompletedData, components)),
+        }
+    }
+    paths[TREE] = {
+        "get": {
+            "operationId": "tree",
+            "summary": "Labels in the tree of their vocabulary.",
+            "responses": _responses("The tree.", json_schema(TreeData, components)),
         }
     }
     for endpoint in ENDPOINTS:

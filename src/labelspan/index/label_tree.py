@@ -1,0 +1,158 @@
+"""Labels of an index in their vocabulary: names that find them, and the tree that they form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from ..corpus import LabelVocabulary
+from .inputs import label_name
+from .store import LabelTable
+
+__all__ = ["FoundLabel", "LabelNode", "find_labels", "label_tree"]
+
+
+@dataclass(frozen=True)
+class LabelNode:
+    """A label in the tree of its vocabulary.
+
+    Attributes
+    ----------
+    label : str
+        Its name.
+    count : int
+        Number of items with the label itself.
+    total : int
+        Number of items with it or with a narrower label.
+    narrower : tuple of LabelNode
+        Labels directly below it that items have. Where a label has several broader ones, what is
+        below it is listed once.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.label_tree : Returns the labels at the top.
+
+    Examples
+    --------
+    >>> from labelspan.index import LabelNode
+    >>> LabelNode("sites", 1, 3, (LabelNode("graves", 2, 2),)).walk()[1]
+    (1, LabelNode(label='graves', count=2, total=2, narrower=()))
+    """
+
+    label: str
+    count: int
+    total: int
+    narrower: tuple[LabelNode, ...] = ()
+
+    def walk(self, depth: int = 0) -> list[tuple[int, LabelNode]]:
+        """List the label and all below it, each with its depth.
+
+        Parameters
+        ----------
+        depth : int, default=0
+            Depth of this label.
+
+        Returns
+        -------
+        list of (int, LabelNode)
+            In the order of an outline.
+        """
+        return [(depth, self), *(one for node in self.narrower for one in node.walk(depth + 1))]
+
+
+@dataclass(frozen=True)
+class FoundLabel:
+    """A label that was looked for.
+
+    Attributes
+    ----------
+    label : str
+        Its name.
+    count : int
+        Number of items with it; 0 for one that only the vocabulary has.
+    by : str
+        The other name that it was found by; empty if it was its own.
+
+    See Also
+    --------
+    labelspan.SemanticIndex.find_labels : Returns them.
+
+    Examples
+    --------
+    >>> from labelspan.index import FoundLabel
+    >>> FoundLabel("graves", 12, by="burials").label
+    'graves'
+    """
+
+    label: str
+    count: int
+    by: str = ""
+
+
+def label_tree(table: LabelTable, vocabulary: LabelVocabulary) -> list[LabelNode]:
+    """Return the tree of the labels that items have, with what is above them."""
+    above = {name: vocabulary.broader(name) for name in table.totals}
+    names = sorted({*above, *(one for own in above.values() for one in own)})
+    number = {name: n for n, name in enumerate(names)}
+    pairs = [(table.number[low], number[one]) for low, own in above.items() for one in (low, *own)]
+    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    shape = (len(table.names), len(names))
+    up = sparse.csr_matrix((np.ones(len(pairs), dtype=np.float32), (rows, columns)), shape)
+    totals = np.asarray(((table.matrix() @ up) > 0).sum(axis=0)).ravel()
+    below: dict[str, list[str]] = {}
+    for name in names:
+        for parent in vocabulary.directly_broader(name):
+            below.setdefault(parent, []).append(name)
+    listed: set[str] = set()
+
+    def node(name: str) -> LabelNode:
+        inside = () if name in listed else tuple(map(node, below.get(name, ())))
+        listed.add(name)
+        return LabelNode(name, table.totals.get(name, 0), int(totals[number[name]]), inside)
+
+    return [node(name) for name in names if not vocabulary.directly_broader(name)]
+
+
+def find_labels(
+    table: LabelTable, vocabulary: LabelVocabulary | None, text: str, n: int
+) -> list[FoundLabel]:
+    """Find labels whose name, or another name of theirs, has words that begin with a text."""
+    key = _key(text)
+    best: dict[str, tuple[tuple[int, int, int, str], str]] = {}
+    for label, name in _names(table, vocabulary):
+        rank = _rank(_key(name), key)
+        if rank is None:
+            continue
+        own = name == label
+        count = table.totals.get(label, 0)
+        order = (rank, int(not own), -count, label)
+        if label not in best or order < best[label][0]:
+            best[label] = order, "" if own else name
+    found = sorted(best.items(), key=lambda one: one[1][0])[:n]
+    return [FoundLabel(label, table.totals.get(label, 0), by) for label, (_, by) in found]
+
+
+def _names(table: LabelTable, vocabulary: LabelVocabulary | None) -> Iterator[tuple[str, str]]:
+    for label in table.totals:
+        yield label, label
+    for concept in () if vocabulary is None else vocabulary.concepts.values():
+        for name in (concept.name, *concept.other_names):
+            yield concept.name, name
+
+
+def _key(text: str) -> str:
+    return " ".join(str(label_name(text)).casefold().split())
+
+
+def _rank(name: str, key: str) -> int | None:
+    """Rank a name: the text itself, its beginning, that of a word in it, or any part of it."""
+    if name == key:
+        return 0
+    if name.startswith(key):
+        return 1
+    if f" {key}" in name or f":{key}" in name or f"/{key}" in name:
+        return 2
+    return 3 if key in name else None

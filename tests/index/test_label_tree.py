@@ -1,0 +1,213 @@
+"""Vocabularies of labels in an index: names, narrower labels, the tree, what the audit finds."""
+
+import pytest
+from _support.commands import run
+
+from labelspan import SemanticIndex
+from labelspan.corpus import Concept, LabelVocabulary
+from labelspan.curation import Review, plan_edit
+from labelspan.errors import InvalidFile, InvalidInput, Mismatch
+
+WORDS = LabelVocabulary(
+    {
+        "0": Concept("places"),
+        "1": Concept("sites", ("Fundort",), ("places",)),
+        "2": Concept("forts", ("castles", "Burg"), ("sites",)),
+        "3": Concept("graves", ("burials", "cafe\u0301"), ("sites",)),
+        "4": Concept("mounds", (), ("graves", "earthworks")),
+        "5": Concept("earthworks", (), ("sites",)),
+        "6": Concept("ships", ("boats",)),
+    }
+)
+TEXTS = ["hill fort", "ring fort", "stone grave", "old grave", "grave mound", "a mound", "no label"]
+LABELS = [
+    ["forts"],
+    ["forts"],
+    ["graves"],
+    ["graves", "sites"],
+    ["mounds", "graves"],
+    ["mounds"],
+    [],
+]
+
+
+def fitted():
+    return SemanticIndex().fit(TEXTS, LABELS).use_vocabulary(WORDS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "index.labelspan"
+    fitted().save(path)
+    return path
+
+
+def test_totals_count_items_with_a_label_or_below_it_once(folder):
+    with SemanticIndex.load(folder) as index:
+        rows = [
+            (depth, n.label, n.count, n.total) for n in index.label_tree() for depth, n in n.walk()
+        ]
+        items = index.items()
+    # Counted item by item.
+    for _, label, count, total in rows:
+        below = {label, *WORDS.narrower(label)}
+        assert total == sum(bool(below & set(item.labels)) for item in items)
+        assert count == sum(label in item.labels for item in items)
+    assert rows == [
+        (0, "places", 0, 6),
+        (1, "sites", 1, 6),
+        (2, "earthworks", 0, 2),
+        (3, "mounds", 2, 2),
+        (2, "forts", 2, 2),
+        (2, "graves", 3, 4),
+        (3, "mounds", 2, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "narrower", "found"),
+    [
+        (["graves"], False, {"2", "3", "4"}),
+        (["graves"], True, {"2", "3", "4", "5"}),
+        (["places"], True, {"0", "1", "2", "3", "4", "5"}),
+        (["Burials"], True, {"2", "3", "4", "5"}),
+        (["castles"], False, {"0", "1"}),
+        (["burg"], True, {"0", "1"}),
+        (["graves", "earthworks"], True, {"4", "5"}),
+    ],
+)
+def test_filters_include_what_is_narrower_and_know_other_names(folder, wanted, narrower, found):
+    with SemanticIndex.load(folder) as index:
+        chosen = index.browse(filter={"labels": wanted, "narrower": narrower})
+        assert {hit.id for hit in chosen.page()} == found
+        without = index.browse(filter={"without": wanted, "narrower": narrower})
+        if len(wanted) == 1:
+            assert chosen.total + without.total == len(TEXTS)
+
+
+def test_a_concept_without_items_is_an_error(folder):
+    with SemanticIndex.load(folder) as index:
+        for name in ("ships", "boats", "nothing"):
+            with pytest.raises(InvalidInput, match="No item has the label"):
+                index.browse(filter={"labels": [name], "narrower": True})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("gra", [("graves", "")]),
+        ("BURI", [("graves", "burials")]),
+        ("caf\u00e9", [("graves", "caf\u00e9")]),
+        ("boat", [("ships", "boats")]),
+        ("orts", [("forts", "")]),
+        ("", 7),
+        ("xyz", []),
+    ],
+)
+def test_labels_are_found_by_any_name(folder, text, found):
+    with SemanticIndex.load(folder) as index:
+        got = [(one.label, one.by) for one in index.find_labels(text)]
+        assert len(got) == found if isinstance(found, int) else got == found
+        assert index.find_labels("gra")[0].count == 3
+
+
+def test_items_are_found_by_other_names_of_their_labels(folder):
+    with SemanticIndex.load(folder) as index:
+        assert {hit.id for hit in index.search("burials", balance=0.0)} == {"2", "3", "4"}
+    plain = SemanticIndex().fit(TEXTS, LABELS)
+    assert plain.search("burials", balance=0.0) == []
+
+
+def test_the_audit_compares_labels_with_what_is_broader():
+    texts = [f"word{n % 3} text {n}" for n in range(20)]
+    # Eight of ten items have both, and one of ten.
+    labels = [["low", "high"]] * 8 + [["low"]] * 2 + [["other", "top"]] + [["other"]] * 9
+    broader = {"a": Concept("low", (), ("high",)), "b": Concept("high")}
+    broader |= {"c": Concept("other", (), ("top",)), "d": Concept("top")}
+    index = SemanticIndex().fit(texts, labels)
+    kinds = ["broader_missing", "broader_too"]
+    assert index.audit(kinds=kinds).findings == ()
+    (missing, both) = index.use_vocabulary(LabelVocabulary(broader)).audit(kinds=kinds).findings
+    assert (missing.kind, missing.items, missing.labels) == (
+        "broader_missing",
+        ("8", "9"),
+        ("low", "high"),
+    )
+    assert missing.reason == "2 of the 10 items with low lack high, which is broader."
+    assert (both.kind, both.items, both.labels) == ("broader_too", ("10",), ("other", "top"))
+    assert both.score == pytest.approx(0.9)
+
+
+def test_it_is_kept_saved_and_not_lost(folder, tmp_path):
+    with SemanticIndex.load(folder, verify=True) as index:
+        assert index.vocabulary.narrower("sites") == WORDS.narrower("sites")
+        index.save(tmp_path / "copy")
+        with pytest.raises(Mismatch, match="loaded for reading"):
+            index.use_vocabulary(WORDS)
+    with SemanticIndex.load(tmp_path / "copy", write=True) as index:
+        assert index.vocabulary.concepts == WORDS.renamed(_nfc).concepts
+        # A label that only the vocabulary has need not be created.
+        edit = plan_edit(index, "6", add="ships")
+        assert edit.new_labels == ()
+        Review(index).apply(edit)
+        assert index.item("6").labels == ("ships",)
+    assert run("fit", tmp_path / "copy").exit_code == 0
+    with SemanticIndex.load(tmp_path / "copy") as index:
+        assert index.vocabulary.preferred("burg") == "forts"
+
+
+def _nfc(name):
+    return name.replace("cafe\u0301", "caf\u00e9")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"a": 1}',
+        '{"a": ["x", 1, []]}',
+        '{"a": ["x"]}',
+        "[" * 100_000,
+        '{"a": ["x", [], ["y"]], "b": ["y", [], ["x"]]}',
+    ],
+)
+def test_damaged_vocabularies_are_refused(text):
+    with pytest.raises(InvalidFile, match=r"vocabulary of the index is damaged|circle of broader"):
+        LabelVocabulary.from_json(text)
+
+
+def test_the_commands_use_it(folder, tmp_path):
+    said = run("labels", folder, "--tree").stdout
+    assert "    forts  2\n" in said
+    assert "  sites  6 (1 by itself)\n" in said
+    thesaurus = tmp_path / "words.ttl"
+    thesaurus.write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        '<http://x.org/1> skos:prefLabel "graves"@en, "Gr\u00e4ber"@de ; '
+        'skos:altLabel "burials"@en .\n'
+        '<http://x.org/2> skos:prefLabel "forts"@en, "Burgen"@de ; '
+        "skos:broader <http://x.org/1> .\n",
+        encoding="utf-8",
+    )
+    corpus = tmp_path / "notes.jsonl"
+    lines = [
+        f'{{"text": "{text}", "labels": ["http://x.org/{n % 2 + 1}"]}}'
+        for n, text in enumerate(TEXTS)
+    ]
+    corpus.write_text("\n".join(lines))
+    pytest.importorskip("rdflib", reason="install labelspan[skos]")
+    for language, names in (("en", {"graves", "forts"}), ("de", {"Gr\u00e4ber", "Burgen"})):
+        for stream in ("--stream", "--no-stream"):
+            out = tmp_path / f"{language}{stream}.labelspan"
+            done = run(
+                "fit", corpus, "-o", out, "--vocabulary", thesaurus, "--language", language, stream
+            )
+            assert done.exit_code == 0, done.stderr
+            with SemanticIndex.load(out) as index:
+                assert set(index.labels) == names
+                assert [node.label for node in index.label_tree()] == [
+                    min(names - {"Burgen", "forts"})
+                ]
+                assert index.find_labels("buria")[0].by == "burials"
