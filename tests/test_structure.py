@@ -100,3 +100,13 @@ def test_public_classes_have_at_most_two_of_our_base_classes(package):
             ours = [base for base in thing.__mro__[1:] if base.__module__.startswith("labelspan")]
             # The contract that every operator fulfils is not a layer of implementation.
             assert len(ours) <= 2, f"{package}.{name}: {ours}"
+
+
+def test_slow_tests_exist():
+    """tests/slow.txt names tests, and files of tests, that are there."""
+    root = Path(__file__).parent.parent
+    for name in (root / "tests" / "slow.txt").read_text(encoding="utf-8").split():
+        file, _, function = name.partition("::")
+        assert (root / file).is_file(), name
+        text = (root / file).read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in text, name
