@@ -44,30 +44,30 @@ def info(
     """
     index = chosen_index(index, same)
     with plain_errors(), open_index(index, verify=verify) as opened:
-        from ..index.description import describe  # noqa: PLC0415
+        from ..index.folder import read_manifest  # noqa: PLC0415
 
-        about = describe(opened)
+        about = read_manifest(index)["estimator"]
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
         cache = opened.search_cache()
         size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
         found: dict[str, Any] = {
             "index": str(index),
             "items": len(opened),
-            "labelled": about.labelled,
+            "labelled": int((opened.store.labels.counts > 0).sum()),
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
-            "features": int(about.values["n_features_in_"]),
-            "method": about.method,
+            "features": int(about["values"]["n_features_in_"]),
+            "method": str(about["class"]),
             "parameters": {
                 name: value
-                for name, value in about.parameters.items()
+                for name, value in about["params"].items()
                 if name in ("alpha", "beta", "form", "laplacian")
             },
             # What "auto" chose; None for a method without the parameter.
-            "alpha": about.values.get("alpha_"),
-            "beta": about.values.get("beta_"),
-            "solver": str(about.values["solver_"]),
-            "metadata": about.metadata,
+            "alpha": about["values"].get("alpha_"),
+            "beta": about["values"].get("beta_"),
+            "solver": str(about["values"]["solver_"]),
+            "metadata": list(opened.fields()),
             "megabytes": round(size / 1e6, 2),
             "search": "approximate" if opened.large and cache.vectors else "exact",
             "search_cache": asdict(cache),

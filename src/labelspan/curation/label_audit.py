@@ -46,8 +46,8 @@ _LEAST_CHANCE = 0.01
 _VOTES_AT_ONCE = 50
 # Share of left-out decisions that must be right, and scores from which a finding is clear.
 _RELIABLE = 0.5
-_CLEARLY_WRONG = 0.7
-_CLEARLY_MISSING = 0.5
+_CLEARLY_WRONG = 0.8
+_CLEARLY_MISSING = 0.7
 
 
 def audit_labels(

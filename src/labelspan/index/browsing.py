@@ -13,7 +13,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .filters import Filter, mask_rows
 from .inputs import as_names
-from .metadata_fields import FieldKind
+from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
 from .searching import Ranking, match_all, query_vectors
@@ -147,19 +147,9 @@ class ItemList:
     def group_counts(self) -> dict[str, int]:
         """Count the items with a label in each group: beginnings of labels before a separator."""
         table = self._store.labels
-        separator = label_separator(list(table.totals))
-        groups: dict[str, int] = {}
-        pairs = []
-        for column, label in enumerate(table.names if separator else ()):
-            parts = label.split(separator)
-            for end in range(1, len(parts)):
-                group = separator.join(parts[:end])
-                if group:
-                    pairs.append((column, groups.setdefault(group, len(groups))))
-        columns, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        shape = (len(table.names), len(groups))
-        inside = sparse.csr_matrix((np.ones(len(pairs), np.float32), (columns, numbers)), shape)
-        return _ranked_counts(list(groups), _column_sums(table.matrix(self._found.rows) @ inside))
+        names, inside = self._store.once("groups", lambda: _groups(table.names, table.totals))
+        found = table.matrix(self._found.rows) @ inside
+        return _ranked_counts(names, _column_sums(found))
 
     def facets(self, most: int = 50) -> list[Facet]:
         """Count the values of the metadata, at most ``most`` of each key.
@@ -171,17 +161,11 @@ class ItemList:
             if field.kind == "text":
                 continue
             counts = field.counts(self._found.rows)
-            texts = [field.text(n) for n in range(len(field.values))]
-            shown = _ranked_counts(texts, counts)
-            found.append(
-                Facet(
-                    name,
-                    field.kind,
-                    tuple(list(shown.items())[:most]),
-                    max(0, len(shown) - most),
-                    field.bins(counts),
-                )
-            )
+            there = np.flatnonzero(counts)
+            best = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
+            shown = tuple((metadata_text(field.values[n]), int(counts[n])) for n in best)
+            more = there.size - len(shown)
+            found.append(Facet(name, field.kind, shown, more, field.bins(counts)))
         return found
 
 
@@ -249,15 +233,34 @@ def _ranks(store: ItemStore, name: str) -> Array:
     if name not in ("id", "title"):
         names = ", ".join(["score", "title", "id", "labels", *(f"meta.{key}" for key in fields)])
         raise InvalidInput(f"sort: items cannot be sorted by {name!r}; choose one of {names}.")
-    if name not in store.ranks:
-        if name == "id":
-            keys = store.ids_by_row()
-        else:
-            keys = {row: item.title.casefold() for row, item in store.scan()}
-        ranks = np.full(store.vectors.alive.size, -1, dtype=np.int32)
-        ranks[sorted(keys, key=keys.__getitem__)] = np.arange(len(keys))
-        store.ranks[name] = ranks
-    return store.ranks[name]
+    return store.once(f"rank by {name}", lambda: _rank_by(store, name))
+
+
+def _rank_by(store: ItemStore, name: str) -> Array:
+    if name == "id":
+        keys = store.ids_by_row()
+    else:
+        keys = {row: item.title.casefold() for row, item in store.scan()}
+    ranks = np.full(store.vectors.alive.size, -1, dtype=np.int32)
+    ranks[sorted(keys, key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks
+
+
+def _groups(names: Sequence[str], used: Mapping[str, int]) -> tuple[list[str], Any]:
+    """Return the groups of labels, and a matrix of labels by groups."""
+    separator = label_separator(list(used))
+    groups: dict[str, int] = {}
+    pairs = []
+    for column, label in enumerate(names if separator else ()):
+        parts = label.split(separator)
+        for end in range(1, len(parts)):
+            group = separator.join(parts[:end])
+            if group:
+                pairs.append((column, groups.setdefault(group, len(groups))))
+    columns, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    ones = np.ones(len(pairs), dtype=np.float32)
+    inside = sparse.csr_matrix((ones, (columns, numbers)), shape=(len(names), len(groups)))
+    return list(groups), inside
 
 
 def _column_sums(matrix: Any) -> Array:
@@ -267,8 +270,6 @@ def _column_sums(matrix: Any) -> Array:
 
 
 def _ranked_counts(names: Sequence[str], counts: Array) -> dict[str, int]:
-    """Return the counts above 0 by name, largest first; equal names are added up."""
-    found: dict[str, int] = {}
-    for n in np.flatnonzero(counts).tolist():
-        found[names[n]] = found.get(names[n], 0) + int(counts[n])
+    """Return the counts above 0 by name, largest first."""
+    found = {names[n]: int(counts[n]) for n in np.flatnonzero(counts).tolist()}
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -65,7 +65,7 @@ def explain(
         vectors, single = query_vectors(model, store, query, items, labels)
         vector = vectors[0]
     else:
-        texts, single = text_queries(model, store, query, items, labels)
+        texts, single = text_queries(model, store, query, items, labels, 1.0)
         text, vector = texts[0], texts[0].vector
     if not single:
         raise InvalidInput("explain: give one query, not several.")

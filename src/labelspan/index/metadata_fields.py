@@ -127,10 +127,6 @@ class MetadataField:
                 )
         return marks
 
-    def text(self, code: int) -> str:
-        """Return a value as text."""
-        return metadata_text(self.values[code])
-
     def counts(self, rows: Array) -> Array:
         """Count each value in some rows."""
         own = self.codes[rows]

@@ -128,7 +128,7 @@ def search(
             found, used = nearest(store.vectors, ann, vectors, k, mask)
         ranked = [Ranking.by_space(rows, scores) for rows, scores in found]
     else:
-        texts, single = text_queries(model, store, query, items, labels)
+        texts, single = text_queries(model, store, query, items, labels, balance)
         ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
     shown = store.fetch(np.unique(np.concatenate([one.rows for one in ranked])).tolist())
     tables = [ResultTable(one.hits(shown)) for one in ranked]
@@ -167,19 +167,28 @@ def check_balance(owner: str, balance: Any) -> float:
     return float(balance)
 
 
-def text_queries(
-    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
+def text_queries(  # noqa: PLR0917
+    model: IndexModel,
+    store: ItemStore,
+    query: Any,
+    items: tuple[str, ...],
+    labels: tuple[str, ...],
+    balance: float,
 ) -> tuple[list[TextQuery], bool]:
-    """Read texts as queries, and tell whether it is a single one."""
+    """Read texts as queries, and tell whether it is a single one; words need no vectors."""
     single = isinstance(query, str)
     texts = read_texts([query] if single else query, "search")
+    if not texts:
+        raise InvalidInput("search: the list of texts is empty.")
     parsed = [parse_query(text) for text in texts]
     for text, own in zip(texts, parsed, strict=True):
         if own.excludes and not own.text.strip():
             raise InvalidInput(
                 f"search: {text!r} only says what to leave out; add a word to search for."
             )
-    vectors, _ = query_vectors(model, store, [own.text for own in parsed], items, labels)
+    vectors: Array = np.zeros((len(texts), store.vectors.width), dtype=np.float32)
+    if balance > 0:
+        vectors, _ = query_vectors(model, store, [own.text for own in parsed], items, labels)
     return [TextQuery(*parts) for parts in zip(texts, parsed, vectors, strict=True)], single
 
 
@@ -275,9 +284,10 @@ class _Scored:
         """Weigh the two standardised scores; the largest possible sum becomes 1."""
         assert store.words is not None
         found = store.words.score(query.parsed)
-        deviation = _deviation(query.vector, store.spread())
         words = (1 - balance) / found.deviation if found.deviation > 0 else 0.0
-        space = balance / deviation if query.vector.any() and deviation > 0 else 0.0
+        space = 0.0
+        if balance > 0 and query.vector.any():
+            space = balance / _deviation(query.vector, store.spread())
         largest = words * found.most + space
         if largest <= 0:
             return cls(found, 0.0, 0.0)
@@ -333,7 +343,7 @@ def match_all(
         found = Ranking.by_space(*vectors.rank(vector, np.flatnonzero(mask), len(mask)))
         enough = found.scores >= _WEAK_COSINE
         return found.take(np.flatnonzero(enough)), found.take(np.flatnonzero(~enough)[:close])
-    (text,), _ = text_queries(model, store, query, (), ())
+    (text,), _ = text_queries(model, store, query, (), (), balance)
     scored = _Scored.of(text, store, balance)
     allowed = mask if scored.found.allowed is None else mask & scored.found.allowed
     rows = np.flatnonzero(allowed)
@@ -429,7 +439,7 @@ def _ranked(
 ) -> Ranking:
     """Rank rows by scores in float64; exact names first."""
     rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
-    cosines = vectors.cosines(query.vector, rows)
+    cosines = vectors.cosines(query.vector, rows) if scored.space else np.zeros(len(rows))
     from_words = scored.words * scored.found.scores[rows]
     from_space = scored.space * cosines
     scores = from_words + from_space

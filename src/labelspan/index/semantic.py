@@ -331,18 +331,8 @@ class SemanticIndex:
 
         Parameters
         ----------
-        texts : list of str
-            As in :meth:`fit`.
-        labels : list of lists of str, indicator, or None, default=None
-            As in :meth:`fit`.
-        ids : list of str or None, default=None
-            As in :meth:`fit`; None takes numbers that no item has yet.
-        metadata : list of dict or None, default=None
-            As in :meth:`fit`.
-        vectors : array or sparse matrix of shape (n, d) or None, default=None
-            As in :meth:`fit`.
-        label_names : list of str or None, default=None
-            As in :meth:`fit`.
+        texts, labels, ids, metadata, vectors, label_names : list, array or None
+            As in :meth:`fit`; without ids, numbers that no item has yet.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
 
@@ -808,10 +798,9 @@ class SemanticIndex:
         """Build what approximate search needs, unless a valid one exists.
 
         It needs usearch (``pip install 'labelspan[ann]'``) and, for a million items with 100
-        dimensions, some minutes and 350 MB. For an index in a folder it is written there, as a
-        cache: it may be deleted, and is not used if it is damaged or was made from other vectors
-        or by another version of usearch. It covers the items of the last fit or save; items added
-        later are compared one by one.
+        dimensions, some minutes and 350 MB. In a folder it is a cache that may be deleted, and is
+        not used if it does not fit the vectors. Items added after the last save are compared one
+        by one.
 
         Parameters
         ----------
@@ -982,9 +971,7 @@ class SemanticIndex:
             Id of the item.
         n : int, default=5
             Maximum number of axes, and of words.
-        items : str or list of str, default=()
-            As in :meth:`search`.
-        labels : str or list of str, default=()
+        items, labels : str or list of str, default=()
             As in :meth:`search`.
         balance : float, default=0.4
             As in :meth:`search`.

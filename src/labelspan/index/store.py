@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +45,8 @@ from .results import Item
 from .vectors import LabelDirections, LabelPlaces, UnitVectors
 
 __all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
+
+T = TypeVar("T")
 
 # Where the database keeps the vocabulary of the labels.
 VOCABULARY = "vocabulary"
@@ -708,13 +710,7 @@ class ItemStore:
 
     def _settle(self) -> None:
         """Drop what was computed from items or labels that have changed."""
-        self._moments: tuple[Array, Array] | None = None
-        self._spread: tuple[Array, Array] | None = None
-        self._centres: tuple[list[str], Array] | None = None
-        self._fields: dict[str, MetadataField] | None = None
-        # Ranks of all rows by title and by id, if a list was sorted so.
-        self.ranks: dict[str, Array] = {}
-        self._places: LabelPlaces | None = None
+        self._computed: dict[str, Any] = {}
 
     def close(self) -> None:
         """Close the database."""
@@ -899,51 +895,54 @@ class ItemStore:
             part = alive[start : start + _FETCHED_AT_ONCE].tolist()
             yield from sorted(self.fetch(part).items())
 
+    # --- computed from items and labels -----------------------------------------------
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """Return what a function computes from the items and labels, until these change."""
+        with self._lock:
+            if name not in self._computed:
+                self._computed[name] = compute()
+            found: T = self._computed[name]
+            return found
+
     def fields(self) -> dict[str, MetadataField]:
         """Return the metadata by fields."""
-        with self._lock:
-            if self._fields is None:
-                self._fields = read_fields(self._database.metadata(), self.vectors.alive)
-            return self._fields
-
-    # --- statistics of the vectors ----------------------------------------------------
+        return self.once(
+            "fields", lambda: read_fields(self._database.metadata(), self.vectors.alive)
+        )
 
     def moments(self) -> tuple[Array, Array]:
         """Compute the mean of all vectors and the mean of their outer products."""
-        with self._lock:
-            if self._moments is None:
-                rows = self.vectors.rows(np.flatnonzero(self.vectors.alive)).astype(np.float64)
-                count = max(1, len(rows))
-                self._moments = rows.sum(axis=0) / count, rows.T @ rows / count
-            return self._moments
+
+        def compute() -> tuple[Array, Array]:
+            rows = self.vectors.rows(np.flatnonzero(self.vectors.alive)).astype(np.float64)
+            count = max(1, len(rows))
+            return rows.sum(axis=0) / count, rows.T @ rows / count
+
+        return self.once("moments", compute)
 
     def spread(self) -> tuple[Array, Array]:
         """Estimate the mean of the vectors and of their outer products on a sample."""
-        with self._lock:
-            if self._spread is None:
-                self._spread = self.vectors.moments()
-            return self._spread
+        return self.once("spread", self.vectors.moments)
 
     def centred_labels(self) -> tuple[list[str], Array]:
         """Compute for each label the mean vector of its items minus the mean of all items."""
-        with self._lock:
-            if self._centres is None:
-                labels, mean = self.labels, self.moments()[0]
-                sums = np.zeros((len(labels.names), mean.size))
-                matrix = labels.matrix(kind=np.float64)
-                for first, block in self.vectors.blocks():
-                    sums += matrix[first : first + len(block)].T @ block.astype(np.float64)
-                names = list(labels.totals)
-                own = [labels.number[name] for name in names]
-                self._centres = names, sums[own] / labels.support[own][:, None] - mean
-            return self._centres
+
+        def compute() -> tuple[list[str], Array]:
+            labels, mean = self.labels, self.moments()[0]
+            sums = np.zeros((len(labels.names), mean.size))
+            matrix = labels.matrix(kind=np.float64)
+            for first, block in self.vectors.blocks():
+                sums += matrix[first : first + len(block)].T @ block.astype(np.float64)
+            names = list(labels.totals)
+            own = [labels.number[name] for name in names]
+            return names, sums[own] / labels.support[own][:, None] - mean
+
+        return self.once("centres", compute)
 
     def label_places(self, found: LabelDirections) -> LabelPlaces:
         """Place the items by their labels as well as by their vectors."""
-        with self._lock:
-            if self._places is None:
-                self._places = LabelPlaces(self.vectors, self.labels.matrix(), found)
-            return self._places
+        return self.once("places", lambda: LabelPlaces(self.vectors, self.labels.matrix(), found))
 
 
 def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], None]:
@@ -1022,9 +1021,9 @@ def _expected_tables() -> list[Any]:
 
 def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Append the hash of a record to its values."""
-    parts = [value if isinstance(value, bytes) else repr(value).encode() for value in values]
-    content = b"".join([one for data in parts for one in (len(data).to_bytes(8, "big"), data)])
-    return (*values, hashlib.blake2b(content, digest_size=16).digest())
+    # Arrays are hashed first: their text would be several times as long.
+    parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
+    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())
 
 
 def _is_id(name: Any) -> bool:
