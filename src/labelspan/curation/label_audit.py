@@ -44,9 +44,12 @@ _MOST_LABELS = 3000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 0.01
 _VOTES_AT_ONCE = 50
-# Share of left-out decisions that must be right, and scores from which a finding is clear.
+# Share of left-out decisions that must be right, and scores from which a finding is clear: chosen
+# on 2,500 items each of netflix, debtags and stackoverflow with a twentieth of the labels replaced.
+# Planted ones are 18, 30 and 16% of the wrong labels found, and 33, 29 and 36% of the missing ones
+# (from .5 on 20, 16 and 21%); the sets have mistakes of their own.
 _RELIABLE = 0.5
-_CLEARLY_WRONG = 0.8
+_CLEARLY_WRONG = 0.7
 _CLEARLY_MISSING = 0.7
 
 
