@@ -38,34 +38,12 @@ def test_products_of_long_blocks_are_those_of_numpy(dtype, small_parts):
     np.testing.assert_allclose(total, 3 * product, **close)
 
 
-def test_products_of_few_columns_are_taken_in_fewer_and_longer_parts():
-    rows, width = 1 << 18, 512
-    wide, few = (array_backend._long_parts(rows, width, 4, columns) for columns in (128, 2))
-    assert len(few) == 2 * array_backend._ENOUGH_PARTS < len(wide)
-    for parts in (wide, few):
-        assert [part.start for part in parts[1:]] == [part.stop for part in parts[:-1]]
-        assert (parts[0].start, parts[-1].stop) == (0, rows)
-    assert len(array_backend._long_parts(rows, width, 4, 128, most=16)) == 16
-    assert len(array_backend._long_parts(100, 10, 4, 2)) == 1
-
-
 def test_blocks_without_rows_or_columns_have_products(small_parts):
     empty = np.empty((0, 3))
     np.testing.assert_array_equal(array_backend.inner(empty, empty), np.zeros((3, 3)))
     np.testing.assert_array_equal(array_backend.column_norms(empty), np.zeros(3))
     assert array_backend.times(empty, np.ones((3, 2))).shape == (0, 2)
     assert array_backend.inner(np.ones((5, 0)), np.ones((5, 2))).shape == (0, 2)
-
-
-def test_the_number_of_threads_changes_no_bit_of_a_product(small_parts):
-    block = np.random.default_rng(1).standard_normal((500, 8)).astype("float32")
-    found = []
-    for limit in (1, 2):
-        with threadpool_limits(limit):
-            gram = array_backend.inner(block, block)
-            found.append((gram, array_backend.times(block, gram)))
-    for one, two in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypatch):
@@ -192,13 +170,6 @@ def test_one_pass_over_several_blocks_does_not_depend_on_threads(small_parts):
             found.append([*along, *norms, block])
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
-
-
-def test_columns_are_scaled_in_the_type_of_the_block(small_parts):
-    block = np.random.default_rng(7).standard_normal((301, 3)).astype("float32")
-    found = array_backend.scale_columns(block, np.array([2.0, 0.0, 1 / 3]))
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, block * np.array([2, 0, 1 / 3], dtype="float32"))
 
 
 def test_sums_of_blocks_are_finished_row_by_row(small_parts):

@@ -142,8 +142,7 @@ MODELS = {
     "OPLS": OPLS(2, alpha=1e-3),
     "LSI": LSI(3, center=True),
     "MLSI": MLSI(3, center=True),
-    "OPLS-gram": OPLS(2, solver="exact", alpha=0.1),
-    "OPLS-eigen": OPLS(2, solver="exact", alpha=0.1),
+    "LDA": LDA(),
     "MLSI-randomized": MLSI(2, center=True, solver="krylov", tol=1e-10, max_iter=200),
 }
 
@@ -153,25 +152,18 @@ MODELS = {
     [
         (model, list(SHAPES)[number % 2], ["all", "one", "small"][(number + step) % 3])
         for number, model in enumerate(MODELS)
-        for step in range(2)
+        for step in [number % 2]
     ],
 )
 def test_sparse_fits_equal_dense_ones(model, shape, means):
     X, Y = far_rows(shape, means)
+    Y = Y.argmax(axis=1) if model == "LDA" else Y
     for make in (sparse.csr_array, duplicated):
         dense = MODELS[model].__class__(**MODELS[model].get_params()).fit(X, Y)
         found = MODELS[model].__class__(**MODELS[model].get_params()).fit(make(X), Y)
         np.testing.assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=1e-6)
         # Equal eigenvalues have no axes of their own: the spaces are compared.
         assert angle(found.transform(make(X)), dense.transform(X)) < 1e-4
-
-
-def test_float32_fits_equal_float64_ones():
-    X, Y = far_rows("tall", "all", dtype=np.float32)
-    wide = CCA().fit(X.astype(np.float64), Y)
-    narrow = CCA().fit(sparse.csr_array(X), Y)
-    np.testing.assert_allclose(narrow.correlations_, wide.correlations_, rtol=1e-4)
-    assert angle(narrow.components_.T, wide.components_.T) < 1e-3
 
 
 def test_batches_with_large_means():
@@ -211,10 +203,3 @@ def test_sparse_tensors(shape, gaps, dtype):
         found = OPLS(2, alpha=0.1).fit(twice, torch.as_tensor(Y))
         dense = OPLS(2, alpha=0.1).fit(X, Y)
         np.testing.assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=1e-6)
-
-
-def test_classes_of_rows_with_large_means():
-    X, Y = far_rows("tall", "times")
-    y = Y.argmax(axis=1)
-    dense, found = LDA().fit(X, y), LDA().fit(sparse.csr_array(X), y)
-    np.testing.assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=1e-6)

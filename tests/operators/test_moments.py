@@ -24,9 +24,18 @@ def many_rows(monkeypatch):
     monkeypatch.setattr("labelspan.operators.dense._CONVERTED", 0)
 
 
-@pytest.mark.parametrize("few", [False, True])
-@pytest.mark.parametrize("far", [0.0, 3.0, 1e7])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+FAR = [
+    (0.0, "float32", True),
+    (0.0, "float64", False),
+    (30.0, "float32", False),
+    (30.0, "float64", False),
+    (1e7, "float64", True),
+    (1e7, "float64", False),
+    (1e7, "float32", False),
+]
+
+
+@pytest.mark.parametrize(("far", "dtype", "few"), FAR)
 def test_moments_about_the_means(far, dtype, few, request):
     if not few:
         request.getfixturevalue("many_rows")
@@ -40,9 +49,7 @@ def test_moments_about_the_means(far, dtype, few, request):
     np.testing.assert_allclose(operator.gram(), gram, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize(("far", "dtype", "few"), FAR)
 def test_products_after_moments_keep_their_digits(far, dtype, few, request):
     """Means that are not large are subtracted afterwards; large ones, and of few rows, before."""
     if not few:
@@ -118,7 +125,9 @@ def test_a_rare_value_does_not_make_a_column_constant():
     X[777, 3] = 1.0
     operator, means = Dense(X).centered()
     wide = X.astype(np.float64) - means
-    np.testing.assert_allclose(operator.rough_gram(), wide.T @ wide, rtol=1e-4, atol=1e-2)
+    exact, rough = wide.T @ wide, operator.rough_gram()
+    np.testing.assert_allclose(rough, exact, atol=3e-6 * np.trace(exact))
+    assert not np.array_equal(rough, operator.gram())
     assert means[3] == pytest.approx(-1.0 + 2 / 5000, abs=1e-9)
 
 
@@ -145,7 +154,8 @@ def test_a_fit_that_centres_refuses_what_is_not_finite(bad, dtype):
         LSI(2, center=True).fit(X)
     # Both infinities add up to NaN.
     X[18, 3] = -bad
-    with pytest.raises(InvalidInput, match="NaN" if np.isnan(bad) else "infinity"):
+    wrong = pytest.raises(InvalidInput, match="NaN" if np.isnan(bad) else "infinity")
+    with np.errstate(invalid="ignore"), wrong:
         OPLS(1).fit(X, X[:, :1] > 0)
 
 
@@ -158,14 +168,6 @@ def test_statistics_of_a_batch_far_from_zero(far):
     few, labels, _ = found.rows(center=True)
     np.testing.assert_allclose(few.T @ few, wide.T @ wide, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(few.T @ labels, wide.T @ (block - block.mean(axis=0)), atol=1e-6)
-
-
-def test_a_rough_gram_is_good_to_the_width_of_the_data():
-    X = rows(1.0, "float32", shape=(20_000, 20))
-    operator, _ = Dense(X).centered()
-    exact, rough = operator.gram(), operator.rough_gram()
-    assert not np.array_equal(exact, rough)
-    np.testing.assert_allclose(rough, exact, atol=3e-6 * np.trace(exact))
 
 
 def test_narrow_rows_with_small_directions_are_solved_in_float64():

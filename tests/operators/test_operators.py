@@ -1,13 +1,11 @@
 """Every operator equals its dense equivalent, whatever holds its numbers."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from labelspan.errors import InvalidInput
 from labelspan.operators import Centered, Operator, RowSubset, Scaled, VStack, as_operator, dottest
@@ -17,7 +15,7 @@ from labelspan.operators import sparse as sparse_module
 from labelspan.operators import threads as threads_module
 
 TOLERANCE = {np.dtype("float64"): 1e-12, np.dtype("float32"): 3e-5}
-FORMATS = [f"{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")]
+FORMATS = {"csr_matrix": "float64", "csc_array": "float32", "coo_array": "float64"}
 INDEX = np.array([2, 0, 2, -1, 3])
 
 
@@ -75,9 +73,8 @@ def cells(data):
         "dense32-centered": (dense32.centered()[0], A0),
         "dense-shifted-rows": (dense.shifted(off).rows(INDEX), (A - off)[INDEX]),
         **{
-            f"{name}-{dtype.name}": (as_operator(getattr(sparse, name)(S.astype(dtype))), S)
-            for name in FORMATS
-            for dtype in TOLERANCE
+            f"{name}-{dtype}": (as_operator(getattr(sparse, name)(S.astype(dtype))), S)
+            for name, dtype in FORMATS.items()
         },
         "sparse-int64-indices": (as_operator(wide), S),
         "sparse-rows": (csr.rows(INDEX), S[INDEX]),
@@ -254,7 +251,7 @@ def test_an_operator_may_return_its_block():
         assert_array_equal(left, 1)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("dtype", "far", "step", "tol"), [("float64", 1e8, 10, 1e-13), ("float32", 2e5, 5, 1e-5)]
 )
@@ -268,67 +265,21 @@ def test_dense_columns_far_from_zero_keep_their_digits(dtype, far, step, tol, se
     assert_equals_dense(operator, near - near.mean(axis=0), tol)
 
 
-@pytest.fixture
-def parts_used(monkeypatch):
-    """Force several parts and two threads; collect what was run, and where."""
-    seen = []
-
-    def spy(task, items):
-        names, items = [], list(items)
-        both = threading.Barrier(2)
-
-        def named(item):
-            names.append(threading.current_thread().name)
-            if len(items) > 1 and any(item is other for other in items[:2]):
-                # Neither thread takes everything.
-                both.wait(10)
-            return task(item)
-
-        out = threads_module.map_threads(named, items)
-        seen.append(([range(40)[rows] for rows, _ in items], names))
-        return out
-
+@pytest.mark.parametrize("row", [0, 4, 39])
+def test_one_heavy_row_among_empty_ones_on_threads(row, monkeypatch):
     monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
-    monkeypatch.setattr(sparse_module, "map_threads", spy)
-    monkeypatch.setattr(sparse_module, "n_threads", lambda: 2)
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
-    return seen
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("seed", range(3))
-def test_threads_give_the_same_products(dtype, seed, parts_used, monkeypatch):
-    rng = np.random.default_rng(seed)
-    reference = rng.standard_normal((40, 15)) * (rng.random((40, 15)) < 0.3)
-    reference[:5] = reference[20:23] = 0.0
-    operator = as_operator(sparse.csr_array(reference.astype(dtype)))
-    right, left = rng.standard_normal((15, 4)), rng.standard_normal((40, 4))
-    parts_used.clear()
-    two = [operator.matmat(right), operator.rmatmat(left)]
-    assert [len(parts) for parts, _ in parts_used] == [8, 8]
-    for parts, names in parts_used:
-        assert [row for part in parts for row in part] == list(range(40))
-        assert {name.partition("_")[0] for name in names} == {"MainThread", "labelspan"}
-    assert_equals_dense(operator, reference, TOLERANCE[operator.dtype])
-    monkeypatch.undo()
-    assert sparse_module._how_many(operator.csr, 4, 2) == 1  # too little work for two
-    assert len(pickle.dumps(operator)) < 2 * len(pickle.dumps(operator.csr))
-    with threadpool_limits(1):
-        one = [operator.matmat(right), operator.rmatmat(left)]
-    for a, b in zip(one, two, strict=True):
-        assert_close(a, b, TOLERANCE[operator.dtype])
-
-
-@pytest.mark.parametrize("row", [0, 4, 39])
-def test_one_heavy_row_among_empty_ones(row, parts_used):
+    for module in (sparse_module, threads_module):
+        monkeypatch.setattr(module, "n_threads", lambda: 2)
     reference = np.zeros((40, 30))
     reference[row] = np.arange(30) + 1.0
-    assert_equals_dense(as_operator(sparse.csr_array(reference)), reference, 1e-12)
-    assert sorted(row for part in parts_used[0][0] for row in part) == list(range(40))
+    operator = as_operator(sparse.csr_array(reference))
+    assert_equals_dense(operator, reference, 1e-12)
+    # Blocks of rows are views, and not written a second time.
+    assert len(pickle.dumps(operator)) < 2 * len(pickle.dumps(operator.csr))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_dot_test_sees_a_broken_operator(seed):
     class Broken(Loopback):
         def _rmatmat(self, block):

@@ -81,19 +81,14 @@ def test_indices_are_short_and_the_transpose_is_stored():
 
 
 MODELS = [
-    LSI(3),
     LSI(3, center=True, solver="krylov", tol=1e-10),
     MLSI(4),
     MLSI(4, solver="krylov", tol=1e-10),
-    MLSI(4, solver="krylov", tol=1e-10),
-    MLSI(4, solver="exact"),
-    MLSI(3, center=True),
-    OPLS(alpha=0.1),
+    MLSI(3, center=True, solver="exact"),
     CCA(),
-    CCA(alpha=0.5, solver="exact"),
+    OPLS(alpha=0.1, solver="exact"),
     CCA(alpha=0.5, solver="least-squares"),
     HSL(laplacian="star"),
-    OPLS(alpha=0.1, solver="exact"),
     PLSSVD(3),
     PLSDA(3, standardize=True),
 ]
@@ -113,9 +108,11 @@ def test_estimators_give_the_answer_of_arrays(model, kind, shape, device):
     X = features(shape, 3)
     Y = indicator(len(X), 3)
     plain = clone(model).fit(X, Y)
-    given = kinds(X, device)[kind]
-    labels = torch.as_tensor(Y, device=device)
+    given = kinds(X.copy(), device)[kind]
+    labels = torch.as_tensor(Y.copy(), device=device)
     found = clone(model).fit(given, labels)
+    np.testing.assert_array_equal(given.to_dense().cpu(), X)
+    np.testing.assert_array_equal(labels.cpu(), Y)
     np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6, atol=1e-9)
     Z = found.transform(given)
     assert isinstance(Z, torch.Tensor)
@@ -137,23 +134,17 @@ def test_estimators_give_the_answer_of_arrays(model, kind, shape, device):
         np.testing.assert_allclose(back.cpu(), found.inverse_transform(Z.cpu().numpy()), atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_iterated_regressions(kind, monkeypatch):
-    from labelspan.solvers import regression
-
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
-    for shape in ("wide", "tall"):
-        X = features(shape, 5)
-        Y = indicator(len(X), 5)
-        plain = OPLS(alpha=1.0, solver="krylov", tol=1e-10).fit(X, Y)
-        found = OPLS(alpha=1.0, solver="krylov", tol=1e-10).fit(kinds(X)[kind], Y)
-        assert "conjugate" in found.status_
-        np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "float64"])
-@pytest.mark.parametrize("model", [MLSI(2, alpha=0.5), OPLS(alpha=0.5)], ids=str)
-@pytest.mark.parametrize("width", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("dtype", "model", "width"),
+    [
+        ("bool", MLSI(2, alpha=0.5), "float32"),
+        ("int8", OPLS(alpha=0.5), "float64"),
+        ("int64", MLSI(2, alpha=0.5), "float64"),
+        ("float32", OPLS(alpha=0.5), "float32"),
+        ("float64", OPLS(alpha=0.5), "float64"),
+    ],
+    ids=str,
+)
 def test_an_indicator_moves_to_the_device_of_the_data(model, dtype, width, monkeypatch):
     X = features("tall", 3).astype(width)
     Y = indicator(len(X), 3)
@@ -219,15 +210,6 @@ def test_refusals():
         MLSI(2).fit(X[:, 0], Y)
     with pytest.raises(InvalidInput, match=r"1 row\(s\); at least 2"):
         MLSI(2).fit(X[:1], Y[:1])
-
-
-def test_data_is_never_changed():
-    X, Y = features("tall", 9), indicator(60, 9)
-    given, labels = torch.as_tensor(X.copy()), torch.as_tensor(Y.copy())
-    for model in (MLSI(3), CCA(alpha=0.1), LSI(2, center=True)):
-        model.fit(given, labels).transform(given)
-    np.testing.assert_array_equal(given, X)
-    np.testing.assert_array_equal(labels, Y)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -148,11 +148,6 @@ def test_own_threads_limit_blas_and_leave_all_threads_to_products(eight_cores):
     assert (eight_cores.num_threads, threads_module.n_threads()) == (8, 8)
 
 
-def test_own_threads_inside_a_single_thread_are_one(eight_cores):
-    with threads_module.single_thread(), threads_module.own_threads():
-        assert threads_module.n_threads() == 1
-
-
 def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):
     both_in, first_out = Barrier(2, timeout=60), Barrier(2, timeout=60)
 
@@ -173,9 +168,3 @@ def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):
     assert one.result() == 8
     assert two.result() == (1, 8)
     assert eight_cores.num_threads == 8
-
-
-def test_a_limit_ends_with_an_error(eight_cores):
-    with pytest.raises(ZeroDivisionError), threads_module.own_threads():
-        _ = 1 // 0
-    assert (eight_cores.num_threads, threads_module.n_threads()) == (8, 8)
