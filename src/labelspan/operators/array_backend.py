@@ -182,8 +182,8 @@ def contiguous(block: Any, dtype: Any) -> Array:
     return _filled(block.shape, dtype, lambda rows, out: np.copyto(out, block[rows], "same_kind"))
 
 
-def scaled(block: Any, factor: float) -> Array:
-    """Return ``factor * block``."""
+def scaled(block: Any, factor: Any) -> Array:
+    """Return ``factor * block`` for a number or an n x 1 column."""
     return _by_rows(np.multiply, block, factor)
 
 

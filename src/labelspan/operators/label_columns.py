@@ -24,9 +24,6 @@ __all__ = [
     "sparse_table",
 ]
 
-# Numbers in a block of label columns that is dense for a moment: 64 MiB.
-_ENTRIES = 1 << 23
-
 
 def is_sparse(values: Any) -> bool:
     """Return whether values are a sparse matrix or array of scipy."""
@@ -83,13 +80,7 @@ def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
     if not isinstance(labels, Operator):
         yield slice(0, labels.shape[1]), labels
         return
-    rows, columns = labels.shape
-    width = max(1, _ENTRIES // max(1, rows))
-    for start in range(0, columns, width):
-        stop = min(start + width, columns)
-        unit = np.zeros((columns, stop - start), dtype=labels.dtype)
-        unit[np.arange(start, stop), np.arange(stop - start)] = 1
-        yield slice(start, stop), labels.matmat(unit)
+    yield from labels.column_blocks()
 
 
 def label_cross(X: Operator, labels: Any) -> Array:

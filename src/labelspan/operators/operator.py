@@ -32,8 +32,8 @@ from .array_backend import (
 
 __all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
 
-# Number of columns that ``column_blocks`` makes dense at a time.
-_COLUMNS = 256
+# The most columns that ``column_blocks`` makes dense at a time, and the most numbers: 64 MiB.
+_COLUMNS, _ENTRIES = 256, 1 << 23
 
 
 class Operator(ABC):
@@ -128,12 +128,15 @@ class Operator(ABC):
         return self._rmatmat(self._block(block, self.shape[0], "rmatmat"))
 
     def _block(self, block: Array, rows: int, what: str) -> Array:
+        self._check_block(block, rows, what)
+        return self.place(block)
+
+    def _check_block(self, block: Array, rows: int, what: str) -> None:
         if block.ndim != 2 or block.shape[0] != rows:
             raise InvalidInput(
                 f"{what} of an operator of shape {self.shape} takes a block with {rows} rows, "
                 f"but one of shape {block.shape} was given."
             )
-        return self.place(block)
 
     def _matmat_less_row(self, block: Array, row: Array) -> Array:
         """Return ``X @ block`` with a row of numbers subtracted from each row."""
@@ -193,9 +196,10 @@ class Operator(ABC):
 
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of columns: a slice of column numbers, and these columns as an array."""
-        columns = self.shape[1]
-        for start in range(0, columns, _COLUMNS):
-            stop = min(start + _COLUMNS, columns)
+        rows, columns = self.shape
+        width = max(1, min(_COLUMNS, _ENTRIES // max(1, rows)))
+        for start in range(0, columns, width):
+            stop = min(start + width, columns)
             unit = np.zeros((columns, stop - start), dtype=self.dtype)
             unit[np.arange(start, stop), np.arange(stop - start)] = 1
             yield slice(start, stop), self.matmat(unit)

@@ -9,11 +9,12 @@ for each row is kept; centring and the selection of rows are done block by block
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +31,7 @@ from .threads import one_ahead
 __all__ = ["BlockStore", "LocalBlocks", "MemoryBlocks", "RowBlocks", "call_block", "checked_rows"]
 
 
-class BlockStore(Protocol):
+class BlockStore(ABC):
     """Blocks of rows, and a way to call a function with each of them.
 
     Attributes
@@ -51,11 +52,12 @@ class BlockStore(Protocol):
 
     shapes: Sequence[tuple[int, int]]
     dtype: np.dtype[Any]
-    dual: bool
-    threaded: bool
-    device: Any
-    sums: Array | None
+    dual: bool = True
+    threaded: bool = False
+    device: Any = None
+    sums: Array | None = None
 
+    @abstractmethod
     def run(
         self,
         name: str,
@@ -73,7 +75,6 @@ class BlockStore(Protocol):
         list or array
             The result for each block; with ``total`` their sum, added in the order of the blocks.
         """
-        ...
 
 
 class RowBlocks(Operator):
@@ -191,11 +192,7 @@ class RowBlocks(Operator):
         return host(self._run("gram"))
 
     def cross(self, block: Array) -> Array:
-        if block.ndim != 2 or block.shape[0] != self.shape[0]:
-            raise InvalidInput(
-                f"cross of an operator of shape {self.shape} takes a block with {self.shape[0]} "
-                f"rows, but one of shape {block.shape} was given."
-            )
+        self._check_block(block, self.shape[0], "cross")
         return host(self._run("cross", tall=block if is_tensor(block) else host(block)))
 
     def moments(self, block: Array) -> tuple[Array, Array]:
@@ -368,24 +365,19 @@ class RowBlocks(Operator):
             raise Mismatch(message)
 
 
-class LocalBlocks:
+class LocalBlocks(BlockStore):
     """Blocks of this process: one is prepared on a thread while another is multiplied.
 
     Subclasses implement :meth:`load`.
     """
 
-    dual = True
-    threaded = False
-    device: Any = None
-
     def __init__(self, shapes: Sequence[tuple[int, int]], dtype: Any) -> None:
         self.shapes, self.dtype = shapes, np.dtype(dtype)
-        self.sums: Array | None = None
         self.change: Callable[[Any], Any] | None = None
 
+    @abstractmethod
     def load(self, number: int) -> Block:
         """Return a block, ready for products."""
-        raise NotImplementedError
 
     def blocks(self, numbers: Iterable[int] | None = None) -> Iterator[Block]:
         """Yield the blocks in order."""

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._typing import Array
 from ...errors import InvalidInput, LostWorkers
 from ..convert import as_operator
 from ..dense import Dense
+from ..row_blocks import BlockStore
 from ..sparse import Sparse
 
 __all__ = ["WorkerBlocks", "prepare_block"]
@@ -46,7 +46,7 @@ class _Missing(Exception):
     """A worker that holds a block is gone."""
 
 
-class WorkerBlocks:
+class WorkerBlocks(BlockStore):
     """Blocks of rows on the workers of a cluster.
 
     Parameters
@@ -64,9 +64,7 @@ class WorkerBlocks:
         As those of every :class:`~labelspan.operators.row_blocks.BlockStore`.
     """
 
-    dual = threaded = False
-    device: Any = None
-    sums: Array | None = None
+    dual = False
 
     def __init__(
         self, client: Any, parts: Sequence[Any], on_pass: Callable[[str], Any] | None = None
@@ -90,8 +88,7 @@ class WorkerBlocks:
         self._homes: list[str] = []
         self._settle()
         shapes, dtypes = zip(*self.run("load", _describe), strict=True)
-        self.shapes: Sequence[tuple[int, int]] = shapes
-        self.dtype = np.result_type(*dtypes)
+        self.shapes, self.dtype = shapes, np.result_type(*dtypes)
 
     # --- blocks -----------------------------------------------------------------------
 
@@ -192,12 +189,8 @@ class WorkerBlocks:
         own: Sequence[Any] | None = None,
         total: bool = False,
     ) -> Any:
-        """Call ``task(block, shared, own piece)`` on the workers that hold the blocks.
-
-        ``shared`` is sent to every worker once, and a piece of ``own`` only to the worker of its
-        block. ``name`` is for the dashboard and the callback. See
-        :meth:`~labelspan.operators.row_blocks.BlockStore.run`.
-        """
+        # ``shared`` is sent to every worker once, and a piece of ``own`` only to the worker of its
+        # block. ``name`` is for the dashboard and the callback.
         numbers = range(len(self._futures)) if numbers is None else numbers
         for _ in range(_LOSSES):
             try:
