@@ -73,18 +73,17 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
     from labelspan.corpus import CorpusReader  # noqa: PLC0415
     from labelspan.index.fitting import FitOptions, fit_stream  # noqa: PLC0415
     from labelspan.operators import RowBlocks  # noqa: PLC0415
-    from labelspan.operators.paired_rows import PairedRows  # noqa: PLC0415
 
     passes: list[dict[str, Any]] = []
 
     def timed(kind: type, name: str) -> None:
         old = getattr(kind, name)
 
-        def call(self: Any, block: Any) -> Any:
-            if kind is RowBlocks and self.shape[1] == TOPICS:
-                return old(self, block)
+        def call(self: Any, block: Any, *labels: Any) -> Any:
+            if self.shape[1] == TOPICS:
+                return old(self, block, *labels)
             wall, cpu = time.perf_counter(), time.process_time()
-            found = old(self, block)
+            found = old(self, block, *labels)
             passes.append(
                 {
                     "width": int(block.shape[1]),
@@ -96,9 +95,8 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
 
         setattr(kind, name, call)
 
-    timed(PairedRows, "both")
-    timed(PairedRows, "back")
-    timed(RowBlocks, "normal")
+    for name in ("joint_products", "label_products", "normal"):
+        timed(RowBlocks, name)
     marks: list[tuple[int, float, float]] = []
     sizes: dict[str, int] = {}
     order = {"learning the space": 3, "computing vectors": 4, "learning tags": 5, "done": 6}

@@ -22,7 +22,7 @@ from labelspan.solvers import L2, SOLVERS, Problem
 WIDE = np.longdouble
 SHAPES = {"n > d": (90, 12), "n < d": (24, 40)}
 ALPHAS = (0.0, 1e-3, 1e2)
-METHODS = ("thin", "thin, whitened", "features", "ridge", "direct")
+METHODS = ("thin", "thin, whitened", "features", "ridge")
 EXACT = ("exact",)
 COUNT = 2
 
@@ -162,11 +162,8 @@ class Reference:
         if method.startswith("thin"):
             seen = Q.T @ L
             return _leading(seen.T @ seen)
-        if method == "ridge":
-            fitted = Q @ (Q.T @ L)
-            return _leading(WIDE(share) * (X @ X.T) + fitted @ fitted.T)
-        both = np.column_stack([np.sqrt(WIDE(share)) * (Q.T @ X), Q.T @ L])
-        return _leading(both @ both.T)
+        fitted = Q @ (Q.T @ L)
+        return _leading(WIDE(share) * (X @ X.T) + fitted @ fitted.T)
 
 
 # --- the grid -----------------------------------------------------------------------------
@@ -177,9 +174,7 @@ def problem_of(operator, method, L, share, alpha):
         return Problem(operator, Factor(share=share), COUNT)
     if method.startswith("thin"):
         return Problem(operator, Factor(labels=L), COUNT, L2(alpha))
-    if method == "ridge":
-        return Problem(operator, Factor(L, share, Regression(alpha)), COUNT)
-    return Problem(operator, Factor(L, share), COUNT, L2(alpha))
+    return Problem(operator, Factor(L, share, Regression(alpha)), COUNT)
 
 
 def make_solver(name, dtype):

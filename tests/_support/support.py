@@ -3,8 +3,15 @@
 import numpy as np
 from scipy import linalg, sparse
 
-from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
-from labelspan.labels.factor import stack_weights
+from labelspan.labels import (
+    Factor,
+    Regression,
+    cca_factor,
+    hsl_factor,
+    lda_factor,
+    opls_factor,
+    read_labels,
+)
 from labelspan.operators import Operator, as_operator
 
 SHAPES = {"wide": (18, 30, None), "tall": (60, 12, None), "low-rank": (40, 25, 7)}
@@ -94,7 +101,8 @@ def angle(A, B):
     return float(np.sin(linalg.subspace_angles(A, B)).max())
 
 
-def stack_factor(labels, *, features_square, **options):
+def stack_factor(labels, *, features_square, beta, alpha):
     """MLSI's factor for given labels."""
-    squares = {"x_square": features_square, "y_square": float(np.square(labels).sum())}
-    return stack_weights(**squares, **options).factor(labels)
+    scale = np.sqrt(beta) / np.linalg.norm(labels)
+    regression = Regression(alpha, norm=float(np.sqrt(beta)))
+    return Factor(scale * labels, (1 - beta) / features_square, regression)

@@ -62,7 +62,7 @@ def test_scores_of_sparse_labels_streams_and_kernels_are_the_ridge_regression(da
     dual = MLSI(5, alpha=3.0).fit(coordinates, Y)
     monkeypatch.setattr(reading, "DENSE_ENTRIES", 10)
     many = MLSI(5, alpha=3.0, tol=1e-10, max_iter=50).fit(X, sparse.csr_array(Y))
-    assert "Many labels" in many.status_
+    assert many.solver_ == "krylov"
     scores = expected.label_scores(X)
     np.testing.assert_allclose(stream.label_scores(X), scores, atol=1e-8)
     np.testing.assert_allclose(dual.label_scores(coordinates), scores, atol=1e-8)

@@ -10,10 +10,20 @@ from sklearn.base import clone
 
 from labelspan import CCA, DLE, HSL, LDA, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels, NotEnoughMemory
-from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels, reading
+from labelspan.labels import (
+    Factor,
+    Regression,
+    cca_factor,
+    hsl_factor,
+    lda_factor,
+    opls_factor,
+    read_labels,
+    reading,
+)
 from labelspan.operators import as_operator, memory
+from labelspan.solvers import L2, Krylov, Problem
 from labelspan.solvers.alpha import held_out
-from labelspan.solvers.many_labels import ManyLabels, krylov_bytes
+from labelspan.solvers.krylov import krylov_bytes
 
 
 def problem(seed=0, rows=300, columns=60, labels=40):
@@ -142,9 +152,10 @@ def test_the_krylov_space_is_as_good_as_it_says():
     for seed in range(3):
         X, Y = problem(seed, rows=600, columns=200, labels=120)
         operators = as_operator(X).centered()[0], as_operator(Y).centered()[0]
+        thin = Problem(operators[0], Factor(labels=operators[1]), 20, L2(0.1))
         exact = OPLS(20, alpha=0.1).fit(X, Y).eigenvalues_.sum()
         for tol in (1e-1, 1e-2, 1e-4):
-            found = ManyLabels(alpha=0.1, tol=tol, max_iter=40).solve(*operators, 20)
+            found = Krylov(tol=tol, max_iter=40).solve(thin)
             assert found.converged
             assert -1e-9 < 1 - found.eigenvalues.sum() / exact < tol
             W = found.weights
@@ -174,16 +185,17 @@ def test_a_space_that_is_complete_has_converged():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))
     Y = (X[:, :6] > 0).astype(float)
-    for share in (None, 1.0):
-        found = ManyLabels(alpha=0.1, share=share).solve(as_operator(X), as_operator(Y), 10)
+    L = as_operator(Y)
+    for factor in (Factor(labels=L), Factor(L, 1.0, Regression(0.1))):
+        found = Krylov().solve(Problem(as_operator(X), factor, 10, L2(0.1 * factor.thin)))
         assert found.converged
         assert found.eigenvalues.size == 3
 
 
 def test_a_space_that_stops_early_says_so():
     X, Y = problem(rows=600, columns=200, labels=120)
-    operators = as_operator(X), as_operator(Y)
-    found = ManyLabels(alpha=1e-6, tol=1e-12, max_iter=2).solve(*operators, 20)
+    problem_ = Problem(as_operator(X), Factor(labels=as_operator(Y)), 20, L2(1e-6))
+    found = Krylov(tol=1e-12, max_iter=2).solve(problem_)
     assert not found.converged
     assert "raise max_iter or tol" in found.status
 
@@ -214,11 +226,14 @@ def test_a_fit_that_does_not_fit_says_so_first(monkeypatch):
 def test_the_estimate_is_that_of_all_blocks_that_a_space_may_have(blocks):
     """It was that of eight blocks, and a million rows took twelve."""
     X, Y = problem(rows=4000, columns=1500, labels=400)
-    operators = as_operator(X), as_operator(Y)
-    solver = ManyLabels(alpha=1e-6, tol=1e-12, max_iter=blocks)
+    # Passes over the entries of X may copy them.
+    X = sparse.csr_array(X.toarray() * (np.random.default_rng(0).random(X.shape) < 0.1))
+    labels = as_operator(sparse.csr_array(Y))
+    thin = Problem(as_operator(X).arranged()[0], Factor(labels=labels), 20, L2(1e-6))
+    solver = Krylov(tol=1e-12, max_iter=blocks)
     tracemalloc.start()
     try:
-        found = solver.solve(*operators, 20)
+        found = solver.solve(thin)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from _support.support import stack_factor
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelspan.errors import InvalidLabels, InvalidParameter
 from labelspan.labels import (
-    Factor,
     Labels,
     cca_factor,
     hsl_factor,
@@ -15,7 +13,7 @@ from labelspan.labels import (
     opls_factor,
     read_labels,
 )
-from labelspan.labels.factor import block_rank
+from labelspan.labels.factor import block_rank, orthonormal_columns, orthonormal_map
 
 SEEDS = range(4)
 LAPLACIANS = ["clique", "star", "zhou"]
@@ -312,70 +310,20 @@ def test_block_rank(seed):
         assert block_rank(other) == rank
 
 
-@pytest.mark.parametrize("form", ["ridge", "direct"])
-@pytest.mark.parametrize("beta", [0.2, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_stack_balances_the_traces(form, beta, seed):
-    X = 30 * np.random.default_rng(seed).standard_normal((25, 8))
-    Y = 1e-3 * indicator(seed)
-    square = np.square(X).sum()
-    factor = stack_factor(Y, features_square=square, beta=beta, alpha=0.7, form=form)
-    assert factor.share * square == pytest.approx(1 - beta)
-    assert np.square(factor.labels).sum() == pytest.approx(beta)
-    assert_allclose(factor.labels * np.linalg.norm(Y), np.sqrt(beta) * Y, atol=1e-15)
-    assert (factor.regression is None) == (form == "direct")
-    if form == "ridge":
-        assert factor.regression.alpha == 0.7
-        assert factor.regression.mix is None
-    assert factor.thin == (form == "direct" and beta == 1)
-    loose = stack_factor(Y, features_square=square, beta=beta, alpha=0, form=form, balance=False)
-    assert loose.share == pytest.approx(1 - beta)
-    assert_allclose(loose.labels, np.sqrt(beta) * Y)
-
-
-@pytest.mark.parametrize("form", ["ridge", "direct", "inverse"])
-def test_stack_without_labels_is_only_the_features(form):
-    Y = indicator(0)
-    t = 1 + 0.7 if form == "inverse" else 1.0
-    factor = stack_factor(Y, features_square=4.0, beta=0.0, alpha=0.7, form=form)
-    assert factor.labels is None
-    assert factor.regression is None
-    assert factor.share == pytest.approx(1 / (4 * t))
-    # Features or labels that are all zero have no norm to be divided by.
-    empty = stack_factor(0 * Y, features_square=0.0, beta=0.5, alpha=0.7, form=form)
-    assert np.isfinite(empty.share)
-    assert_array_equal(empty.labels, 0 * Y)
-
-
-@pytest.mark.parametrize("shape", [(12, 30), (30, 9), (30, 3)], ids=["wide", "tall", "thin"])
-@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.5), (0.3, 0.2), (5.0, 0.9)])
-@pytest.mark.parametrize("balance", [True, False])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_inverse_form_mixes_labels_by_the_formula(shape, alpha, beta, balance, seed):
-    X = 3 * np.random.default_rng(seed).standard_normal(shape)
-    Y = indicator(seed, rows=shape[0])
-    square = np.square(X).sum()
-    options = {"features_square": square, "beta": beta, "alpha": alpha, "balance": balance}
-    factor = stack_factor(Y, form="inverse", **options)
-    Xb, Yb = (X / np.linalg.norm(X), Y / np.linalg.norm(Y)) if balance else (X, Y)
-    a, t = 1 - beta, 1 / (1 - beta) + alpha
-    B = np.linalg.pinv(Xb) @ Yb
-    eye = np.eye(Y.shape[1])
-    Q = np.linalg.inv(a**2 * (eye / beta + B.T @ B / a) - B.T @ B / t) / t**2
-    # The solver regresses the factor's labels on X itself, without a penalty.
-    assert factor.regression.alpha == 0
-    raw = np.linalg.pinv(X) @ factor.labels
-    root = factor.regression.mix(raw.T @ raw)
-    assert_allclose(root, root.T, atol=1e-12)
-    assert_allclose(root @ root, Q, rtol=1e-9, atol=1e-12)
-    assert np.linalg.eigvalsh(root)[0] > 0
-    S = Xb @ Xb.T / t + Xb @ B @ Q @ B.T @ Xb.T
-    fitted = X @ raw @ root
-    assert_allclose(factor.share * X @ X.T + fitted @ fitted.T, S, atol=1e-10 * np.abs(S).max())
-
-
-def test_a_factor_says_whether_it_is_thin():
-    labels = np.eye(3)
-    assert Factor(labels).thin
-    assert not Factor(labels, share=0.5).thin
-    assert not stack_factor(labels, features_square=1, beta=1, alpha=1, form="ridge").thin
+@pytest.mark.parametrize("kind", ["plain", "dependent", "zeros", "near"])
+def test_orthonormal_columns_and_their_map(kind):
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal((30, 5)) * [1e-6, 1.0, 1e3, 1.0, 1.0]
+    if kind == "dependent":
+        block[:, 4] = block[:, 1] - 2 * block[:, 3]
+    elif kind == "zeros":
+        block[:, 2] = 0.0
+    elif kind == "near":
+        block[:, 4] = block[:, 1] + 1e-7 * block[:, 4]
+    rank = 5 if kind in {"plain", "near"} else 4
+    basis, T = orthonormal_columns(block), orthonormal_map(block)
+    assert block_rank(block) == basis.shape[1] == T.shape[1] == rank
+    tolerance = 1e-8 if kind == "near" else 1e-12
+    for Q in (basis, block @ T):
+        assert_allclose(Q.T @ Q, np.eye(rank), atol=tolerance)
+        assert_allclose(Q @ (Q.T @ block), block, atol=tolerance * np.abs(block).max())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelspan.solvers.conjugate_gradients import block_cg, solve_definite
+from labelspan.solvers.regression import block_cg, solve_definite
 
 
 def definite(rows, seed):

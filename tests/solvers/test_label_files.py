@@ -7,8 +7,7 @@ from scipy import linalg, sparse
 from labelspan import CCA, HSL, LDA, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
 from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator
-from labelspan.operators.paired_rows import PairedRows
-from labelspan.solvers.alpha import held_out, held_out_in_passes
+from labelspan.solvers.alpha import held_out
 
 ROWS, COLUMNS, LABELS = 900, 300, 30
 
@@ -37,31 +36,6 @@ def files(tmp_path, data, monkeypatch):
     monkeypatch.setattr(RowBlocks, "_matmat", refuse)
     monkeypatch.setattr(RowBlocks, "_rmatmat", refuse)
     return tuple(written(tmp_path / name, rows) for name, rows in zip("XY", data, strict=True))
-
-
-@pytest.mark.parametrize("kind", ["sparse", "dense"])
-@pytest.mark.parametrize("shift", [False, True])
-def test_products_of_both(tmp_path, data, kind, shift):
-    X, Y = (rows if kind == "sparse" else rows.toarray() for rows in data)
-    operators = [written(tmp_path / "X", X), written(tmp_path / "Y", Y)]
-    dense = [rows.toarray() for rows in data]
-    if shift:
-        operators = [one.shifted(np.arange(one.shape[1]) / one.shape[1]) for one in operators]
-        dense = [rows - np.arange(rows.shape[1]) / rows.shape[1] for rows in dense]
-    pair = PairedRows(*operators, scale=0.5)
-    block = np.random.default_rng(1).standard_normal((COLUMNS, 3))
-    normal, seen = pair.both(block)
-    np.testing.assert_allclose(normal, dense[0].T @ (dense[0] @ block), rtol=1e-9, atol=1e-6)
-    np.testing.assert_allclose(seen, 0.5 * dense[1].T @ (dense[0] @ block), rtol=1e-9, atol=1e-6)
-    small = np.random.default_rng(2).standard_normal((LABELS, 2))
-    np.testing.assert_allclose(
-        pair.back(small), 0.5 * dense[0].T @ (dense[1] @ small), rtol=1e-9, atol=1e-6
-    )
-    if not shift:
-        index = np.array([3, 249, 250, 899])
-        for mine, rows in zip(pair.take(index), dense, strict=True):
-            found = mine.toarray() if sparse.issparse(mine) else mine
-            np.testing.assert_array_equal(found, rows[index])
 
 
 def overlap(one, other):
@@ -111,7 +85,8 @@ def test_classes_in_files_are_those_in_memory(tmp_path, data, center, dtype):
     classes[::50] = 0
     classes[7] = np.eye(10)[9]
     files = written(tmp_path / "X", X.astype(dtype)), written(tmp_path / "Y", classes)
-    found = LDA(4, alpha=5.0, center=center, tol=1e-6, max_iter=40).fit(*files)
+    tol = 1e-6 if dtype == np.float64 else 1e-5
+    found = LDA(4, alpha=5.0, center=center, tol=tol, max_iter=40).fit(*files)
     whole = LDA(4, alpha=5.0, center=center, solver="exact").fit(X.toarray(), classes)
     np.testing.assert_allclose(found.eigenvalues_, whole.eigenvalues_, rtol=1e-4)
     assert overlap(found, whole) > 1 - 1e-4
@@ -157,7 +132,7 @@ def test_label_directions_are_those_in_memory(files, data):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_alpha_is_that_of_held_out_rows(files, data, intercept):
-    curve = held_out_in_passes(PairedRows(*files), intercept=intercept)
+    curve = held_out(*files, intercept=intercept)
     whole = held_out(as_operator(data[0]), data[1], intercept=intercept)
     # Other rows are held out.
     assert abs(np.log(curve.alpha / whole.alpha)) < 0.5
@@ -171,7 +146,7 @@ def test_the_error_is_that_of_models_of_the_other_rows(files, data, monkeypatch)
     monkeypatch.setattr(module, "_FEW_HELD", 1)
     monkeypatch.setattr(module, "_CHANGE", 0.0)
     monkeypatch.setattr(module, "_FEW_LABELS", LABELS)
-    curve = module.held_out_in_passes(PairedRows(*files), intercept=True, seed=3)
+    curve = module.held_out(*files, intercept=True, seed=3)
     held = np.sort(np.random.default_rng(3).choice(ROWS, int(0.15 * ROWS), replace=False))
     X, Y = (rows.toarray() for rows in data)
     others = np.setdiff1d(np.arange(ROWS), held)

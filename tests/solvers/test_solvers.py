@@ -31,17 +31,14 @@ from labelspan.solvers import (
     Problem,
     choose_solver,
     eigen_residual,
-    label_probes,
-    label_views,
     refuse_unless_fit,
     regression,
     small_dense,
 )
-from labelspan.solvers.conjugate_gradients import block_cg
 from labelspan.solvers.exact import decompose
-from labelspan.solvers.krylov_space import KrylovSpace
-from labelspan.solvers.label_probes import LabelProbes
+from labelspan.solvers.krylov_space import KrylovSpace, LabelBlock
 from labelspan.solvers.least_squares import targets
+from labelspan.solvers.regression import block_cg
 
 ALPHAS = [0.0, 0.3, 30.0]
 
@@ -69,7 +66,7 @@ def check_certificates(problem, dense, solution, tolerance=1e-8):
     assert (np.diff(solution.eigenvalues) <= 1e-12).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("factor", THIN)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -210,27 +207,23 @@ def test_least_squares_reports_an_early_stop():
 # --- factors that hold the features ---------------------------------------------------
 
 
-def stack_problem(shape, seed, *, form="ridge", beta=0.5, alpha=0.7, count=5):
+def stack_problem(shape, seed, *, beta=0.5, alpha=0.7, count=5):
     X = features(shape, seed)
-    rng = np.random.default_rng(seed)
-    Y = (rng.random((X.shape[0], 4)) < 0.4).astype(float)
-    factor = stack_factor(Y, features_square=float((X**2).sum()), beta=beta, alpha=alpha, form=form)
-    penalty = L2(alpha if form == "direct" else 0.0)
-    return Problem(as_operator(sparse.csr_array(X)), factor, count, penalty), X
+    Y = (np.random.default_rng(seed).random((X.shape[0], 4)) < 0.4).astype(float)
+    factor = stack_factor(Y, features_square=float((X**2).sum()), beta=beta, alpha=alpha)
+    return Problem(as_operator(sparse.csr_array(X)), factor, count), X
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
-@pytest.mark.parametrize("form", ["ridge", "inverse"])
-def test_solvers_agree_on_mlsi(shape, alpha, form):
-    problem, X = stack_problem(shape, 1, form=form, alpha=alpha)
+def test_solvers_agree_on_mlsi(shape, alpha):
+    problem, X = stack_problem(shape, 1, alpha=alpha)
     regression = problem.factor.regression
-    slopes = np.linalg.pinv(X.T @ X + regression.alpha * np.eye(X.shape[1]), rcond=1e-12)
-    slopes = slopes @ X.T @ problem.factor.labels
-    mixed = slopes if regression.mix is None else slopes @ regression.mix(slopes.T @ slopes)
-    fitted = X @ mixed
+    slopes = np.linalg.pinv(X.T @ X + alpha * np.eye(X.shape[1]), rcond=1e-12)
+    fitted = X @ slopes @ X.T @ problem.factor.labels
+    fitted *= regression.norm / np.linalg.norm(fitted)
     left, values, _ = np.linalg.svd(np.c_[np.sqrt(problem.factor.share) * X, fitted])
-    for solver in [Exact()] + [Krylov(tol=1e-14)] * (form == "ridge"):
+    for solver in (Exact(), Krylov(tol=1e-14)):
         solution = solver.solve(problem)
         np.testing.assert_allclose(solution.eigenvalues, values[:5] ** 2, rtol=1e-8)
         assert angle(X @ solution.weights, left[:, :5]) < 1e-7
@@ -238,11 +231,29 @@ def test_solvers_agree_on_mlsi(shape, alpha, form):
         np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-7)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("alpha", [0.0, 0.7])
-def test_direct_form_has_a_certificate(shape, alpha):
-    problem, X = stack_problem(shape, 2, form="direct", alpha=alpha)
-    check_certificates(problem, X, Exact().solve(problem))
+@pytest.mark.parametrize("kind", ["array", "operator", "scaled", "combined"])
+@pytest.mark.parametrize("thin", [False, True])
+def test_labels_as_an_operator_are_the_same_labels(kind, thin, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 40)), rng.standard_normal((60, 20))
+    scale, mixing = rng.random(20), rng.standard_normal((20, 7))
+    L = {"scaled": Y * scale, "combined": Y @ mixing}.get(kind, Y)
+    given = Y if kind == "array" else as_operator(Y)
+    mixed = {"scaled": scale, "combined": mixing}.get(kind)
+    regressed = None if thin else Regression(0.5, norm=0.7)
+    share, penalty = (0.0, L2(0.5)) if thin else (0.01, L2())
+    exact = Exact().solve(Problem(as_operator(X), Factor(L, share, regressed), 6, penalty))
+    problem = Problem(as_operator(X), Factor(given, share, regressed, mixed), 6, penalty)
+    # Also where there are so many that only products of their products enter.
+    for each in (2048, 5):
+        monkeypatch.setattr("labelspan.solvers.krylov._EACH_LABEL", each)
+        found = Krylov(tol=1e-12).solve(problem)
+        np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, rtol=1e-8)
+        assert angle(X @ found.weights, X @ exact.weights) < 1e-5
+        np.testing.assert_allclose(found.images, found.weights.T @ X.T @ L, atol=1e-8)
+        if not thin:
+            signs = np.sign((found.weights * exact.weights).sum(axis=0))
+            np.testing.assert_allclose(found.label_axes * signs, exact.label_axes, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -303,8 +314,6 @@ X_TALL = as_operator(np.ones((6, 3)))
 THIN_CELL = Problem(X_TALL, Factor(labels=np.ones((6, 1))), 1)
 LSI_CELL = Problem(X_TALL, Factor(share=1.0), 1)
 RIDGE_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5, Regression(1.0)), 1)
-INVERSE_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5, Regression(0.0, lambda m: m)), 1)
-DIRECT_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5), 1, L2(1.0))
 L1_CELL = Problem(X_TALL, Factor(labels=np.ones((6, 1))), 1, L1(1.0))
 HUGE = as_operator(sparse.csr_array((30_000, 25_000)))
 HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
@@ -312,8 +321,6 @@ HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
 REFUSALS = {
     ("exact", "l1"): (L1_CELL, "'exact' cannot take penalty='l1'"),
     ("exact", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000"),
-    ("krylov", "inverse"): (INVERSE_CELL, "regressed labels are mixed.*full convergence"),
-    ("krylov", "direct"): (DIRECT_CELL, "labels that are not regressed on X"),
     ("krylov", "l1"): (L1_CELL, "'krylov' cannot take penalty='l1'"),
     ("least-squares", "LSI"): (LSI_CELL, "needs a factor made only of labels"),
     ("least-squares", "ridge"): (RIDGE_CELL, "needs a factor made only of labels"),
@@ -325,6 +332,13 @@ def test_refusals_say_what_the_solver_cannot_take(solver, cell):
     problem, message = REFUSALS[solver, cell]
     with pytest.raises(Mismatch, match=message):
         refuse_unless_fit(SOLVERS[solver](), problem)
+
+
+def test_problems_without_a_meaning_are_refused():
+    with pytest.raises(Mismatch, match="needs the regression of the labels"):
+        Factor(np.ones((6, 1)), 0.5)
+    with pytest.raises(Mismatch, match="needs a factor made only of labels"):
+        Problem(X_TALL, Factor(share=1.0), 1, L2(1.0))
 
 
 def test_eigen_residual_refuses_a_regression():
@@ -352,8 +366,7 @@ CHOICES = [
     (cell(500, 800, STACK, fill=0.5), "exact", "500, is short"),
     (cell(30_000, 50_000, Factor(share=1.0)), "krylov", "both n and d"),
     (cell(30_000, 50_000, STACK), "krylov", "both n and d"),
-    (cell(30_000, 50_000, Factor(LABELS, 0.5, Regression(0.0, abs))), "exact", "mixed labels"),
-    (cell(3_000, 30_000, Factor(LABELS, 0.5)), "exact", "not regressed"),
+    (cell(3_000, 30_000, Factor(labels=as_operator(LABELS))), "krylov", "too many to be dense"),
     (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "exact", "large part"),
 ]
 
@@ -384,31 +397,23 @@ def test_ritz_is_the_spectral_solution(alpha, deficient):
     np.testing.assert_allclose(inside.T @ X.T @ X @ inside, np.eye(5), atol=1e-9)
 
 
-def test_labels_are_decomposed_in_the_smaller_of_their_sizes(monkeypatch):
-    """Of 200 labels in 90 rows the product of the rows has the same leading directions."""
+@pytest.mark.parametrize("shape", [(90, 600), (200, 90)])
+@pytest.mark.parametrize("operator", [False, True])
+def test_the_first_block_has_the_leading_labels(shape, operator):
+    """By products of labels where these are few, by subspace iteration otherwise."""
     rng = np.random.default_rng(0)
-    sides = []
-    decompose = label_views.few_leading
-
-    def watched(matrix, count):
-        sides.append(len(matrix))
-        return decompose(matrix, count)
-
-    monkeypatch.setattr(label_views, "few_leading", watched)
-    for rows, columns in ((90, 200), (200, 90)):
-        X = as_operator(rng.standard_normal((rows, 40)))
-        labels = rng.standard_normal((rows, 3)) @ rng.standard_normal((3, columns))
-        labels += 0.01 * rng.standard_normal(labels.shape)
-        leading = np.linalg.svd(labels, full_matrices=False)[0][:, :3]
-        monkeypatch.setattr(label_views, "_FEW_LABELS", 3)
-        for views in (label_views.ByImages(X, labels), label_views.ByPasses(X, labels)):
-            space, squares = views.opened(5, np.random.default_rng(0))
-            assert space.size < 15
-            inside = X.rmatmat(leading)
-            left = inside - space.basis[0] @ (space.basis[0].T @ inside)
-            assert np.linalg.norm(left) < 1e-9 * np.linalg.norm(inside)
-            np.testing.assert_allclose(squares.mean(), X.column_squares().mean(), rtol=0.5)
-    assert sides == [90, 90, 90, 90]
+    labels = rng.standard_normal((shape[0], 3)) @ rng.standard_normal((3, shape[1]))
+    labels += 1e-4 * rng.standard_normal(shape)
+    X = as_operator(rng.standard_normal((shape[0], 40)))
+    block = LabelBlock(X, as_operator(labels) if operator else labels)
+    axes, share = block.leading(64, rng)
+    assert share == pytest.approx(1.0, abs=1e-3)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(axes.shape[1]), atol=1e-10)
+    held = np.linalg.norm(labels @ axes) / np.linalg.norm(labels)
+    assert held == pytest.approx(1.0, abs=1e-6)
+    start = block.start(axes, 4, rng)
+    assert start.shape == (40, axes.shape[1] + 4)
+    np.testing.assert_allclose(block.back(axes), X.T.matmat(labels @ axes), atol=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -450,25 +455,9 @@ def test_labels_outside_the_space_have_a_part_of_the_norm(noise):
     assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)
 
 
-def test_probes_of_labels_follow_a_space_whose_last_block_is_replaced():
-    """A narrow block that was taken back left its products behind."""
-    rng = np.random.default_rng(0)
-    X = as_operator(rng.standard_normal((40, 30)))
-    space = KrylovSpace(X, rng.standard_normal((30, 5)))
-    probes = LabelProbes(rng.standard_normal((40, 3)), 100.0)
-    space.add(rng.standard_normal((30, 2)))
-    probes.seen(space)
-    space.image.pop()
-    space.basis.pop()
-    space.gram = space.gram[:5, :5]
-    space.add(rng.standard_normal((30, 6)))
-    found = probes.seen(space)
-    np.testing.assert_array_equal(found, LabelProbes(probes.mixed, 100.0).seen(space))
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("seed", range(3))
-def test_mixtures_are_regressed_from_what_a_space_knows(seed, dtype, monkeypatch):
+@pytest.mark.parametrize("seed", range(2))
+def test_fitted_labels_are_sized_from_what_a_space_knows(seed, dtype, monkeypatch):
     """Fewer iterations, the same size of the fitted labels."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((300, 200)) * np.geomspace(3, 0.1, 200)
@@ -484,67 +473,28 @@ def test_mixtures_are_regressed_from_what_a_space_knows(seed, dtype, monkeypatch
         runs.append(block_cg(*args, **options))
         return runs[-1]
 
-    for module in (regression, label_probes):
-        monkeypatch.setattr(module, "DIRECT_LIMIT", 10)
-        monkeypatch.setattr(module, "block_cg", counted)
-    monkeypatch.setattr(regression, "SHORT", 10)
-    cold = label_probes.regress_mixtures(X, mixed, alpha, 1e-2)
-    space = KrylovSpace(X, X.rmatmat(mixed))
+    monkeypatch.setattr(regression, "block_cg", counted)
+    cross = X.rmatmat(mixed)
+    space = KrylovSpace(X, 1 * cross)
     for _ in range(3):
         space.expand()
     seen = np.concatenate([part.T @ mixed for part in space.image])
     known = space.combine(small_dense.psd_solve(space.gram, seen, alpha, 1e-12))
-    near = label_probes.regress_mixtures(X, mixed, alpha, 1e-2, start=known)
-    far = label_probes.regress_mixtures(X, mixed, alpha, 1e-2, start=0 * known)
-    assert [probes.square for probes in (cold, near, far)] == pytest.approx([wanted] * 3, rel=5e-3)
-    assert len(runs) == 3
+    for start in (known, 0 * known):
+        found = regression.fitted_square(X, cross, start, alpha, 3e-3)
+        assert found == pytest.approx(wanted, rel=5e-3)
     # Four blocks are what four iterations know.
-    assert runs[1].n_iter <= runs[0].n_iter - 4
-    assert runs[2].n_iter == pytest.approx(runs[0].n_iter, abs=1)
+    assert runs[0].n_iter <= runs[1].n_iter - 4
 
 
-def test_mixtures_are_regressed_again_where_the_energy_is_not_what_was_counted(monkeypatch):
+def test_the_size_is_unknown_where_the_energy_is_not_what_was_counted(monkeypatch):
     rng = np.random.default_rng(0)
-    rows = rng.standard_normal((60, 40))
-    X, mixed = as_operator(rows), rng.standard_normal((60, 3))
-    slopes = np.linalg.solve(rows.T @ rows + np.eye(40), rows.T @ mixed)
+    X, cross = as_operator(rng.standard_normal((60, 40))), rng.standard_normal((40, 3))
 
     def lost(*args, **options):
         run = block_cg(*args, **options)
         return run._replace(solution=0.9 * run.solution)
 
-    monkeypatch.setattr(label_probes, "DIRECT_LIMIT", 10)
-    monkeypatch.setattr(label_probes, "block_cg", lost)
-    found = label_probes.regress_mixtures(X, mixed, 1.0, 1e-2, start=np.zeros((40, 3)))
-    assert found.square == pytest.approx(np.square(rows @ slopes).sum(), rel=1e-6)
-
-
-@pytest.mark.parametrize("null", [False, True], ids=["full rank", "a null direction"])
-def test_what_directions_are_worth_needs_no_directions(null):
-    rng = np.random.default_rng(0)
-    image, labels = rng.standard_normal((50, 12)), rng.standard_normal((50, 4))
-    if null:
-        image[:, 3] = image[:, 4]
-    factor = Factor(labels=labels, share=0.5, regression=Regression(0.7))
-    given = image.T @ image, image.T @ labels, factor, 5, 1e-12
-    full, short = (small_dense.ritz(*given, vectors=vectors) for vectors in (True, False))
-    np.testing.assert_allclose(short.values, full.values, rtol=1e-12)
-    np.testing.assert_array_equal(short.slopes, full.slopes)
-    assert short.worth_of(full.inside) == pytest.approx(full.worth, rel=1e-10)
-    assert full.inside.shape == (12, 5)
-
-
-def test_probes_take_what_is_seen_from_the_labels():
-    rng = np.random.default_rng(0)
-    X, labels = as_operator(rng.standard_normal((40, 30))), rng.standard_normal((40, 6))
-    space = KrylovSpace(X, rng.standard_normal((30, 5)), labels)
-    space.add(rng.standard_normal((30, 2)))
-    signs = label_probes.random_signs(6, 3, 0)
-    probes = LabelProbes(labels @ signs, 1e4)
-    seen = np.concatenate(space.seen)
-    slopes = np.linalg.solve(space.gram + np.eye(7), seen)
-    known = probes.outside(space.gram, signs, slopes)
-    np.testing.assert_allclose(probes.seen(space), seen @ signs, rtol=1e-12)
-    assert known == pytest.approx(probes.beyond(space.gram, slopes @ signs), rel=1e-12)
-    fitted = np.concatenate(space.image, axis=1) @ slopes @ signs
-    assert known == pytest.approx((1e4 - np.square(fitted).sum()) / 3, rel=1e-9)
+    assert regression.fitted_square(X, cross, 0 * cross, 1.0, 1e-3) > 0
+    monkeypatch.setattr(regression, "block_cg", lost)
+    assert regression.fitted_square(X, cross, 0 * cross, 1.0, 1e-3) is None

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels, cca_factor
-from ..labels.factor import unit_columns
-from ..labels.label_factor import orthonormal_columns, whitening
+from ..labels.factor import orthonormal_columns, orthonormal_map
+from ..labels.label_factor import whitening
 from ..operators import Operator
 from ..operators.array_backend import on_host
 from ..operators.memory import refuse_too_large
@@ -170,7 +170,8 @@ class CCA(LabelledEmbedding):
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _stream_factor(self, block: Array, sums: Array) -> Array:
-        return orthonormal_columns(block)
+        basis = orthonormal_columns(block)
+        return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
 
     def _publish_pairs(self, features: Features, Y: Any, images: Array) -> None:
         # One number per component, as in scikit-learn's CCA.
@@ -236,7 +237,4 @@ class CCA(LabelledEmbedding):
 
 def _label_map(Y: Any) -> Array:
     """Return T such that the columns of ``Y T`` are orthonormal and span those of Y."""
-    if isinstance(Y, Operator):
-        return whitening(Y.gram(), 1e-13)
-    found = unit_columns(Y)
-    return np.asarray((found.axes / found.singular) / found.lengths[:, None])
+    return whitening(Y.gram(), 1e-13) if isinstance(Y, Operator) else orthonormal_map(Y)

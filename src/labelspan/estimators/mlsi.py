@@ -20,7 +20,7 @@ from ..operators.array_backend import column_norms, inner, on_host, scale_column
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.unknown import complete_labels
-from ._many_labels import choose_penalty_of_many, label_operator, scaled_labels, solve_many
+from ._many_labels import choose_penalty_of_many, label_operator, solve_many
 from ._options import ALPHA, RANK, SHARED, choose_penalty, dimensions_for, solve, stream_penalty
 from ._streams import Stream, rows_of, why_no_stream
 from .base import (
@@ -281,9 +281,11 @@ class MLSI(LabelledEmbedding):
         share = (1.0 - beta) / squared_norm(self, X)
         factor = Factor(share=share)
         if beta > 0:
-            many = isinstance(Y, Operator)
-            labels = scaled_labels(X, Y, scale) if many else scale_columns(Y, scale)
-            factor = Factor(labels, share, Regression(alpha, norm=float(np.sqrt(beta))))
+            regression = Regression(alpha, norm=float(np.sqrt(beta)))
+            if isinstance(Y, Operator):
+                factor = Factor(Y, share, regression, mixing=scale)
+            else:
+                factor = Factor(scale_columns(Y, scale), share, regression)
         return Problem(X, factor, self._count(most, reason, default=wanted))
 
     # --- what is chosen from the data -------------------------------------------------

@@ -1,29 +1,27 @@
-"""The label factor: all that a solver knows of a method; and that of MLSI, which is stacked."""
+"""The label factor: all that a solver knows of a method; and the rank of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from .._typing import Array
-from ..operators.array_backend import host, inner, scale_columns, scaled, width_of
+from ..errors import Mismatch
+from ..operators.array_backend import host, inner, width_of
 
 __all__ = [
     "RANK_TOLERANCE",
-    "Balance",
     "Factor",
-    "Form",
     "Regression",
-    "Stack",
     "block_rank",
     "equalizing_weights",
+    "orthonormal_columns",
+    "orthonormal_map",
     "rank_tolerance",
     "square_rank",
-    "stack_weights",
-    "unit_columns",
 ]
 
 # Directions whose squared length is below this fraction of the longest are rounding.
@@ -31,21 +29,15 @@ RANK_TOLERANCE = 1e-10
 # Products of columns have enough digits of directions with this fraction of the longest.
 _CLEAR = 1e-6
 
-Form = Literal["ridge", "inverse", "direct"]
-# What the sides of MLSI are divided by.
-Balance = Literal["equalized", "fitted", "labels"] | bool
-
 
 @dataclass(frozen=True)
 class Regression:
-    """The replacement of labels by their regression on the features: ``X B Q^1/2``.
+    """The replacement of labels by their regression on the features: ``X B``.
 
     Parameters
     ----------
     alpha : float
         Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
-    mix : callable or None, default=None
-        Takes ``B'B`` and returns ``Q^1/2``; None means that Q is the identity.
     norm : float or None, default=None
         If given, the regressed labels are divided by their Frobenius norm and multiplied by
         this one: a strong penalty shrinks them, and they would lose their weight.
@@ -57,12 +49,11 @@ class Regression:
     Examples
     --------
     >>> from labelspan.labels import Regression
-    >>> Regression(1.0).mix is None
-    True
+    >>> Regression(1.0, norm=3.0).rescale(2.0)
+    1.5
     """
 
     alpha: float
-    mix: Callable[[Array], Array] | None = None
     norm: float | None = None
 
     def rescale(self, length: float) -> float:
@@ -78,12 +69,17 @@ class Factor:
 
     Parameters
     ----------
-    labels : array of shape (n, s) or None, default=None
-        L, a thin block; None for a method without labels.
+    labels : array or Operator of shape (n, s), or None, default=None
+        L, a thin block, or an operator where there are many labels; None for a method without
+        labels.
     share : float, default=0.0
         Weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
     regression : Regression or None, default=None
-        If given, L is replaced by its regression on X, so that S stays within range(X).
+        If given, L is replaced by its regression on X, so that S stays within range(X). Needed
+        where both features and labels take part.
+    mixing : array of shape (k,) or (k, s), or None, default=None
+        What the labels of an operator with k columns are multiplied by, or their combinations that
+        take their place: L is then the labels times ``mixing``.
 
     See Also
     --------
@@ -98,9 +94,14 @@ class Factor:
     (True, False)
     """
 
-    labels: Array | None = None
+    labels: Any = None
     share: float = 0.0
     regression: Regression | None = None
+    mixing: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is not None and self.share and self.regression is None:
+            raise Mismatch("A factor of features and labels needs the regression of the labels.")
 
     @property
     def thin(self) -> bool:
@@ -128,26 +129,12 @@ def block_rank(block: Array) -> int:
     >>> block_rank(np.array([[1.0, 1.0 + 1e-7], [1.0, 1.0], [0.0, 0.0]]))
     2
     """
-    return int(unit_columns(block).axes.shape[1])
+    found = _independent(block)
+    return _singular(block, found)[0].shape[1] if found.close else found.columns.size
 
 
-class UnitColumns(NamedTuple):
-    """``block = left diag(singular) axes' diag(lengths)`` without null directions.
-
-    ``left`` is None where the products of the block have told the others well enough.
-    """
-
-    left: Array | None
-    singular: Array
-    axes: Array
-    lengths: Array
-
-
-def unit_columns(block: Array) -> UnitColumns:
-    """Decompose a thin block with columns of unit length; those of zeros have no direction.
-
-    Products of columns keep half of the digits of a short direction: columns that nearly repeat
-    each other are decomposed themselves.
+def orthonormal_columns(block: Array) -> Array:
+    """Return an orthonormal basis of the columns of a thin block, whatever their scales.
 
     Parameters
     ----------
@@ -155,21 +142,98 @@ def unit_columns(block: Array) -> UnitColumns:
 
     Returns
     -------
-    UnitColumns
+    array of shape (n, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels.factor import orthonormal_columns
+    >>> np.abs(orthonormal_columns(np.array([[3.0, 6.0, 0.0], [4.0, 8.0, 0.0]]))).round(6).ravel()
+    array([0.6, 0.8])
+    """
+    found = _independent(block)
+    if found.close:
+        return _singular(block, found)[0]
+    if not found.columns.size:
+        return np.zeros((block.shape[0], 0))
+    mixing = lapack.dtrtri(found.lower, lower=1)[0].T / found.lengths[found.columns][:, None]
+    return np.asarray(host(block)[:, found.columns] @ mixing)
+
+
+def orthonormal_map(block: Array) -> Array:
+    """Return T such that the columns of ``block T`` are orthonormal and span those of the block.
+
+    ``T T'`` is the pseudo-inverse of the products of the columns, at unit length.
+
+    Parameters
+    ----------
+    block : array of shape (n, s)
+
+    Returns
+    -------
+    array of shape (s, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.labels.factor import orthonormal_map
+    >>> np.abs(orthonormal_map(np.array([[3.0, 0.0], [4.0, 0.0]]))).ravel()
+    array([0.2, 0. ])
+    """
+    found = _independent(block)
+    if found.close:
+        _, singular, axes = _singular(block, found)
+        return np.asarray(axes / singular / found.lengths[:, None])
+    square = inner(block, block, dtype=np.float64) / np.outer(found.lengths, found.lengths)
+    values, axes = np.linalg.eigh((square + square.T) / 2)
+    leading = slice(values.size - found.columns.size, None)
+    return np.asarray(axes[:, leading] / np.sqrt(values[leading]) / found.lengths[:, None])
+
+
+class _Independent(NamedTuple):
+    """Columns that are clear of each other, and ``lower lower'``, their products at unit length.
+
+    ``close`` tells that some other column is near them but not among their combinations.
+    """
+
+    columns: Array
+    lower: Array
+    lengths: Array
+    close: bool
+
+
+def _independent(block: Array) -> _Independent:
+    """Choose independent columns by a pivoted Cholesky factor of their products.
+
+    Products keep half of the digits of a short direction: whether the other columns are
+    combinations of those chosen is computed from the columns themselves.
     """
     square = inner(block, block, dtype=np.float64)
     lengths = np.sqrt(square.diagonal())
-    alive = np.where(lengths > 0, lengths, 1.0)
-    unit = square / alive / alive[:, None]
-    values, axes = np.linalg.eigh((unit + unit.T) / 2)
-    values, axes = values[::-1], axes[:, ::-1]
-    if not values.size or values[-1] > _CLEAR * values[0] or not values[0] > 0:
-        keep = values > 0
-        return UnitColumns(None, np.sqrt(values[keep]), axes[:, keep], alive)
-    rows = host(block).astype(np.float64, copy=False) / alive
-    left, singular, turned = np.linalg.svd(rows, full_matrices=False)
+    alive = np.flatnonzero(lengths > 0)
+    unit = square[np.ix_(alive, alive)] / np.outer(lengths[alive], lengths[alive])
+    if not alive.size:
+        return _Independent(alive, unit, np.ones(lengths.size), close=False)
+    lower, order, rank, _ = lapack.dpstrf(unit, tol=_CLEAR, lower=1)
+    order, lower = order[: alive.size] - 1, np.tril(lower[:rank, :rank])
+    index, others = alive[order[:rank]], alive[order[rank:]]
+    close = False
+    if others.size:
+        rows = host(block).astype(np.float64, copy=False)
+        chosen, rest = rows[:, index] / lengths[index], rows[:, others] / lengths[others]
+        for _ in range(2):
+            rest = rest - chosen @ lapack.dpotrs(lower, chosen.T @ rest, lower=1)[0]
+        tolerance = rank_tolerance(width_of(block), block.shape)
+        close = bool(np.linalg.norm(rest) > tolerance * np.sqrt(alive.size))
+    return _Independent(index, lower, np.where(lengths > 0, lengths, 1.0), close)
+
+
+def _singular(block: Array, found: _Independent) -> tuple[Array, Array, Array]:
+    """Decompose the columns at unit length, without null directions."""
+    rows = host(block).astype(np.float64, copy=False) / found.lengths
+    left, singular, axes = np.linalg.svd(rows, full_matrices=False)
     keep = singular > rank_tolerance(width_of(block), rows.shape) * singular[0]
-    return UnitColumns(left[:, keep], singular[keep], turned[keep].T, alive)
+    return left[:, keep], singular[keep], axes[keep].T
 
 
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
@@ -224,105 +288,6 @@ def square_rank(square: Array) -> int:
     return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())
 
 
-@dataclass(frozen=True)
-class Stack:
-    """The weights of features and labels in MLSI: ``share * X X'`` and ``scale * Y``.
-
-    Attributes
-    ----------
-    share, scale : float
-    regression : Regression or None
-        None where the labels enter as they are.
-
-    Examples
-    --------
-    >>> from labelspan.labels.factor import stack_weights
-    >>> stack = stack_weights(x_square=4.0, y_square=1.0, beta=0.5, alpha=1.0, form="direct")
-    >>> stack.share, stack.regression
-    (0.125, None)
-    """
-
-    share: float
-    scale: float
-    regression: Regression | None
-
-    def factor(self, labels: Array, weights: Array | None = None) -> Factor:
-        """Return the factor for given labels; without labels where their weight is zero.
-
-        ``weights`` has a number per label, which multiplies it.
-        """
-        if self.scale == 0:
-            return Factor(share=self.share)
-        if weights is None:
-            return Factor(scaled(labels, self.scale), self.share, self.regression)
-        return Factor(scale_columns(labels, self.scale * weights), self.share, self.regression)
-
-
-def stack_weights(
-    *,
-    x_square: float,
-    y_square: float,
-    beta: float,
-    alpha: float,
-    form: Form,
-    balance: Balance = "labels",
-) -> Stack:
-    """Compute the weights in yu2005's ``C = (1 - beta) X X' + beta Y Y'`` for one of three forms.
-
-    ``x_square`` and ``y_square`` are squared Frobenius norms. With ``balance="labels"``, X and Y
-    are divided by their norms so that both parts of C have trace one; with "fitted", and the form
-    "ridge", the fitted labels are divided by their own norm instead of that of Y; "equalized" is
-    the same here, for labels that :func:`equalizing_weights` has weighted. The division is
-    done in the weights, and X itself is not changed.
-
-    ``"ridge"``
-        Y enters as its ridge regression on X, with ``alpha`` in the units of X.
-    ``"inverse"``
-        yu2005 Eq. 8 and 12 for every ``alpha`` (its gamma, on the balanced X): with
-        ``t = 1/(1 - beta) + alpha`` and B the minimum-norm regression, the weight of X is
-        ``1/t`` and the regressed labels are mixed by
-        ``Q = t^-2 ((1 - beta)^2 (I/beta + B'B/(1 - beta)) - B'B/t)^-1``.
-    ``"direct"``
-        yu2005 Eq. 4: Y enters as it is, and ``alpha`` belongs to the metric.
-
-    Parameters
-    ----------
-    x_square, y_square : float
-    beta : float
-        Weight of the labels, from 0 to 1.
-    alpha : float
-    form : {"ridge", "inverse", "direct"}
-    balance : {"labels", "fitted", "equalized"} or bool, default="labels"
-        True is "labels", False divides by nothing.
-
-    Returns
-    -------
-    Stack
-
-    Examples
-    --------
-    >>> from labelspan.labels.factor import stack_weights
-    >>> stack_weights(x_square=4.0, y_square=1.0, beta=0.0, alpha=1.0, form="ridge").share
-    0.25
-    """
-    x_square = x_square if balance and x_square > 0 else 1.0
-    y_square = y_square if balance and y_square > 0 else 1.0
-    if beta == 0:
-        weight = 1.0 + alpha if form == "inverse" else 1.0
-        return Stack(1.0 / (weight * x_square), 0.0, None)
-    if form == "inverse":
-        t = 1.0 / (1.0 - beta) + alpha
-
-        def mix(square: Array) -> Array:
-            return _mix(square * x_square, beta, alpha)
-
-        return Stack(1.0 / (t * x_square), 1.0 / np.sqrt(y_square), Regression(0.0, mix))
-    regression = Regression(alpha) if form == "ridge" else None
-    if balance in ("fitted", "equalized") and form == "ridge":
-        regression = Regression(alpha, norm=float(np.sqrt(beta)))
-    return Stack((1.0 - beta) / x_square, np.sqrt(beta / y_square), regression)
-
-
 def equalizing_weights(squares: Array) -> Array:
     """Return what labels are multiplied by so that rare ones count more: one over the root of s.
 
@@ -349,15 +314,3 @@ def equalizing_weights(squares: Array) -> Array:
     """
     varied = squares > 0
     return np.where(varied, np.where(varied, squares, 1.0) ** -0.25, 1.0)
-
-
-def _mix(square: Array, beta: float, alpha: float) -> Array:
-    """Return ``Q^1/2`` of the inverse form, by the eigenvalues of B'B.
-
-    With ``c = 1 + (1 - beta) alpha`` the formula becomes
-    ``Q = c^-2 (I / beta + (alpha / c) B'B)^-1``: no differences, and no division by ``1 - beta``.
-    """
-    values, axes = np.linalg.eigh((square + square.T) / 2)
-    c = 1.0 + (1.0 - beta) * alpha
-    inner = 1.0 / beta + (alpha / c) * np.maximum(values, 0.0)
-    return np.asarray((axes / (c * np.sqrt(inner))) @ axes.T)

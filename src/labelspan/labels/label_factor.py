@@ -18,7 +18,7 @@ from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, RowFiles, as_operator
 from ..operators.array_backend import centered_columns, column_sums, host
 from ..operators.label_columns import scaled_block
-from .factor import RANK_TOLERANCE, unit_columns
+from .factor import RANK_TOLERANCE, orthonormal_columns
 from .reading import Labels
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "inverse_power",
     "lda_factor",
     "opls_factor",
-    "orthonormal_columns",
     "whitening",
 ]
 
@@ -112,27 +111,8 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     block = _finish(labels.values, labels, center)
     if isinstance(block, Operator):
         return Product(block, as_operator(whitening(block.gram())))
-    return orthonormal_columns(block)
-
-
-def orthonormal_columns(block: Array) -> Array:
-    """Return an orthonormal basis of the columns of a thin block, whatever their scales.
-
-    Parameters
-    ----------
-    block : array of shape (n, s)
-
-    Returns
-    -------
-    array of shape (n, rank)
-        A column of zeros where the rank is 0.
-    """
-    found = unit_columns(block)
-    if not found.singular.size:
-        return np.zeros((block.shape[0], 1))
-    if found.left is not None:
-        return found.left
-    return np.asarray(block @ ((found.axes / found.singular) / found.lengths[:, None])[:, ::-1])
+    basis = orthonormal_columns(block)
+    return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
 
 
 def whitening(square: Array, tolerance: float = RANK_TOLERANCE) -> Array:

@@ -15,13 +15,12 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import host, inner
+from ..operators.array_backend import host
 
 __all__ = [
     "Check",
     "accuracy_wanted",
     "check_directions",
-    "check_equation",
     "check_regression",
     "column_lengths",
     "combinations",
@@ -134,34 +133,6 @@ def check_directions(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
         float(np.linalg.norm(left * scale[:, None] - right) / np.linalg.norm(right)),
     )
-
-
-def check_equation(
-    X: Operator,
-    weights: Array,
-    values: Array,
-    *,
-    share: float,
-    labels: Array,
-    alpha: float,
-    scale: Array,
-) -> float:
-    """Check ``X'(share X X' + L L') X W = (X'X + alpha I) W diag(values)`` by fresh products.
-
-    For labels that enter as they are next to the features. Random combinations of the
-    directions, in scaled coordinates: four products with at most 8 columns.
-    """
-    mixing = combinations(values.size)
-    width = mixing.shape[1]
-    # What is a millionth of the largest is known to as many digits fewer.
-    floored = np.maximum(values, 1e-6 * values[0])[:, None]
-    mixed = host(weights) @ np.hstack([mixing / floored, mixing * (values[:, None] / floored)])
-    images = host(X.matmat(mixed))
-    agreement = share * host(X.matmat(X.cross(images[:, :width])))
-    agreement += host(labels) @ inner(labels, images[:, :width])
-    sides = X.cross(np.hstack([agreement, images[:, width:]])) / scale[:, None]
-    right = sides[:, width:] + alpha * mixed[:, width:] / scale[:, None]
-    return float(np.linalg.norm(sides[:, :width] - right) / np.linalg.norm(right))
 
 
 def sentence(how: str, residual: float) -> str:

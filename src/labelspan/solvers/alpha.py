@@ -25,20 +25,12 @@ import numpy as np
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import Array
-from ..operators import Operator, Scaled, as_operator
-from ..operators.array_backend import (
-    cast,
-    host,
-    inner,
-    like,
-    scale_rows,
-    subtract_row,
-    tensor_or_none,
-)
+from ..operators import Operator, RowBlocks, Scaled, as_operator
+from ..operators.array_backend import host, inner, plus, subtract_outer, tensor_or_none
 from ..operators.operator import Composite
-from ..operators.paired_rows import PairedRows
+from .accuracy import rounding
 from .exact import decompose
-from .krylov_space import KrylovSpace, NormalSpace
+from .krylov_space import KrylovSpace, refuse_apart
 from .problem import decomposes
 
 __all__ = [
@@ -48,7 +40,6 @@ __all__ = [
     "choose_alpha",
     "generalized_cross_validation",
     "held_out",
-    "held_out_in_passes",
     "leave_one_out",
     "spectral_cross_validation",
 ]
@@ -337,15 +328,17 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     4 leading directions, and 4 random combinations of the rest, whose expected error is that of
     the rest. The space starts from the training rows' view of these, ``X_t'Y_t R``, and grows by
     ``X_t'X_t`` until one more block changes the choice by less than 5%, because a space that is
-    too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Each block
-    costs one product with X and one with its transpose, 8 columns wide.
+    too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
+    with the training rows are those with all rows minus those with the held-out ones, so that each
+    block costs one product with X and one with its transpose, 8 columns wide, and one pass over
+    rows in files; the held-out rows are in memory.
 
     Parameters
     ----------
     X : Operator
-        Labelled rows, not centred.
-    labels : array or sparse matrix of shape (n, k)
-        Not centred.
+        Labelled rows.
+    labels : array, sparse matrix or Operator of shape (n, k)
+        Not centred; in files only where X is.
     intercept : bool
         Whether the regression centres both.
     seed : int, default=0
@@ -355,52 +348,42 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     rows = X.shape[0]
     count = min(max(int(_PART * rows), 1), _MOST_HELD)
     block = as_operator(labels)
-    targets = block.matmat(_combinations(block, rng))
-    # On the device where the rows are, in float64.
-    targets = host(targets) if X.device is None else cast(targets, np.float64)
+    refuse_apart(X, block)
+    mixing = _combinations(block, rng)
     X = X.arranged()[0]
-    order = rng.permutation(rows)
-    starts = [0] if count >= _FEW_HELD or 2 * count >= rows else [0, count]
-    splits = [_HeldOutRows(X, targets, order[at : at + count], intercept) for at in starts]
-    return _settled(splits)
-
-
-def held_out_in_passes(rows: PairedRows, *, intercept: bool, seed: int = 0) -> AlphaCurve:
-    """Do what :func:`held_out` does for features and labels in files, without long blocks.
-
-    The held-out rows are read into memory. Products with the other rows are those with all rows
-    minus those with the held-out ones, so that each block of the space is one pass over the files.
-
-    Parameters
-    ----------
-    rows : PairedRows
-        Features and labels, not centred.
-    intercept : bool
-        Whether the regression centres both.
-    seed : int, default=0
-        For the split and the combinations.
-    """
-    rng = np.random.default_rng(seed)
-    total = rows.X.shape[0]
-    count = min(max(int(_PART * total), 1), _MOST_HELD)
-    mixing = _combinations(rows.labels, rng)
-    cross = host(rows.back(mixing))
-    pieces = 1 if count >= _FEW_HELD or 2 * count >= total else 2
-    held = rng.choice(total, pieces * count, replace=False)
+    targets: Any = block
+    if block.one_pass:
+        cross = host(X.label_products(mixing, block))
+    else:
+        targets = host(block.matmat(mixing))
+        cross = X.cross(targets)
+    means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
+    pieces = 1 if count >= _FEW_HELD or 2 * count >= rows else 2
+    if block.one_pass:  # where a permutation may not fit into memory
+        held = rng.choice(rows, pieces * count, replace=False)
+    else:
+        held = rng.permutation(rows)[: pieces * count]
     splits = []
     for at in range(0, held.size, count):
-        features, labels = rows.take(np.sort(held[at : at + count]))
-        splits.append(
-            _HeldOutOfFiles(rows, as_operator(features), labels @ mixing, mixing, cross, intercept)
-        )
+        index = np.sort(held[at : at + count])
+        truth = targets[index] if isinstance(targets, np.ndarray) else targets.take(index) @ mixing
+        splits.append(_HeldOutRows(X, index, truth, cross, means, intercept))
     return _settled(splits)
+
+
+def _in_memory(X: Operator, index: Array) -> Operator:
+    """Return some rows, in memory where X is read in passes."""
+    if not isinstance(X, RowBlocks):
+        return X.rows(index)
+    taken = as_operator(X.take(index))
+    return taken if X.offset is None else taken.shifted(X.offset)
 
 
 def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
     """Grow the spaces until one more block does not change the penalty that they choose."""
     chosen: list[AlphaCurve] = []
     while True:
-        curve = _minimise(_mean_error(splits), _common_grid(splits))
+        curve = _minimise(_mean_errors(splits), _common_grid(splits))
         chosen.append(curve)
         blocks = len(chosen)
         settled = blocks > 1 and abs(np.log(curve.alpha / chosen[-2].alpha)) < _CHANGE
@@ -430,27 +413,34 @@ def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
 
 
 class _HeldOutRows:
-    """Held-out rows, and a growing Krylov space of the others."""
+    """Held-out rows, and a growing Krylov space of the others.
 
-    def __init__(self, X: Operator, targets: Array, held: Array, intercept: bool) -> None:
-        held = np.sort(held)
-        mask = np.ones(X.shape[0])
-        mask[held] = 0.0
-        kept = like(mask[:, None], targets)
+    ``cross`` and ``means`` are ``X'Y`` and the means of the labels Y of all rows, ``truth`` those
+    of the held-out rows.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self, X: Operator, index: Array, truth: Array, cross: Array, means: Array, intercept: bool
+    ) -> None:
+        held = _in_memory(X, index)
+        rows, few = X.shape[0], held.shape[0]
+        left = rows - few
+        cross, offset = cross - held.cross(truth), np.zeros(X.shape[1])
         if intercept:
-            left = X.shape[0] - held.size
-            targets = subtract_row(targets, like(inner(kept, targets) / left, targets))
-            # The sums of all rows are known, or needed again; those of few rows cost little.
-            few = X.rows(held)
-            sums = X.shape[0] * X.column_means() - held.size * few.column_means()
-            X = X.shifted(sums / left)
-        # Rows of zeros instead of a copy of the training rows.
-        train = Scaled(X, rows=mask)
-        self._rows, self._truth = X.rows(held), host(targets[held])
-        self._targets = train.place(scale_rows(kept, targets))
-        self._space = KrylovSpace(train, train.rmatmat(self._targets))
-        self._image = np.zeros((held.size, 0))
-        self._seen = np.zeros((0, targets.shape[1]))
+            offset = (rows * X.column_means() - few * held.column_means()) / left
+            means = (rows * means - truth.sum(axis=0)) / left
+            cross = cross - left * np.outer(offset, means)
+        self._rows, self._truth = held.shifted(offset), truth - means
+        train: Operator = _OtherRows(X, held, offset)
+        if not X.one_pass:
+            # Rows of zeros instead of a copy of the others.
+            mask = np.ones(rows)
+            mask[index] = 0.0
+            train = Scaled(X.shifted(offset), rows=mask)
+        self._cross = train.place(cross)
+        self._space = KrylovSpace(train, 1 * self._cross, passes=X.one_pass)
+        self._image = np.zeros((few, 0))
+        self._seen = np.zeros((0, truth.shape[1]))
         self._observe()
 
     def grow(self) -> bool:
@@ -463,62 +453,25 @@ class _HeldOutRows:
     def _observe(self) -> None:
         space = self._space
         if space.basis and self._image.shape[1] < space.size:
-            self._image = np.hstack([self._image, host(self._rows.matmat(space.basis[-1]))])
-            self._seen = np.concatenate([self._seen, self._newest()])
+            newest = space.basis[-1]
+            self._image = np.hstack([self._image, host(self._rows.matmat(newest))])
+            self._seen = np.concatenate([self._seen, inner(newest, self._cross)])
         values, axes = np.linalg.eigh((space.gram + space.gram.T) / 2)
-        rank = _rank(values[::-1], _gram_tolerance(space.gram))
+        tolerance = 10 * rounding(space.X.dtype) * np.sqrt(max(1, values.size))
+        rank = _rank(values[::-1], float(tolerance))
         self.squares = values[::-1][:rank]
         axes = axes[:, ::-1][:, :rank]
-        self._cross = axes.T @ self._seen  # V'P'X_t'Y_t
+        inside = axes.T @ self._seen  # V'P'X_t'Y_t
         image = self._image @ axes
-        self._square, self._match = image.T @ image, image.T @ self._truth
+        # The slopes are ``inside`` divided by squares plus alpha: two small arrays give all errors.
+        self._both = (image.T @ image) * (inside @ inside.T)
+        self._match = ((image.T @ self._truth) * inside).sum(axis=1)
 
-    def _newest(self) -> Array:
-        """Return ``P'X_t'Y_t`` of the newest block."""
-        return inner(self._space.image[-1], self._targets)
-
-    def error(self, alpha: float) -> float:
-        """Return the mean squared error on the held-out rows."""
-        slopes = self._cross / (self.squares + alpha)[:, None]
-        fitted = (slopes * (self._square @ slopes)).sum() - 2 * (slopes * self._match).sum()
-        total = float(np.square(self._truth).sum() + fitted)
-        return total / len(self._truth)
-
-
-class _HeldOutOfFiles(_HeldOutRows):
-    """Held-out rows in memory, the others in files.
-
-    ``cross`` is ``X'Y`` of all rows for the combinations ``mixing`` of the labels.
-    """
-
-    def __init__(  # noqa: PLR0917
-        self,
-        rows: PairedRows,
-        held: Operator,
-        truth: Array,
-        mixing: Array,
-        cross: Array,
-        intercept: bool,
-    ) -> None:
-        total = rows.X.shape[0]
-        left = total - held.shape[0]
-        cross = cross - held.cross(truth)
-        means, offset = np.zeros(truth.shape[1]), np.zeros(held.shape[1])
-        if intercept:
-            sums = total * rows.X.column_means() - held.shape[0] * held.column_means()
-            offset = sums / left
-            means = ((total * rows.labels.column_means()) @ mixing - truth.sum(axis=0)) / left
-            cross = cross - left * np.outer(offset, means)
-        self._rows, self._truth = held.shifted(offset), truth - means
-        self._targets = cross
-        train = _OtherRows(rows.X, held, offset)
-        self._space = NormalSpace(train, train.place(cross))
-        self._image = np.zeros((held.shape[0], 0))
-        self._seen = np.zeros((0, truth.shape[1]))
-        self._observe()
-
-    def _newest(self) -> Array:
-        return inner(self._space.basis[-1], self._targets)
+    def errors(self, alphas: Array) -> Array:
+        """Return the mean squared error on the held-out rows for each penalty."""
+        shrunk = 1.0 / (self.squares + alphas[:, None])
+        fitted = ((shrunk @ self._both) * shrunk).sum(axis=1) - 2 * shrunk @ self._match
+        return np.asarray((np.square(self._truth).sum() + fitted) / len(self._truth))
 
 
 class _OtherRows(Composite):
@@ -526,13 +479,13 @@ class _OtherRows(Composite):
 
     def __init__(self, X: Operator, held: Operator, offset: Array) -> None:
         super().__init__((X.shape[0] - held.shape[0], X.shape[1]), [X])
-        self._all, self._held, self._offset, self.one_pass = X, held, offset, True
+        self._all, self._held = X, held
+        self._offset = self.place(offset[:, None])
 
     def normal(self, block: Array) -> Array:
         block = self.place(block)
-        out = host(self._all.normal(block)) - host(self._held.normal(block))
-        along = self._offset @ block
-        return self.place(out - self.shape[0] * np.outer(self._offset, along))
+        out = plus(self._all.normal(block), self._held.normal(block), -1.0)
+        return subtract_outer(out, self._offset, self.shape[0] * (self._offset.T @ block))
 
     def _matmat(self, block: Array) -> Array:
         raise NotImplementedError
@@ -541,8 +494,8 @@ class _OtherRows(Composite):
         raise NotImplementedError
 
 
-def _mean_error(splits: Sequence[_HeldOutRows]) -> Callable[[float], float]:
-    return lambda alpha: float(np.mean([split.error(alpha) for split in splits]))
+def _mean_errors(splits: Sequence[_HeldOutRows]) -> Callable[[Array], Array]:
+    return lambda alphas: np.mean([split.errors(alphas) for split in splits], axis=0)
 
 
 def _common_grid(splits: Sequence[_HeldOutRows]) -> Array:
@@ -626,7 +579,7 @@ def leave_one_out(
         left_over = np.maximum(outside + leverage_squares @ kept, _SMALLEST)
         return float((residuals(kept) / np.square(left_over)).sum() / total)
 
-    return _minimise(error, grid)
+    return _minimise(lambda alphas: np.array([error(alpha) for alpha in alphas]), grid)
 
 
 def generalized_cross_validation(
@@ -691,12 +644,12 @@ def spectral_cross_validation(
     free = rows - rank - intercept
     grid = alpha_grid(values) if alphas is None else np.asarray(alphas, dtype=np.float64)
 
-    def error(alpha: float) -> float:
-        kept = alpha / (values + alpha)
-        left_over = free + float(kept.sum())
-        return rows * (beyond + float(np.square(kept) @ explained)) / left_over**2
+    def errors(alphas: Array) -> Array:
+        kept = alphas[:, None] / (values + alphas[:, None])
+        left_over = free + kept.sum(axis=1)
+        return np.asarray(rows * (beyond + np.square(kept) @ explained) / left_over**2)
 
-    return _minimise(error, grid)
+    return _minimise(errors, grid)
 
 
 def _sample(rows: int, most: int) -> Array:
@@ -774,9 +727,9 @@ def _squares_of_many(
     return squares
 
 
-def _minimise(error: Callable[[float], float], grid: Array) -> AlphaCurve:
+def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
     """Evaluate a grid, then refine its minimum by parabolas in the logarithm."""
-    errors = np.array([error(float(alpha)) for alpha in grid])
+    errors = errors_of(grid)
     # Of penalties that are equally good, the strongest.
     best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
     worse = np.flatnonzero(errors > errors.min() * (1 + _FLAT))
@@ -791,7 +744,7 @@ def _minimise(error: Callable[[float], float], grid: Array) -> AlphaCurve:
         step = _vertex(points)
         if step is None:
             break
-        points = _bracket([*points, (step, error(float(np.exp(step))))])
+        points = _bracket([*points, (step, float(errors_of(np.exp([step]))[0]))])
     place, value = min(points, key=lambda point: point[1])
     return AlphaCurve(grid, errors, float(np.exp(place)), value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..operators import Operator
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
@@ -82,16 +83,14 @@ def choose_solver(problem: Problem) -> SolverChoice:
     short = X.short_side
     if isinstance(problem.penalty, L1):
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
+    if isinstance(factor.labels, Operator):
+        return SolverChoice("krylov", "labels that are too many to be dense take products only")
     if factor.thin and factor.labels is not None:
         if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
         return SolverChoice("krylov", "the factor is thin: one block of regressions")
     if decomposes(X):
         return SolverChoice("exact", f"the smaller side, {short}, is short: one decomposition")
-    if factor.regression is not None and factor.regression.mix is not None:
-        return SolverChoice("exact", "mixed labels need the regression to full convergence")
-    if factor.labels is not None and factor.regression is None:
-        return SolverChoice("exact", "labels that are not regressed have only a dense solver")
     if problem.n_components > min(X.shape) // 4 and short <= DIRECT_LIMIT:
         return SolverChoice("exact", "a large part of the spectrum is wanted: direct is cheaper")
     return SolverChoice(

@@ -24,7 +24,6 @@ from .accuracy import (
     Check,
     accuracy_wanted,
     check_directions,
-    check_equation,
     check_regression,
     column_lengths,
     rounding,
@@ -454,10 +453,11 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     inside = metric.solve(wanted)
     slopes = X.cross(inside)
     # (X X' + alpha I) a = T: whatever is left over is the error of the fitted labels.
-    gap = np.linalg.norm(wanted - host(X.matmat(slopes)) - alpha * inside)
+    image = host(X.matmat(slopes))
+    gap = np.linalg.norm(wanted - image - alpha * inside)
     off = float(gap / (np.linalg.norm(wanted) or 1.0))
     scale = np.sqrt(np.square(_alive(column_lengths(X))) + alpha)
-    agreement = X.cross(targets).T @ slopes
+    agreement = wanted.T @ image
     return Ridge(slopes, agreement, _FROM_PRODUCTS, scale, check=Check(off, off))
 
 
@@ -524,17 +524,15 @@ def _features(problem: Problem) -> _Found | None:
 
 
 def _eigenvectors(gram: Array, problem: Problem, *, dual: bool) -> _Found | None:
-    X, alpha = problem.X, problem.metric_alpha
+    X = problem.X
     values, vectors = few_leading(gram, problem.n_components)
     if not values.size or not values[-1] > _DIGITS * values[0]:
         return None
     squares = np.square(column_lengths(X)) if dual else np.diag(gram)
     if dual:
         vectors = X.cross(vectors / np.sqrt(values))
-    weights = vectors / np.sqrt(values + alpha)
-    spectrum = problem.factor.share * values * (values / (values + alpha))
-    scale = _alive(np.sqrt(squares + alpha))
-    return _Found(weights, spectrum, _FROM_PRODUCTS, scale)
+    scale = _alive(np.sqrt(squares))
+    return _Found(vectors / np.sqrt(values), problem.factor.share * values, _FROM_PRODUCTS, scale)
 
 
 def _thin(fit: Ridge, count: int) -> _Found:
@@ -596,17 +594,15 @@ def _certified(problem: Problem, found: _Found) -> Solution:
 
 def _check(problem: Problem, found: _Found) -> Check:
     X, factor = problem.X, problem.factor
-    check, mixed = Check(0.0), None
+    check, slopes = Check(0.0), None
     if found.ridge is not None and factor.labels is not None:
         penalty = _regression_alpha(factor, problem.metric_alpha)
         check = found.ridge.checked(X, factor.labels, penalty)
     if found.ridge is not None and factor.regression is not None:
-        mixed = found.ridge.slopes
-        if factor.regression.mix is not None:
-            mixed = mixed @ factor.regression.mix(mixed.T @ mixed)
+        slopes = found.ridge.slopes
         if factor.regression.norm:
-            image = X.matmat(X.place(mixed))
-            mixed = factor.regression.rescale(length(image)) * mixed
+            image = X.matmat(X.place(slopes))
+            slopes = factor.regression.rescale(length(image)) * slopes
     if factor.thin or not found.values.size:
         return check
     # The equation is more sensitive than the labels' fit, and limited by what products in this
@@ -614,20 +610,8 @@ def _check(problem: Problem, found: _Found) -> Check:
     noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
         np.sqrt(found.values[0] / found.values[-1])
     )
-    if factor.regression is None and (factor.labels is not None or problem.metric_alpha):
-        labels = np.zeros((X.shape[0], 1)) if factor.labels is None else factor.labels
-        equation = check_equation(
-            X,
-            found.weights,
-            found.values,
-            share=factor.share,
-            labels=labels,
-            alpha=problem.metric_alpha,
-            scale=found.scale,
-        )
-    else:
-        equation = check_directions(
-            X, found.weights, found.values, share=factor.share, slopes=mixed, scale=found.scale
-        )
+    equation = check_directions(
+        X, found.weights, found.values, share=factor.share, slopes=slopes, scale=found.scale
+    )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import LabelspanWarning, warn_caller
-from ..labels import Factor
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     column_norms,
@@ -26,29 +24,35 @@ from ..operators.array_backend import (
 from .accuracy import rounding, sentence, unsure
 from .exact import Exact, small_enough
 from .krylov_space import (
-    MANY_COPIES,
     OUTSIDE,
     PROBE,
-    SAFETY,
     SMOOTH_WIDTH,
     Inspection,
     KrylovSpace,
-    NormalSpace,
+    LabelBlock,
     finest_tolerance,
     inspect,
+    orthonormalize,
+    remaining_blocks,
+    remove,
     rest_of,
     truncated_svd,
+    unit_columns,
 )
-from .label_probes import LabelProbes, random_signs, regress_mixtures
-from .label_views import ByImages, ByPasses, LabelViews
-from .orthonormal import remove
 from .penalties import L1
 from .problem import Problem, Solution, solve_arranged
-from .regression import regress, regress_to_share
-from .shaped_rows import ShapedRows
-from .small_dense import Ritz, psd_solve, ritz, thin_spectrum
+from .regression import fitted_square, regress, regress_to_share
+from .small_dense import (
+    Ritz,
+    ScaledCholesky,
+    psd_solve,
+    ritz,
+    scaled_cholesky,
+    thin_ritz,
+    thin_spectrum,
+)
 
-__all__ = ["Grown", "Krylov", "grow"]
+__all__ = ["Krylov", "LabelledSpace", "krylov_bytes"]
 
 _FEATURES_TOL = 6e-3
 _LABELS_TOL = 1e-2
@@ -58,8 +62,6 @@ _THIN_TOL = 5e-3
 _BLOCKS, _ITERATIONS = 100, 1000
 # The part of what a step along its residual must bring that a regression has to gain.
 _GAINED = 0.1
-# Residual of the regression where rows are read in passes, relative to the tolerance.
-_IN_PASSES = 0.1
 # What all labels outside the first block would add, for each part that two mixtures of them do.
 _LABELS_SAFETY = 40.0
 # What is reported with labels is at least this many times the estimate that ends the iteration.
@@ -71,8 +73,24 @@ _MIXTURES = 8
 # The finest tolerance for which small problems are solved on a device, whose eigenvectors were seen
 # to be off by 3e-8.
 _DEVICE_TOL = 1e-6
-# Directions up to which a space may have all of them.
-_MANY_DIRECTIONS = 512
+# Directions up to which a space may have all of them, and the most that it has in any case.
+_MANY_DIRECTIONS, _MOST_DIRECTIONS = 512, 4096
+# Blocks up to which the directions are computed after each.
+_EACH_BLOCK = 8
+# The first block has at least this many columns: copies of one eigenvalue are then all in it, and
+# labels up to about this number have a column each.
+_WIDTH = 36
+# Directions of labels in the first block, at most, unless more components are asked for.
+_LABEL_AXES = 64
+# Labels of which the first block has less than this share are asked again along the directions.
+_MOST_LABELS = 0.8
+# Labels up to which each enters the small problems; a square root of their products beyond.
+_EACH_LABEL = 2048
+# What may be to come of the size of the fitted labels, relative to the tolerance.
+_SIZED = 0.3
+# The most blocks of a space for labels that are an operator, and the square arrays that a solution
+# inside the space holds at a time.
+_OPERATOR_BLOCKS, _SQUARES = 12, 7
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
 
@@ -84,8 +102,9 @@ class Krylov:
     For features only, a truncated SVD. With regressed labels the space starts from the features'
     view of the labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and
     the leading directions of features and regressed labels are both found inside it. With a thin
-    factor, block conjugate gradients for all labels at once, then a small eigenproblem. Rows in
-    files or on other machines are read once for each block.
+    factor, block conjugate gradients for all labels at once, then a small eigenproblem; labels that
+    are an operator take the same space as those of other factors. Rows in files or on other
+    machines are read once for each block.
 
     Parameters
     ----------
@@ -103,7 +122,7 @@ class Krylov:
         on a device; otherwise 4e-6 is used, with a warning.
     max_iter : int or None
         The most blocks that a space grows by, beyond those that ``n_components`` needs, or
-        iterations of conjugate gradients; None is 100 and 1,000.
+        iterations of conjugate gradients; None is 100 and 1,000 (12 where labels are an operator).
     seed : int
         The same seed gives the same answer.
 
@@ -139,21 +158,8 @@ class Krylov:
         return "krylov"
 
     def why_not(self, problem: Problem) -> str | None:
-        factor = problem.factor
         if isinstance(problem.penalty, L1):
             return "solver='krylov' cannot take penalty='l1'."
-        if factor.thin and factor.labels is not None:
-            return None
-        if factor.regression is not None and factor.regression.mix is not None:
-            return (
-                "solver='krylov' cannot take a factor whose regressed labels are mixed, which "
-                "needs the regression to full convergence."
-            )
-        if problem.metric_alpha or (factor.labels is not None and factor.regression is None):
-            return (
-                "solver='krylov' cannot take labels that are not regressed on X next to the "
-                "features, or a penalty in their metric."
-            )
         return None
 
     def solve(self, problem: Problem) -> Solution:
@@ -167,7 +173,8 @@ class Krylov:
                 "X in float64 for less.",
                 LabelspanWarning,
             )
-        if X.dtype != np.float64 and X.device is None and X.shape[0] * X.shape[1] <= _SMALL:
+        small = X.device is None and X.shape[0] * X.shape[1] <= _SMALL
+        if X.dtype != np.float64 and small and not isinstance(problem.factor.labels, Operator):
             # In few entries float64 costs nothing, and features in small units are not lost.
             wide = as_operator(X.wide_rows(slice(0, X.shape[0])))
             return self._solve(replace(problem, X=wide))
@@ -177,9 +184,9 @@ class Krylov:
         rng = np.random.default_rng(self.seed)
         if problem.factor.labels is None:
             return self._features(problem, rng)
-        if problem.factor.thin:
+        if problem.factor.thin and not isinstance(problem.factor.labels, Operator):
             return self._labels(problem, problem.factor.labels)
-        return self._features_and_labels(problem, problem.factor.labels, rng)
+        return self._in_space(problem, rng)
 
     def _labels(self, problem: Problem, labels: Array) -> Solution:
         """Solve a thin factor: regressions first, then an eigenproblem as wide as the labels."""
@@ -229,51 +236,32 @@ class Krylov:
         return max(default if self.tol is None else self.tol, finest_tolerance(problem.X.dtype))
 
     def _features(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        tol = max(
-            _FEATURES_TOL if self.tol is None else self.tol, finest_tolerance(problem.X.dtype)
-        )
+        tol = self._tolerance(problem, _FEATURES_TOL)
         svd = truncated_svd(
             problem.X, problem.n_components, tol=tol, max_iter=self._blocks, rng=rng
         )
         weights = scale_columns(svd.right, 1 / np.sqrt(svd.values))
         values = problem.factor.share * svd.values
-        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, seen=svd.seen)
+        return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, shown=svd.shown)
 
-    def _features_and_labels(
-        self, problem: Problem, labels: Array, rng: np.random.Generator
-    ) -> Solution:
-        X, factor, count = problem.X, problem.factor, problem.n_components
-        tol = self._tolerance(problem, _LABELS_TOL)
-        grown, size = None, 0
+    def _in_space(self, problem: Problem, rng: np.random.Generator) -> Solution:
+        """Find the directions of labels, and of features next to them, in one space."""
+        X, factor = problem.X, problem.factor
+        tol, most = self._tolerance(problem, _LABELS_TOL), self._blocks
+        if self.max_iter is None and isinstance(factor.labels, Operator):
+            most = _OPERATOR_BLOCKS
+        grown = LabelledSpace(problem, tol=tol, max_iter=most, rng=rng)
         while True:
-            grown = grow(
-                X,
-                labels,
-                factor,
-                count,
-                tol=tol,
-                max_iter=self._blocks,
-                rng=rng,
-                since=grown,
-                in_passes=X.one_pass,
-            )
-            space, best = grown.space, grown.best
-            weights = space.combine(best.inside)
-            seen = _inspected(X, grown, weights, factor, rng)
-            lost = grown.unfitted > tol or best.cut or seen.off > tol or grown.crowded
-            if lost and X.one_pass and X.shape[0] >= X.shape[1]:
-                return self._in_passes(problem, labels, tol, rng)
-            if lost and small_enough(X):
+            grown.grow()
+            shown = grown.inspected()
+            lost = grown.unfitted > tol or grown.best.cut or shown.off > tol or grown.crowded
+            if lost and small_enough(X) and not isinstance(factor.labels, Operator):
                 # Directions too short for powers of X'X: the data is factorised instead.
                 return Exact().solve(problem)
-            # A space that did not grow since the last time is complete.
-            if lost or seen.missing <= tol or len(space.basis) >= self._blocks:
+            if lost or shown.missing <= tol or not grown.widen():
                 break
-            if space.size == size:
-                break
-            size = space.size
-        images = best.inside.T @ grown.seen
-        rest = max(grown.rest, grown.unfitted, seen.missing)
+        best, space = grown.best, grown.space
+        rest = max(grown.rest, grown.unfitted, shown.missing)
         reported = max(
             _REPORTED * rest,
             grown.hidden,
@@ -281,46 +269,17 @@ class Krylov:
             float(np.sqrt(min(rest, tol) * tol)),
         )
         return self._solution(
-            weights,
+            space.combine(best.inside),
             best.values,
             len(space.basis),
             rest,
             reported=reported,
             tol=tol,
-            seen=seen,
-            images=images,
-            label_axes=best.label_axes,
+            shown=shown,
+            images=best.inside.T @ space.seen,
+            label_axes=None if factor.thin else grown.label_axes(),
             level=best.level,
-            embed=None if X.one_pass else partial(space.combine_image, best.inside),
-        )
-
-    def _in_passes(
-        self, problem: Problem, labels: Array, tol: float, rng: np.random.Generator
-    ) -> Solution:
-        """Regress the labels first, then find the directions, where one space loses digits.
-
-        The directions are those of ``X (share I + B B')^1/2``, B being the slopes. Three times the
-        passes of one space for both.
-        """
-        X, factor = problem.X, problem.factor
-        assert factor.regression is not None
-        fit = regress(X, labels, factor.regression.alpha, tol=_IN_PASSES * tol)
-        slopes = X.place(fit.slopes)
-        normal = X.normal(slopes)
-        level = factor.regression.rescale(float(np.sqrt(inner(slopes, normal).trace())))
-        shaped = ShapedRows(X, factor.share, level * slopes)
-        svd = truncated_svd(shaped, problem.n_components, tol=tol, max_iter=self._blocks, rng=rng)
-        weights = shaped.shape_block(svd.right / like(np.sqrt(svd.values), svd.right))
-        rest = svd.rest if fit.converged else max(svd.rest, fit.error or fit.residual)
-        return self._solution(
-            weights,
-            svd.values,
-            svd.n_iter,
-            rest,
-            tol=tol,
-            seen=svd.seen,
-            label_axes=level**2 * inner(normal, weights) / np.sqrt(svd.values),
-            level=level,
+            embed=None if space.passes else partial(space.combine_image, best.inside),
         )
 
     def _solution(
@@ -331,29 +290,29 @@ class Krylov:
         rest: float,
         *,
         tol: float,
-        seen: Inspection,
+        shown: Inspection,
         reported: float | None = None,
         images: Array | None = None,
         label_axes: Array | None = None,
         level: float = 1.0,
-        embed: Callable[[], Array] | None = None,
+        embed: Any = None,
     ) -> Solution:
         converged = rest <= tol
         rest = rest if reported is None else reported
-        shown = f"fresh products with X show {seen.missing:.0e}"
+        fresh = f"fresh products with X show {shown.missing:.0e}"
         status = (
             f"The objective still to come is estimated at {rest:.1e} of the objective found; "
-            f"{shown}."
+            f"{fresh}."
         )
-        if seen.off > tol:
+        if shown.off > tol:
             status = (
-                f"The directions differ from orthonormal ones by {seen.off:.0e} in fresh products "
+                f"The directions differ from orthonormal ones by {shown.off:.0e} in fresh products "
                 "with X; scale the columns of X, or give X in float64."
             )
         elif not converged:
             status = (
                 f"solver='krylov' stopped after {n_iter} blocks with {rest:.1e} of the "
-                f"objective estimated to be missing ({shown}); raise max_iter or tol, or use an "
+                f"objective estimated to be missing ({fresh}); raise max_iter or tol, or use an "
                 "exact solver."
             )
         return Solution(
@@ -368,266 +327,300 @@ class Krylov:
             images=images,
             label_axes=label_axes,
             level=level,
-            statistics={"shown": float(seen.missing)},
+            statistics={"shown": float(shown.missing)},
             embed=embed,
         )
 
 
-@dataclass(frozen=True)
-class Grown:
-    """A Krylov space for features and labels.
+class LabelledSpace:
+    """A Krylov space of X that has met the labels, and the best directions in it.
 
-    ``seen`` is ``P'X'L``, which grows with the space: that costs less than X'L, and serves
-    the regression and the label loadings. ``best`` are its leading directions, ``rest`` is the
-    share of the objective that is estimated to be missing, and ``unfitted`` the share that the
-    labels' regression would still add, where rounding keeps it from the space. ``squares`` are
-    the squared lengths of the columns, estimated; ``step`` is what a step along the residual of
-    the regression adds, None where that was tried before the newest directions were found.
-    ``hidden`` is what labels outside the first block would add, from random combinations of them.
-    ``probes`` tell the size of the regressed labels outside the space; ``unsized`` is the part of
-    their squared norm that is estimated to be missing where nothing tells it. ``crowded`` tells
-    that the space has become so large that a decomposition costs less.
+    ``rest`` is the share of the objective that is estimated to be missing, ``unfitted`` the share
+    that the labels' regression would still add, where rounding keeps it from the space, and
+    ``hidden`` what labels outside the first block would add, from random combinations of them.
+    ``unsized`` is the part of the fitted labels' squared norm that is estimated to be missing where
+    nothing tells it. ``crowded`` tells that the space would become so large that a decomposition
+    costs less.
+
+    Parameters
+    ----------
+    problem : Problem
+        With labels.
+    tol : float
+        The share of the objective that may be missing.
+    max_iter : int
+        The most blocks.
+    rng : numpy Generator
     """
 
-    space: KrylovSpace
-    seen: Array
-    best: Ritz
-    rest: float
-    squares: Array
-    unfitted: float
-    step: _Step | None
-    hidden: float
-    probes: LabelProbes | None
-    unsized: float
-    views: LabelViews
-    crowded: bool = False
+    def __init__(
+        self, problem: Problem, *, tol: float, max_iter: int, rng: np.random.Generator
+    ) -> None:
+        X, factor, count = problem.X, problem.factor, problem.n_components
+        self.X, self._factor, self._count = X, factor, count
+        self._tol, self._max_iter, self._rng = tol, max_iter, rng
+        regression = factor.regression
+        self._alpha = problem.metric_alpha if regression is None else regression.alpha
+        self._noise = rounding(X.dtype)
+        self.labels = LabelBlock(X, factor.labels, factor.mixing)
+        axes, share = self.labels.leading(max(count, _LABEL_AXES), rng)
+        self._all_labels = share >= _MOST_LABELS
+        few = axes.shape[1]
+        extra = max(4, count // 10, count // 3 - few, _WIDTH - few)
+        extra += -(few + extra) % SMOOTH_WIDTH
+        start = self.labels.start(axes, extra, rng)
+        self.space = KrylovSpace(X, start, self.labels, passes=X.one_pass)
+        self._width = few + extra
+        self._squares = X.column_squares() + self._alpha
+        # Squared norm of the regression of random mixtures of the labels, where it is known.
+        self._signs = np.random.default_rng(1).choice([-1.0, 1.0], (self.labels.width, _MIXTURES))
+        self._square: float | None = None
+        self._agreement = np.zeros((0, 0))
+        self._metric: tuple[int, ScaledCholesky | None] = (0, None)
+        self._step: _Step | None = None
+        self.best: Ritz
+        self.rest, self.hidden, self.unfitted, self.unsized = np.inf, 0.0, 0.0, 0.0
+        self.crowded = False
 
+    def grow(self, *, check: bool = True) -> None:
+        """Grow until the objective that is missing is estimated below the tolerance.
 
-def grow(  # noqa: PLR0912, PLR0915 - one loop, whose steps share their state
-    X: Operator,
-    labels: Array,
-    factor: Factor,
-    count: int,
-    *,
-    tol: float,
-    max_iter: int,
-    rng: np.random.Generator,
-    probe: bool = True,
-    since: Grown | None = None,
-    in_passes: bool = False,
-) -> Grown:
-    """Grow a space until the objective that is missing is estimated below ``tol`` of itself.
+        With ``check``, directions that the powers of X'X may have missed are tried before the
+        estimate is believed; that costs four products with 2 columns.
+        """
+        space, gains, fits = self.space, [], []
+        best: Ritz | None = None
+        self.rest = np.inf
+        while True:
+            if space.size >= min(self._count, *self.X.shape) or space.exhausted:
+                newest = self._ritz()
+                if best is not None:
+                    # By the newest regression, the newest directions can only be worth more.
+                    gains.append(newest.worth - newest.worth_of(best.inside))
+                    self.rest = rest_of(gains, newest.worth, self._noise, wide=True)
+                self.best = best = newest
+                fits.append(newest.fitted)
+                if self.rest <= self._tol or space.exhausted:
+                    if not check or self._settled(fits):
+                        return
+                    best, gains, self.rest = self.best, [], np.inf
+                if len(space.basis) >= self._max_iter or self._is_crowded(gains):
+                    return
+            # Small problems of a large space cost more than its blocks.
+            for _ in range(max(1, len(space.basis) // _EACH_BLOCK)):
+                space.expand()
 
-    With ``probe``, directions that the powers of X'X may have missed are tried before the
-    estimate is believed; that costs four to six products with 2 to 4 columns. A space that was
-    found to lack directions, ``since``, goes on from another random block. ``in_passes`` reads
-    the rows once for each block, and keeps nothing that is as long as they are.
-    """
-    labels = X.place(labels)
-    assert factor.regression is not None
-    if since is None:
-        views: LabelViews = (ByPasses if in_passes else ByImages)(X, labels)
-        space, seen, squares = _opened(views, factor, count, rng)
-    else:
-        views = since.views
-        space, seen, squares = _widened(since, count, rng)
-    noise = rounding(X.dtype)
-    probes = None if since is None else since.probes
-    fits: list[float] = []
-    unsized = 0.0
+    def widen(self) -> bool:
+        """Add random directions to a space that lacks some; False where it is complete."""
+        if len(self.space.basis) >= self._max_iter:
+            return False
+        X, width = self.X, max(self._width, -(-self._count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
+        if X.one_pass:
+            return self.space.add(X.normal(X.random_block(X.shape[1], width, self._rng)))
+        return self.space.add(X.rmatmat(X.random_block(X.shape[0], width, self._rng)))
 
-    alpha = factor.regression.alpha
-    signs = random_signs(labels.shape[1], _MIXTURES, 0)
-    device = X.device if tol >= _DEVICE_TOL else None
+    def label_axes(self) -> Array:
+        """Return what a row of the labels adds to its row of the space."""
+        space, best = self.space, self.best
+        image = self._solved(space.gram @ best.inside)
+        return np.asarray(best.level**2 * (space.seen.T @ image) / np.sqrt(best.values))
 
-    def solved(vectors: bool = True) -> Ritz:
-        outside: Callable[[Array], float] | None = None
-        if probes is not None:
-            outside = partial(probes.outside, space.gram, signs)
-        return ritz(space.gram, seen, factor, count, 64 * noise, device, outside, vectors)
+    def _ritz(self) -> Ritz:
+        gram, seen, tolerance = self.space.gram, self._compact(), 64 * self._noise
+        if self._factor.thin:
+            return thin_ritz(gram, seen, self._alpha, self._count, tolerance)
+        outside = 0.0
+        if self._square is not None:
+            # What the space lacks of the fitted mixtures tells what it lacks of all labels.
+            slopes = self._slopes(self._signs)
+            inside = float((slopes * (gram @ slopes)).sum())
+            outside = max(0.0, (self._square - inside) / _MIXTURES)
+        args = gram, seen, self._factor, self._count, tolerance
+        if self.X.device is not None and self._tol >= _DEVICE_TOL:
+            return ritz(*args, self.X.device, outside)
+        return ritz(*args, None, outside, self._solved(seen))
 
-    best: Ritz | None = None
-    # A space that has half of all directions costs as much as a decomposition.
-    most = np.inf
-    if X.short_side > _MANY_DIRECTIONS and small_enough(X) and not X.one_pass:
-        most = max(X.short_side // 2, count)
-    gains: list[float] = []
-    rest, held, unfitted, hidden, probing = np.inf, 0.0, 0.0, 0.0, False
-    step, fitted, tried = _Step(0.0, 0.0, 0.0), 0.0, False
-    while True:
-        if space.size >= min(count, *X.shape) or space.exhausted:
-            newest = solved()
-            if best is not None:
-                # By the newest regression, the newest directions can only be worth more.
-                gain = newest.worth - newest.worth_of(best.inside)
-                unseen = SAFETY * abs(gain) / newest.worth
-                if probing:
-                    # The regression has to gain what one step along its residual does; where
-                    # it does not, features in small units are lost among the others.
-                    unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, newest)
-                if probing and unseen <= tol:
-                    rest, best = max(held, unseen), newest
-                    break
-                gains = [] if probing else [*gains, gain]
-                wide = space.basis[0].shape[1] >= MANY_COPIES
-                rest = rest_of(gains, newest.worth, noise, wide=wide)
-            if not probing:
-                fits.append(_fitted(seen, newest.slopes))
-            best, probing = newest, False
-        if best is not None and (len(space.basis) >= max_iter or space.size > most):
-            break
-        if best is not None and (rest <= tol or space.exhausted):
-            if probes is None and not space.exhausted and factor.regression.norm is not None:
-                # Regressed labels that the space has not met have a part of the norm.
-                unsized = rest_of(np.diff(fits).tolist(), fits[-1], noise, wide=True)
-                if unsized > tol:
-                    mixed = times(labels, signs)
-                    near = psd_solve(space.gram, seen @ signs, alpha, 64 * noise)
-                    start = space.combine(near)
-                    probes = regress_mixtures(
-                        X, mixed, alpha, tol, cross=views.crossed(signs), start=start
-                    )
-                    best = solved()
-                    unsized = 0.0 if probes is not None else unsized
-            if not probe:
-                break
-            probing, held = True, rest if np.isfinite(rest) else 0.0
-            missed, step = _missed(space, views, best, factor.regression.alpha, squares, rng)
-            fitted, complete = _fitted(seen, best.slopes), space.exhausted
-            if not space.add(missed):
-                rest = max(held, 16 * noise)
-                # A residual that rounding keeps out of the space, or one that is rounding.
-                unfitted, tried = step.lost(0.0, best), True
-                break
-            seen = np.concatenate([seen, views.seen(space)])
-            if space.basis[0].shape[1] >= MANY_COPIES and np.isfinite(rest):
-                # The regression is all that there is to look at: labels outside the first block.
-                newest = solved(vectors=False)
-                unfitted = step.lost(_fitted(seen, newest.slopes) - fitted, best)
-                if complete:
-                    # No power of the first block will show what else there is.
-                    gain = newest.worth - newest.worth_of(best.inside)
-                    rest = max(rest, _LABELS_SAFETY * abs(gain) / newest.worth)
-                if rest <= tol:
-                    hidden = _HIDDEN * abs(newest.worth / best.worth - 1)
-                    space.drop()
-                    seen, tried = seen[: space.size], True
-                    break
-                best, gains, probing = solved(), [], False
-        if space.expand():
-            seen = np.concatenate([seen, views.seen(space)])
-    newest_step = step if tried else None
-    return Grown(
-        space,
-        seen,
-        best,
-        float(rest),
-        squares,
-        float(unfitted),
-        newest_step,
-        hidden,
-        probes,
-        unsized,
-        views,
-        bool(space.size > most and rest > tol),
-    )
+    def _compact(self) -> Array:
+        """Return A with ``A A' = P'X'L L'X P``: ``P'X'L``, or fewer columns for many labels."""
+        parts = self.space.labelled
+        if self.labels.width <= _EACH_LABEL:
+            return self.space.seen
+        done = 0
+        for number, newest in enumerate(parts):
+            done += newest.shape[0]
+            if done > self._agreement.shape[0]:
+                side = np.concatenate([part @ newest.T for part in parts[: number + 1]])
+                old = self._agreement.shape[0]
+                corner = (side[old:] + side[old:].T) / 2
+                rows = [[self._agreement, side[:old]], [side[:old].T, corner]]
+                self._agreement = np.block(rows).astype(np.float64)
+        values, vectors = np.linalg.eigh(self._agreement)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
+    def _slopes(self, mixing: Array) -> Array:
+        """Return the slopes, inside the space, of combinations of the labels."""
+        seen = np.concatenate([part @ mixing for part in self.space.labelled])
+        return self._solved(seen)
 
-def _inspected(
-    X: Operator, grown: Grown, weights: Array, factor: Factor, rng: np.random.Generator
-) -> Inspection:
-    """Check directions and regression by fresh products with X.
+    def _solved(self, right: Array) -> Array:
+        """Return ``(P'X'X P + alpha I)^+ right``; the factor is computed once for a size."""
+        gram = self.space.gram
+        size, metric = self._metric
+        if size != self.space.size:
+            metric = scaled_cholesky(gram, self._alpha)
+            self._metric = self.space.size, metric
+        if metric is None:
+            return psd_solve(gram, right, self._alpha, 64 * self._noise)
+        return metric.solve(right)
 
-    What one step along the residual of the labels' regression adds to the directions is missing
-    too.
-    """
-    space, best = grown.space, grown.best
-    if not best.values.size:
-        return Inspection(0.0, 0.0, 0.0)
-    if isinstance(space, NormalSpace):
-        seen = _inspected_in_passes(space, best, factor.share, rng)
-    else:
-        seen = _inspected_by_images(space, best, weights, factor.share, rng)
-    step = grown.step
-    if step is None:
-        assert factor.regression is not None
-        alpha = factor.regression.alpha
-        step = _missed(space, grown.views, best, alpha, grown.squares, rng)[1]
-    return replace(seen, inside=max(seen.inside, best.level**2 * step.gain / best.worth))
+    def _is_crowded(self, gains: list[float]) -> bool:
+        """Tell whether the space has, or will have, more directions than it is worth."""
+        X, size = self.X, self.space.size
+        if X.short_side <= _MANY_DIRECTIONS:
+            return False
+        most = max(_MOST_DIRECTIONS, self._count)
+        if small_enough(X) and not X.one_pass and not isinstance(self.labels.values, Operator):
+            # A space that has half of all directions costs as much as a decomposition.
+            most = max(X.short_side // 2, self._count)
+            size += self._width * remaining_blocks(gains, self.rest, self._tol)
+        self.crowded = size > most and self.rest > self._tol
+        return self.crowded
 
+    def _settled(self, fits: list[float]) -> bool:
+        """Try directions that the powers of X'X may have missed; tell whether little is there."""
+        space, factor, before = self.space, self._factor, self.best
+        complete, sized = space.exhausted, self._square is None
+        rest = self.rest if np.isfinite(self.rest) else 16 * self._noise
+        norm = None if factor.regression is None else factor.regression.norm
+        lean = isinstance(self.labels.values, Operator) and self.labels.values.one_pass
+        if norm is not None and self._square is None and not complete:
+            # Regressed labels that the space has not met have a part of the norm.
+            self.unsized = rest_of(np.diff(fits).tolist(), fits[-1], self._noise, wide=True)
+            if self.unsized > self._tol and not lean:
+                start = space.combine(self._slopes(self._signs))
+                cross = self.labels.back(self._signs)
+                share = _SIZED * self._tol
+                self._square = fitted_square(self.X, cross, start, self._alpha, share)
+                self.unsized = self.unsized if self._square is None else 0.0
+        sized &= self._square is not None
+        self._step = self._missed()
+        block = self._step.block
+        if not self._all_labels:
+            told = unit_columns(self.labels.back(space.seen.T @ before.inside))  # X'L L'X W
+            block = concatenate([block, told], axis=1)
+        if not space.add(block):
+            # A residual that rounding keeps out of the space, or one that is rounding.
+            self.rest, self.unfitted = max(rest, 16 * self._noise), self._step.lost(0.0, before)
+            return True
+        self.best = self._ritz()
+        self.unfitted = self._step.lost(self.best.fitted - before.fitted, before)
+        gain = abs(self.best.worth - self.best.worth_of(before.inside)) / self.best.worth
+        # The level of the labels may have changed with what is known of their size.
+        change = gain if sized else abs(self.best.worth / before.worth - 1)
+        if not self._all_labels:
+            rest = max(rest, gain)
+        elif complete:
+            # No power of the first block will show what else there is.
+            rest = max(rest, _LABELS_SAFETY * gain)
+        self.hidden = _HIDDEN * change
+        self.rest = rest
+        return rest <= self._tol
 
-def _inspected_by_images(
-    space: KrylovSpace, best: Ritz, weights: Array, share: float, rng: np.random.Generator
-) -> Inspection:
-    """Check that V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes."""
-    X, slopes = space.X, best.level * best.slopes
+    def _missed(self) -> _Step:
+        """Return directions that the space may have missed, and what a step along them fits.
 
-    def apply(block: Array) -> Array:
-        back = X.rmatmat(block)
-        inside = np.concatenate(inner_all(space.basis, back))
-        fitted = space.combine(slopes @ (slopes.T @ inside))
-        return X.matmat(share * back + fitted)
+        The residual of the regression, from fresh products with X, for random combinations of
+        the labels, divided by the squared lengths of the columns: a feature in small units counts
+        as any other.
+        """
+        space, best, alpha = self.space, self.best, self._alpha
+        mixing = self._rng.standard_normal((self.labels.width, PROBE))
+        inside = self._slopes(mixing)
+        slopes = space.combine(inside)
+        gap = self.labels.back(mixing) - self.X.normal(slopes) - alpha * slopes
+        step = gap / like(np.where(self._squares > 0, self._squares, np.inf)[:, None], gap)
+        normal = self.X.normal(step)
+        lengths = np.maximum(np.diag(inner(step, normal)), 0.0)
+        descent = np.square((host(gap) * host(step)).sum(axis=0))
+        cost = lengths + alpha * np.square(column_norms(step))
+        energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
+        sure = float((energy / np.square(mixing).sum(axis=0)).max())
+        length = np.divide(np.sqrt(descent), cost, out=np.zeros_like(cost), where=cost > 0)
+        change = best.inside.T @ np.concatenate(inner_all(space.basis, normal)) * length
+        before = best.inside.T @ (space.gram @ inside)
+        gain = float((2 * before * change + np.square(change)).sum()) / PROBE
+        return _Step(unit_columns(step), float(energy.mean()), sure, max(gain, 0.0))
 
-    def project(block: Array) -> Array:
-        along = np.concatenate(inner_all(space.image, block))
-        return block - space.combine_image(best.inside @ (best.inside.T @ along))
+    def inspected(self) -> Inspection:
+        """Check directions and regression by fresh products with X.
 
-    return inspect(
-        apply,
-        lambda coefficients: X.matmat(times(weights, coefficients)),
-        project,
-        best.values,
-        X.random_block(X.shape[0], OUTSIDE, rng),
-    )
+        What one step along the residual of the labels' regression adds to the directions is missing
+        too. Labels only, without features, are checked by the regression's residual.
+        """
+        best = self.best
+        if self._factor.thin or not best.values.size:
+            return Inspection(0.0, 0.0, 0.0)
+        shown = self._inspected_in_passes() if self.space.passes else self._inspected_by_images()
+        step = self._step if self._step is not None else self._missed()
+        return replace(shown, inside=max(shown.inside, best.level**2 * step.gain / best.worth))
 
+    def _inspected_by_images(self) -> Inspection:
+        """Check that V = X W are eigenvectors of ``X (share I + B B') X'``, B being the slopes."""
+        X, space, best, share = self.X, self.space, self.best, self._factor.share
+        slopes, weights = best.level * best.slopes, space.combine(best.inside)
 
-def _inspected_in_passes(
-    space: NormalSpace, best: Ritz, share: float, rng: np.random.Generator
-) -> Inspection:
-    """Check the same on the side of the columns.
+        def apply(block: Array) -> Array:
+            back = X.rmatmat(block)
+            inside = np.concatenate(inner_all(space.basis, back))
+            fitted = space.combine(slopes @ (slopes.T @ inside))
+            return X.matmat(share * back + fitted)
 
-    With R the root of ``share I + B B'``, ``R X'X W`` are eigenvectors of ``R X'X R``.
-    """
-    X = space.X
-    shaped = ShapedRows(X, share, space.combine(best.level * best.slopes))
-    lengths = np.sqrt(best.values)
-    right = shaped.shape_block(space.combine_normal(best.inside / lengths))
-    return inspect(
-        shaped.normal,
-        lambda coefficients: times(right, coefficients),
-        lambda block: remove(block, [right]),
-        best.values,
-        X.random_block(X.shape[1], OUTSIDE, rng),
-    )
+        def project(block: Array) -> Array:
+            along = np.concatenate(inner_all(space.image, block))
+            return block - space.combine_image(best.inside @ (best.inside.T @ along))
 
+        return inspect(
+            apply,
+            lambda coefficients: X.matmat(times(weights, coefficients)),
+            project,
+            best.values,
+            X.random_block(X.shape[0], OUTSIDE, self._rng),
+        )
 
-def _opened(
-    views: LabelViews, factor: Factor, count: int, rng: np.random.Generator
-) -> tuple[KrylovSpace, Array, Array]:
-    """Return a space of one block, ``seen``, and the squared lengths of the columns."""
-    assert factor.regression is not None
-    space, squares = views.opened(count, rng)
-    return space, views.seen(space), squares + factor.regression.alpha
+    def _inspected_in_passes(self) -> Inspection:
+        """Check the same on the side of the columns.
 
+        With R the root of ``share I + B B'``, ``R X'X W`` are eigenvectors of ``R X'X R``.
+        """
+        X, space, best, share = self.X, self.space, self.best, self._factor.share
+        basis, factor = orthonormalize(space.combine(best.level * best.slopes))
+        turned, lengths, _ = np.linalg.svd(factor, full_matrices=False)
+        axes = times(basis, turned)
+        more = np.sqrt(share + np.square(lengths)) - np.sqrt(share)
 
-def _widened(
-    since: Grown, count: int, rng: np.random.Generator
-) -> tuple[KrylovSpace, Array, Array]:
-    """Add a random block to a space that was found to lack directions."""
-    space, seen = since.space, since.seen
-    width = max(space.basis[0].shape[1], -(-count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
-    if space.add(since.views.random_rows(width, rng)):
-        seen = np.concatenate([seen, since.views.seen(space)])
-    return space, seen, since.squares
+        def shaped(block: Array) -> Array:
+            along = more[:, None] * inner(axes, block)
+            out: Array = np.sqrt(share) * block + times(axes, along)
+            return out
+
+        right = shaped(space.combine_image(best.inside / np.sqrt(best.values)))
+        return inspect(
+            lambda block: shaped(X.normal(shaped(block))),
+            lambda coefficients: times(right, coefficients),
+            lambda block: remove(block, [right]),
+            best.values,
+            X.random_block(X.shape[1], OUTSIDE, self._rng),
+        )
 
 
 class _Step(NamedTuple):
     """The energy that one step along the regression's residual adds to the fitted labels.
 
-    ``total`` is estimated for all labels, ``sure`` is that of one combination, and ``gain`` is
-    how much more of the fitted labels lies along the directions found.
+    ``block`` are the directions, ``total`` is estimated for all labels, ``sure`` is that of one
+    combination, and ``gain`` is how much more of the fitted labels lies along the directions found.
     """
 
+    block: Array
     total: float
     sure: float
     gain: float
@@ -638,44 +631,27 @@ class _Step(NamedTuple):
         return missing if gained < _GAINED * self.sure else 0.0
 
 
-def _fitted(seen: Array, slopes: Array) -> float:
-    """Return the energy of the fitted labels, ``tr L'X (X'X + alpha I)^-1 X'L``."""
-    return float((seen * slopes).sum())
+def krylov_bytes(  # noqa: PLR0917
+    rows: int, columns: int, labels: int, count: int, width: int, blocks: int | None = None
+) -> int:
+    """Estimate the memory of a space for labels that are an operator.
 
-
-def _missed(  # noqa: PLR0917
-    space: KrylovSpace,
-    views: LabelViews,
-    best: Ritz,
-    alpha: float,
-    squares: Array,
-    rng: np.random.Generator,
-) -> tuple[Array, _Step]:
-    """Return directions that the space may have missed, and what a step along them fits.
-
-    The residual of the regression, from fresh products with X, for random combinations of
-    the labels, divided by the squared lengths of the columns: a feature in small units
-    counts as any other. And random directions, where the first block is too narrow for all
-    copies of an eigenvalue.
+    Parameters
+    ----------
+    rows, columns, labels : int
+        Sizes of X and of the labels; for rows in files, 0 rows.
+    count : int
+        Number of directions.
+    width : int
+        Bytes of a number.
+    blocks : int or None, default=None
+        The most blocks that the space may have; None is 12.
     """
-    X = space.X
-    mixing = rng.standard_normal((best.slopes.shape[1], PROBE))
-    inside = best.slopes @ mixing
-    slopes, fitted = space.combine(inside), space.gram @ inside
-    gap = views.residual(slopes, mixing) - alpha * slopes
-    step = gap / like(np.where(squares > 0, squares, np.inf)[:, None], gap)
-    lengths, image = views.mapped(space, step)
-    descent = np.square((host(gap) * host(step)).sum(axis=0))
-    cost = lengths + alpha * np.square(column_norms(step))
-    energy = np.divide(descent, cost, out=np.zeros_like(cost), where=cost > 0)
-    sure = float((energy / np.square(mixing).sum(axis=0)).max())
-    length = np.divide(np.sqrt(descent), cost, out=np.zeros_like(cost), where=cost > 0)
-    before, change = best.inside.T @ fitted, best.inside.T @ image * length
-    gain = float((2 * before * change + np.square(change)).sum()) / PROBE
-    block = step
-    if space.basis[0].shape[1] < MANY_COPIES:
-        block = concatenate([step, X.random_block(X.shape[1], PROBE, rng)], axis=1)
-    lengths = column_norms(block)
-    alive = np.flatnonzero(lengths > 0)
-    tried = _Step(float(energy.mean()), sure, max(gain, 0.0))
-    return block[:, alive] / like(lengths[alive], block), tried
+    block = max(count, _LABEL_AXES) + max(SMOOTH_WIDTH, count // 10)
+    longest = rows or columns
+    size = min((blocks or _OPERATOR_BLOCKS) * block, longest, columns)
+    # The newest block with its products, and the directions with theirs.
+    thin = size * (longest + columns) + 3 * block * (longest + labels)
+    thin += 2 * count * (columns + labels)
+    # The labels along the space, and its square arrays, in float64.
+    return width * thin + 8 * size * (labels + _SQUARES * size)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
+from ..errors import Mismatch
 from ..operators import Operator
 from ..operators.array_backend import (
     column_norms,
     combine,
     concatenate,
+    divide_columns,
+    host,
     inner,
     inner_all,
+    subtract_products,
     times,
     width_of,
 )
+from ..operators.label_columns import image_of, label_cross, seen_by
+from ..operators.threads import single_thread
 from .accuracy import combinations, rounding
-from .orthonormal import orthonormalize, remove, remove_measured
-from .small_dense import leading, leading_values
+from .small_dense import few_leading, leading, leading_values
 
 __all__ = [
     "MANY_COPIES",
@@ -31,12 +37,17 @@ __all__ = [
     "SMOOTH_WIDTH",
     "Inspection",
     "KrylovSpace",
-    "NormalSpace",
+    "LabelBlock",
     "TruncatedSVD",
     "finest_tolerance",
     "inspect",
+    "orthonormalize",
+    "refuse_apart",
+    "remaining_blocks",
+    "remove",
     "rest_of",
     "truncated_svd",
+    "unit_columns",
 ]
 
 
@@ -47,8 +58,8 @@ SMOOTH_WIDTH = 4
 PROBE = 2
 # Copies of one eigenvalue that are not expected: a block of this width has them all.
 MANY_COPIES = 32
-# Above this tolerance powers of a narrow block may end inside a step of the spectrum.
-_FINE = 2e-2
+# The largest tolerance: above, powers of a narrow block may end inside a step of the spectrum.
+_COARSE = 2e-2
 # What more such directions would find, at most, for each part that these do.
 SAFETY = 16.0
 # The slowest fall of the gains that is believed.
@@ -66,24 +77,165 @@ OUTSIDE, _STEPS = 2, 2
 # What is outside an answer is taken to be this many times what the random directions show,
 _DOUBT = 1.5
 # and what is missing inside to be this many times what one step along the residual adds.
-_STEPS_TO_COME = 4.0
+_STEPS_TO_COME = 8.0
+
+
+# Directions whose squared length is below this share of the longest are rounding, in
+# either width: float64 Gram matrices resolve no less, float32 blocks hold no more.
+_TOLERANCE = 1e-12
+# Above this condition a triangular factor would not show a loss of rank.
+_SAFE = 1e4
+# Below this condition one pass leaves the columns orthonormal to rounding.
+_ENOUGH = 10.0
+# Directions of labels that a space starts from, at least, and the share of their squared norm that
+# is enough beyond.
+_FEW_LABELS, _LABEL_ENERGY = 32, 0.96
+# Labels up to which their products are formed; steps of subspace iteration beyond.
+_GRAM_LABELS, _LABEL_STEPS = 512, 2
+
+
+class LabelBlock:
+    """The labels L of the rows of X: an array or an operator, scaled or combined where asked.
+
+    Parameters
+    ----------
+    X : Operator
+    labels : array or Operator of shape (n, k)
+    mixing : array of shape (k,) or (k, r), or None, default=None
+        What columns are multiplied by, or their combinations that take their place.
+    """
+
+    def __init__(self, X: Operator, labels: Any, mixing: Array | None = None) -> None:
+        self._X, self._mixing = X, mixing
+        self._operator = isinstance(labels, Operator)
+        if self._operator:
+            refuse_apart(X, labels)
+        self.values: Any = labels if self._operator else X.place(labels)
+        # X'L, where the rows of X but not the labels are read in passes.
+        lean = X.one_pass and not (self._operator and labels.one_pass)
+        self._cross = self._products() if lean else None
+
+    @property
+    def width(self) -> int:
+        mixing = self._mixing
+        return int(self.values.shape[1] if mixing is None else mixing.shape[-1])
+
+    def along(self, products: Array) -> Array:
+        """Return ``A'L`` from the products with the labels as they are stored."""
+        if self._mixing is None:
+            return products
+        return products * self._mixing if self._mixing.ndim == 1 else products @ self._mixing
+
+    def combined(self, block: Array) -> Array:
+        """Return the combinations of stored labels that a block with a row per label stands for."""
+        if self._mixing is None:
+            return block
+        mixing, block = self._mixing, host(block)
+        return mixing[:, None] * block if mixing.ndim == 1 else mixing @ block
+
+    def back(self, block: Array) -> Array:
+        """Return ``X'L block``."""
+        block = self.combined(block)
+        if self._cross is not None:
+            return times(self._cross, block)
+        if self._operator:
+            return self._X.label_products(self.values.place(block), self.values)
+        return self._X.rmatmat(times(self.values, block))
+
+    def pass_over(self, block: Array) -> tuple[Array, Array]:
+        """Return ``X'X block`` and ``block'X'L``, in one pass over the rows."""
+        if self._cross is not None:
+            return self._X.normal(block), self.along(inner(block, self._cross))
+        normal, seen = self._X.joint_products(block, self.values)
+        return normal, self.along(np.ascontiguousarray(host(seen).T))
+
+    def start(self, axes: Array, extra: int, rng: np.random.Generator) -> Array:
+        """Return ``X'[L axes, random]``, columns of unit length."""
+        X = self._X
+        if X.one_pass:
+            parts = [self.back(axes), X.normal(X.random_block(X.shape[1], extra, rng))]
+            return unit_columns(concatenate(parts, axis=1))
+        wanted = X.place(image_of(self.values, self.combined(axes)))
+        random = X.random_block(X.shape[0], extra, rng)
+        return X.rmatmat(concatenate([unit_columns(wanted), unit_columns(random)], axis=1))
+
+    def leading(self, most: int, rng: np.random.Generator) -> tuple[Array, float]:
+        """Return directions that hold most of the labels, at most some, and the share they hold.
+
+        A rotation of the labels changes nothing in an objective, so the directions that hold
+        most of their squared norm may stand for all of them, and the regression inside the space
+        finds the rest. Fewer would stall short of the objective; all of them would cost more than
+        as many deeper blocks.
+        """
+        most = min(most, self.width)
+        if self.width <= _GRAM_LABELS and not (self._operator and self.values.one_pass):
+            square = self.values.gram() if self._operator else inner(self.values, self.values)
+            square = self.along(self.along(square).T)
+            energy, axes = few_leading(square, most)
+            total = float(np.trace(square))
+        else:
+            axes = np.eye(most) if most == self.width else rng.standard_normal((self.width, most))
+            for _ in range(_LABEL_STEPS):
+                axes, root = orthonormalize(self._square(host(axes)))
+            energy = np.linalg.svd(root, compute_uv=False)
+            total = self._total()
+        share = np.cumsum(energy) / max(total, np.finfo(float).tiny)
+        few = min(most, max(int(np.searchsorted(share, _LABEL_ENERGY)) + 1, _FEW_LABELS))
+        few = min(few, axes.shape[1])
+        return axes[:, :few], float(share[few - 1]) if few else 1.0
+
+    def _square(self, block: Array) -> Array:
+        """Return ``L'L block``."""
+        block = self.combined(block)
+        if self._operator:
+            product = host(self.values.normal(self.values.place(block)))
+        else:
+            product = inner(self.values, times(self.values, block))
+        return np.ascontiguousarray(self.along(product.T).T)
+
+    def _total(self) -> float:
+        """Return the squared norm of the labels; that of combinations is their number."""
+        if self._mixing is not None and self._mixing.ndim == 2:
+            return float(self.width)
+        if self._operator:
+            squares = self.values.column_squares()
+        else:
+            squares = np.square(column_norms(self.values))
+        return float((squares if self._mixing is None else squares * self._mixing**2).sum())
+
+    def _products(self) -> Array:
+        if not self._operator:
+            return self._X.rmatmat(self.values)
+        return self._X.place(label_cross(self._X, self.values))
+
+
+def refuse_apart(X: Operator, labels: Operator) -> None:
+    """Raise an error for labels that are read in passes where the rows of X are not."""
+    if labels.one_pass and not X.one_pass:
+        raise Mismatch("Labels in files need X in files too; write both by RowWriter.")
 
 
 class KrylovSpace:
     """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
 
-    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all
-    that a Rayleigh-Ritz step needs. Each :meth:`expand` costs one product with X' and
-    one with X, for the width of the newest block.
+    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all that a
+    Rayleigh-Ritz step needs, and ``P'X'L`` where there are labels L. Each :meth:`expand` costs one
+    product with X' and one with X, for the width of the newest block.
+
+    Where rows are read in ``passes``, because they are in files or on other machines, ``X'X P`` is
+    kept instead of ``X P``: nothing has as many rows as X, and each block costs one pass. Squares
+    of short directions then have only half of the digits.
     """
 
-    def __init__(self, X: Operator, start: Array, labels: Array | None = None) -> None:
-        self.X = X
+    def __init__(
+        self, X: Operator, start: Array, labels: LabelBlock | None = None, *, passes: bool = False
+    ) -> None:
+        self.X, self.passes = X, passes
         self._labels = labels
         self.basis: list[Array] = []
         self.image: list[Array] = []
-        # ``P'X'L``, block by block, where labels L are given.
-        self.seen: list[Array] = []
+        # ``P'X'L``, block by block, where there are labels.
+        self.labelled: list[Array] = []
         self.gram = np.zeros((0, 0))
         self._drifts = False
         self.exhausted = not self._append(start)
@@ -92,13 +244,19 @@ class KrylovSpace:
     def size(self) -> int:
         return self.gram.shape[0]
 
+    @property
+    def seen(self) -> Array:
+        """``P'X'L``."""
+        return np.concatenate(self.labelled)
+
     def expand(self) -> bool:
         """Add a block; False where the space is invariant and there is none to add."""
         if not self.exhausted:
-            block = self._next()
+            newest = self.image[-1]
+            block = 1 * newest if self.passes else self.X.rmatmat(newest)
             # The newest columns of the small matrix are what lies along the basis, as long as
             # that is orthonormal: each block multiplies the drift of those before it.
-            along = None if self._drifts else self.gram[:, -self.image[-1].shape[1] :]
+            along = None if self._drifts else self.gram[:, -newest.shape[1] :]
             self.exhausted = not self._append(block, along)
         return not self.exhausted
 
@@ -111,20 +269,12 @@ class KrylovSpace:
         self.exhausted = self.exhausted and not added
         return added
 
-    def drop(self) -> None:
-        """Take the newest block out again."""
-        self.basis.pop()
-        if self.seen:
-            self.seen.pop()
-        left = self.size - self.image.pop().shape[1]
-        self.gram = self.gram[:left, :left]
-
     def combine(self, coefficients: Array) -> Array:
         """``P @ coefficients``."""
         return combine(self.basis, coefficients)
 
     def combine_image(self, coefficients: Array) -> Array:
-        """``X @ P @ coefficients``."""
+        """``X @ P @ coefficients``, or ``X'X P @ coefficients`` in passes."""
         return combine(self.image, coefficients)
 
     def compress(self, count: int) -> None:
@@ -134,8 +284,6 @@ class KrylovSpace:
         newest, newest_image = self.basis.pop(), self.image.pop()
         self.basis = [combine(self.basis, vectors), newest]
         self.image = [combine(self.image, vectors), newest_image]
-        if self.seen:
-            self.seen = [vectors.T @ np.concatenate(self.seen[:-1]), self.seen[-1]]
         side = vectors.T @ self.gram[:old, old:]
         corner = self.gram[old:, old:]
         self.gram = np.block([[np.diag(values), side], [side.T, corner]])
@@ -163,7 +311,8 @@ class KrylovSpace:
         image, side, corner, seen = self._mapped(block)
         if side:
             # What X maps to rounding is not a direction of its rows.
-            floor = self._floor(rounding(width_of(block))) * np.diag(self.gram).max()
+            nothing = _NULL * rounding(width_of(block))
+            floor = (nothing if self.passes else nothing**2) * np.diag(self.gram).max()
             alive = np.flatnonzero(np.diag(corner) > floor)
             if not alive.size:
                 return False
@@ -179,52 +328,24 @@ class KrylovSpace:
         self.basis.append(block)
         self.image.append(image)
         if seen is not None:
-            self.seen.append(seen)
+            self.labelled.append(seen)
         return True
-
-    def _next(self) -> Array:
-        return self.X.rmatmat(self.image[-1])
 
     def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
         """Return the image of a block, its products with the images before, itself and labels."""
-        image = self.X.matmat(block)
-        if self._labels is None:
+        seen: Array | None = None
+        if not self.passes:
+            image = self.X.matmat(block)
             *side, corner = inner_all([*self.image, image], image)
-            return image, side, corner, None
-        *side, corner, seen = inner_all([*self.image, image, self._labels], image)
-        return image, side, corner, np.ascontiguousarray(seen.T)
-
-    @staticmethod
-    def _floor(eps: float) -> float:
-        """Return the squared length of an image, relative to the longest, that is nothing."""
-        return (_NULL * eps) ** 2
-
-
-class NormalSpace(KrylovSpace):
-    """The same space without images: ``X'X P`` is kept instead of ``X P``.
-
-    For rows that are in files or on other machines: nothing has as many rows as X, and each block
-    costs one pass over them. Squares of short directions have only half of the digits.
-    """
-
-    def _next(self) -> Array:
-        return 1 * self.image[-1]
-
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
-        image = self.X.normal(block)
+            if self._labels is not None:
+                seen = self._labels.along(seen_by(image, self._labels.values))
+            return image, side, corner, seen
+        if self._labels is None:
+            image = self.X.normal(block)
+        else:
+            image, seen = self._labels.pass_over(block)
         *side, corner = inner_all([*self.basis, block], image)
-        return image, side, (corner + corner.T) / 2, None
-
-    @staticmethod
-    def _floor(eps: float) -> float:
-        return _NULL * eps
-
-    def combine_image(self, coefficients: Array) -> Array:
-        raise NotImplementedError
-
-    def combine_normal(self, coefficients: Array) -> Array:
-        """``X'X P @ coefficients``."""
-        return combine(self.image, coefficients)
+        return image, side, (corner + corner.T) / 2, seen
 
 
 def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:
@@ -243,6 +364,14 @@ def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = 
     ratio, more = (rate**0.7, 1.0) if steady else (rate**0.5, 1.5)
     rest = more * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
     return float(max(rest, _ROUNDINGS * noise))
+
+
+def remaining_blocks(gains: Sequence[float], rest: float, tol: float) -> float:
+    """Estimate how many more blocks bring what is missing below ``tol``; 0 before that is known."""
+    if len(gains) < 3 or not np.isfinite(rest):
+        return 0.0
+    rate = max(_rate(gains[-2:]), _rate(gains[-3:-1]))
+    return float(max(0.0, np.log(tol / rest) / np.log(max(rate, 1e-3))))
 
 
 def _rate(gains: Sequence[float]) -> float:
@@ -352,7 +481,7 @@ def _outside(
 class TruncatedSVD:
     """Leading singular values squared, right singular vectors, and what may be missing.
 
-    ``seen`` is what fresh products show of them, and part of ``rest``.
+    ``shown`` is what fresh products show of them, and part of ``rest``.
     """
 
     values: Array
@@ -360,7 +489,7 @@ class TruncatedSVD:
     n_iter: int
     rest: float
     converged: bool
-    seen: Inspection
+    shown: Inspection
 
 
 def truncated_svd(
@@ -389,8 +518,8 @@ def truncated_svd(
             return X.normal(X.random_block(columns, width, rng))
         return side.rmatmat(side.random_block(side.shape[0], width, rng))
 
-    space = (NormalSpace if lean else KrylovSpace)(side, random_rows())
-    tol = max(tol, finest_tolerance(X.dtype))
+    space = KrylovSpace(side, random_rows(), passes=lean)
+    tol = max(min(tol, _COARSE), finest_tolerance(X.dtype))
     n_iter = 1
     while True:
         rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
@@ -403,13 +532,13 @@ def truncated_svd(
         values, vectors = values[keep], vectors[:, keep]
         inside = vectors / np.sqrt(values) if flipped else vectors
         right = space.combine_image(inside) if flipped else space.combine(inside)
-        seen = _inspected(X, values, right, rng)
-        if seen.missing <= tol or seen.off > tol or n_iter >= max_iter:
+        shown = _inspected(X, values, right, rng)
+        if shown.missing <= tol or shown.off > tol or n_iter >= max_iter:
             break
         if not space.add(random_rows()):
             break
-    rest = float(max(rest, seen.missing))
-    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), seen)
+    rest = float(max(rest, shown.missing))
+    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), shown)
 
 
 def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
@@ -442,8 +571,7 @@ def _grow(
     energy, rest = np.nan, np.inf
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
-        fine = tol <= _FINE and not space.exhausted
-        if done and np.isfinite(rest) and (width >= MANY_COPIES or fine):
+        if done and np.isfinite(rest) and not space.exhausted:
             # The inspection tries random directions, which is enough where powers of the block
             # still add some.
             break
@@ -471,3 +599,86 @@ def _grow(
             # Gains across a restart do not fall as those inside a cycle do.
             gains, energy = [], np.nan
     return rest, n_iter
+
+
+# --- thin blocks: orthonormal columns by Gram matrices, which cost one pass of BLAS 3 --------
+
+
+def orthonormalize(block: Array) -> tuple[Array, Array]:
+    """``block = Q R`` with orthonormal Q of as many columns as the block has rank.
+
+    R is in float64. By the Gram matrix: its Cholesky factor where that is safe, else its
+    eigenvalues, which show the rank, the shortest directions first; and again where one pass
+    could not be accurate.
+    """
+    basis, total = block, np.eye(block.shape[1])
+    for _ in range(3):
+        gram = inner(basis, basis, dtype=np.float64)
+        if gram.size == 0 or not np.trace(gram) > 0:
+            return block[:, :0], total[:0]
+        with single_thread():
+            root, inverse, condition = _triangular(gram) or _spectral(gram)
+        basis = times(basis, inverse)
+        total = root @ total
+        if condition < _ENOUGH:
+            break
+    return basis, total
+
+
+def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
+    """``R``, ``R^-1`` and a condition with ``R'R`` the Gram matrix; None where that is unsafe."""
+    lengths = np.sqrt(np.diag(gram))
+    if not lengths.min() > 0:
+        return None
+    try:
+        # Columns of length 1 first: different lengths do not make the condition bad.
+        lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
+    except np.linalg.LinAlgError:
+        return None
+    inverse = np.linalg.inv(lower)
+    condition = float(np.linalg.norm(lower) * np.linalg.norm(inverse)) / lengths.size
+    if not condition < _SAFE:
+        return None
+    return lower.T * lengths, inverse.T / lengths[:, None], condition
+
+
+def _spectral(gram: Array) -> tuple[Array, Array, float]:
+    """Do the same by eigenvalues, without directions that are rounding."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _TOLERANCE * values[-1]
+    root, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    return root[:, None] * vectors.T, vectors / root, float(root[-1] / root[0])
+
+
+def remove(block: Array, against: Sequence[Array]) -> Array:
+    """Remove, in place, what lies along orthonormal blocks; twice where that is much."""
+    remove_measured(block, against)
+    return block
+
+
+def remove_measured(
+    block: Array, against: Sequence[Array], along: Array | None = None
+) -> tuple[Array, Array]:
+    """Do the same, and return the norms of the columns before and after it.
+
+    ``along`` holds ``against' @ block`` where it is known already, up to rounding.
+    """
+    if not against:
+        lengths = column_norms(block)
+        return lengths, lengths
+    ends = np.cumsum([0, *(basis.shape[1] for basis in against)])
+    if along is None:
+        parts = inner_all(against, block)
+    else:
+        parts = [along[start:stop] for start, stop in pairwise(ends)]
+    before, after = subtract_products(block, against, parts)
+    if not (after > 0.1 * before).all():
+        _, after = subtract_products(block, against, inner_all(against, block))
+    return before, after
+
+
+def unit_columns(block: Array) -> Array:
+    """Scale columns to length 1; those of zeros are left out."""
+    lengths = column_norms(block)
+    alive = np.flatnonzero(lengths > 0)
+    return divide_columns(block if alive.size == lengths.size else block[:, alive], lengths[alive])

@@ -77,6 +77,10 @@ class Problem:
     n_components: int
     penalty: Penalty = field(default_factory=L2)
 
+    def __post_init__(self) -> None:
+        if self.metric_alpha and not self.factor.thin:
+            raise Mismatch("A penalty in the metric needs a factor made only of labels.")
+
     @property
     def metric_alpha(self) -> float:
         """The 2-norm penalty inside the metric."""

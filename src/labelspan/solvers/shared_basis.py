@@ -11,7 +11,8 @@ from ..labels import Factor, Regression
 from ..operators import Operator
 from .accuracy import rounding
 from .exact import complete_basis
-from .krylov import grow
+from .krylov import LabelledSpace
+from .problem import Problem
 from .small_dense import psd_basis, spectral, thin_spectrum
 
 __all__ = ["SharedBasis", "shared_basis"]
@@ -93,16 +94,11 @@ def shared_basis(
     balanced = Factor(
         labels=labels, share=float(scale**2) / X.sum_of_squares(), regression=Regression(alpha)
     )
-    space = grow(
-        X,
-        labels,
-        balanced,
-        count,
-        tol=_SPACE_TOL,
-        max_iter=_MOST_BLOCKS,
-        rng=np.random.default_rng(seed),
-        probe=False,
-    ).space
+    rng = np.random.default_rng(seed)
+    problem = Problem(X, balanced, count)
+    grown = LabelledSpace(problem, tol=_SPACE_TOL, max_iter=_MOST_BLOCKS, rng=rng)
+    grown.grow(check=False)
+    space = grown.space
     values, vectors = psd_basis(space.gram, 64 * rounding(X.dtype))
     image = np.concatenate([part.T @ blocks for part in space.image]).astype(np.float64)
     seen = (vectors.T @ image) / np.sqrt(values)[:, None]

@@ -6,7 +6,6 @@ threads and numpy's would wait for each other inside an iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +35,7 @@ __all__ = [
     "ritz_on_device",
     "scaled_cholesky",
     "spectral",
+    "thin_ritz",
     "thin_spectrum",
     "units_decide",
 ]
@@ -327,12 +327,8 @@ def spectral(  # noqa: PLR0917
 def fitted_coordinates(
     values: Array, coordinates: Array, regression: Regression, outside: float = 0.0
 ) -> tuple[float, Array]:
-    """Return what the regressed labels are multiplied by, and themselves, ``U'X B Q^1/2``."""
-    shifted = values + regression.alpha
-    fitted = coordinates * (values / shifted)[:, None]
-    if regression.mix is not None:
-        slopes = coordinates * (np.sqrt(values) / shifted)[:, None]
-        fitted = fitted @ regression.mix(slopes.T @ slopes)
+    """Return what the regressed labels are multiplied by, and themselves, ``U'X B``."""
+    fitted = coordinates * (values / (values + regression.alpha))[:, None]
     return regression.rescale(float(np.hypot(length(fitted), np.sqrt(outside)))), fitted
 
 
@@ -345,20 +341,20 @@ def length(block: Array) -> float:
 
 @dataclass(frozen=True)
 class Ritz:
-    """The leading directions of features and regressed labels in a space.
+    """The leading directions in a space, ``W = P inside``, by the small matrices of it.
 
-    ``W = P inside``, with ``W'X'X W = I``.
-
-    ``slopes`` are those of the ridge regression inside the space, and ``level`` is what their
-    images are multiplied by in the objective; ``cut`` tells that directions have lost half of
-    their digits, or were left out as rounding.
+    With features, ``W'X'X W = I``, and ``slopes`` are those of the ridge regression of the labels
+    inside the space, whose images are multiplied by ``level``. Without them,
+    ``W'(X'X + alpha I)W = I``. ``fitted`` is ``tr L'X (X'X + alpha I)^-1 X'L`` in the space;
+    ``cut`` tells that directions have lost half of their digits, or were left out as rounding.
     """
 
-    gram: Array
-    slopes: Array
-    share: float
     values: Array
     inside: Array
+    fitted: float
+    gram: Array | None
+    slopes: Array
+    share: float = 0.0
     cut: bool = False
     level: float = 1.0
 
@@ -367,17 +363,28 @@ class Ritz:
         """The objective that the directions reach."""
         return float(self.values.sum())
 
-    @property
-    def label_axes(self) -> Array:
-        """What a row of the labels adds to its place."""
-        fitted = self.slopes.T @ (self.gram @ self.inside)
-        return np.asarray(self.level**2 * fitted / np.sqrt(self.values))
-
     def worth_of(self, inside: Array) -> float:
         """Return the objective, by this regression, of directions in the space's first blocks."""
+        if self.gram is None:
+            return float(np.square(self.slopes[: inside.shape[0]].T @ inside).sum())
         image = self.gram[:, : inside.shape[0]] @ inside
         features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
         return float(self.share * features + self.level**2 * labels)
+
+
+def thin_ritz(gram: Array, seen: Array, alpha: float, count: int, tolerance: float) -> Ritz:
+    """Solve for labels only, from ``P'X'X P`` and ``P'X'L``, under ``W'(X'X + alpha I)W = I``."""
+    metric = scaled_cholesky(gram, alpha)
+    if metric is not None:
+        white = metric.whiten(seen)
+    else:
+        squares, axes = psd_basis(gram, tolerance)
+        roots = axes / np.sqrt(squares + alpha)
+        white = roots.T @ seen
+    values, axes = leading(white @ white.T, count)
+    keep = values > tolerance * max(values[0], 0.0)
+    inside = roots @ axes[:, keep] if metric is None else metric.unwhiten(axes[:, keep])
+    return Ritz(values[keep], inside, float(np.square(white).sum()), None, seen)
 
 
 def ritz(  # noqa: PLR0917
@@ -387,18 +394,16 @@ def ritz(  # noqa: PLR0917
     count: int,
     tolerance: float,
     device: Any = None,
-    outside: Callable[[Array], float] | None = None,
-    vectors: bool = True,
+    outside: float = 0.0,
+    slopes: Array | None = None,
 ) -> Ritz:
     """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
     are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
-    inverse, by eigenvalues. ``outside`` takes S and returns the squared norm of the regressed
-    labels outside the space, which counts where they are given a norm. On a CUDA ``device``,
-    some hundred rows take a fifth of the time that they take on one core of the host. Without
-    ``vectors``, which take most of the time, there may be no directions, only what they are
-    worth.
+    inverse, by eigenvalues. ``outside`` is the squared norm of the regressed labels outside the
+    space, which counts where they are given a norm; S may be given. On a CUDA ``device``, some
+    hundred rows take a fifth of the time that they take on one core of the host.
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
@@ -406,31 +411,28 @@ def ritz(  # noqa: PLR0917
         if found is not None:
             return found
     with _threads(gram.shape[0]):
-        slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
-        beyond = 0.0 if outside is None else outside(slopes)
+        if slopes is None:
+            slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
+        energy = float((seen * slopes).sum())
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
         # How much of each direction is its own, whatever its length.
         own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
         if failed or own.min(initial=1.0) <= tolerance:
             squares, axes = psd_basis(gram, tolerance)
             coordinates = (axes.T @ seen) / np.sqrt(squares)[:, None]
-            values, inside = spectral(squares, coordinates, factor, 0.0, count, beyond)
+            values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
             fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
-            level = _level(factor.regression, float(np.square(fitted).sum()) + beyond, seen)
-            return Ritz(gram, slopes, factor.share, values, axes @ inside, True, level)
+            level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
+            inside = axes @ inside
+            return Ritz(values, inside, energy, gram, slopes, factor.share, True, level)
         fitted = lower.T @ slopes
-        level = _level(factor.regression, float(np.square(fitted).sum()) + beyond, seen)
+        level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
         fitted = level * fitted
         agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
-        if vectors:
-            values, axes = thin_spectrum(agreement, count, checked=True)
-            inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
-        else:
-            values = leading_values(agreement, count)
-            values = values[values > RANK_TOLERANCE * max(values[0], 0.0)]
-            inside = np.zeros((gram.shape[0], 0))
+        values, axes = thin_spectrum(agreement, count, checked=True)
+        inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
     cut = _lost_digits(gram, float(own.min(initial=1.0)), factor.regression.alpha, tolerance)
-    return Ritz(gram, slopes, factor.share, values, np.asarray(inside), cut, level)
+    return Ritz(values, np.asarray(inside), energy, gram, slopes, factor.share, cut, level)
 
 
 def ritz_on_device(  # noqa: PLR0917
@@ -440,7 +442,7 @@ def ritz_on_device(  # noqa: PLR0917
     count: int,
     tolerance: float,
     device: Any,
-    outside: Callable[[Array], float] | None = None,
+    outside: float = 0.0,
 ) -> Ritz | None:
     """Do the same in torch, in float64; None where the host has to look at the condition."""
     torch = torch_module()
@@ -472,8 +474,7 @@ def ritz_on_device(  # noqa: PLR0917
     if failures or not 1 / condition > _WELL_CONDITIONED or not own > tolerance:
         return None
     slopes = host(slopes)
-    beyond = 0.0 if outside is None else outside(slopes)
-    level = _level(factor.regression, norm + beyond, seen)
+    level = _level(factor.regression, norm + outside, seen)
     agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
     rising, vectors = torch.linalg.eigh(agreement)
     values = host(rising).copy()[::-1][:count]
@@ -481,7 +482,8 @@ def ritz_on_device(  # noqa: PLR0917
     axes = vectors[:, -values.size :].flip(1)
     inside = host(torch.linalg.solve_triangular(lower.T, axes, upper=True))
     cut = _lost_digits(gram, own, alpha, tolerance)
-    return Ritz(gram, slopes, factor.share, values, inside, cut, level)
+    energy = float((seen * slopes).sum())
+    return Ritz(values, inside, energy, gram, slopes, factor.share, cut, level)
 
 
 def _level(regression: Regression, square: float, seen: Array) -> float:

@@ -12,7 +12,7 @@ from ....errors import LabelspanWarning, NotConverged, warn_caller
 from ....graph import degrees
 from ....labels import Labels
 from ....operators import Operator
-from ....solvers.conjugate_gradients import solve_definite
+from ....solvers.regression import solve_definite
 
 __all__ = ["SOLVER_CONSTRAINTS", "SystemSolver", "reach", "reached"]
 
