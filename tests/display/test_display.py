@@ -14,10 +14,9 @@ from matplotlib.colors import to_hex, to_rgb
 from scipy import sparse
 from sklearn.decomposition import PCA
 
-from labelspan import LDA, LPP, LSI, MLSI
+from labelspan import LDA, LSI, MLSI
 from labelspan.display import (
     EmbeddingDisplay,
-    SpectrumDisplay,
 )
 from labelspan.display.style import COLOURS, GREY, MARKERS, PALE
 
@@ -212,41 +211,6 @@ def test_numbers_on_the_axes_do_not_touch(scale):
 
 
 # --- eigenvalues ------------------------------------------------------------------------
-
-
-def test_bars_are_eigenvalues_and_the_line_their_share():
-    X = features("tall", 0)
-    model = LSI(4).fit(X)
-    total = (X**2).sum()
-    shown = SpectrumDisplay.from_estimator(model, total=total)
-    heights = [bar.get_height() for bar in shown.ax_.patches]
-    np.testing.assert_allclose(heights, model.eigenvalues_)
-    share = shown.share_ax_.get_lines()[0].get_ydata()
-    left = ((X - model.inverse_transform(model.transform(X))) ** 2).sum()
-    assert share[-1] == pytest.approx(1 - left / total)
-    assert shown.ax_.get_title() == f"4 components keep {share[-1]:.0%} of the total"
-
-
-def test_without_a_total_the_share_is_of_the_sum():
-    shown = SpectrumDisplay([5.0, 3.0, 1.5, 0.5]).plot()
-    np.testing.assert_allclose(shown.share_ax_.get_lines()[0].get_ydata(), [0.5, 0.8, 0.95, 1.0])
-    assert shown.ax_.get_title() == "3 of 4 components reach 90% of the sum"
-    assert SpectrumDisplay([0.5], total=2).plot().ax_.get_title().startswith("1 component keeps 25")
-
-
-def test_rising_or_zero_eigenvalues_have_no_share():
-    model = LPP(4).fit(features("tall", 0))
-    shown = SpectrumDisplay.from_estimator(model)
-    assert shown.share_ax_ is None
-    assert len(shown.ax_.patches) == 4
-    assert SpectrumDisplay([0.0, 0.0]).plot().share_ax_ is None
-
-
-def test_a_hundred_components_have_readable_numbers():
-    shown = SpectrumDisplay(1 / np.arange(1.0, 101)).plot()
-    shown.figure_.canvas.draw()
-    assert overlapping(tick_boxes(shown.ax_, "x")) == []
-    assert (shown.ax_.get_xticks() % 1 == 0).all()
 
 
 def test_markers_and_colours_are_all_different():

@@ -4,17 +4,14 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from _support.drawing import cloud
-from _support.support import classes, features, indicator
+from _support.support import features, indicator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from labelspan import LSI, MLSI, OPLS
 from labelspan.display import (
     EmbeddingDisplay,
-    LabelMapDisplay,
     LoadingsDisplay,
-    SpectrumDisplay,
 )
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 
@@ -35,14 +32,11 @@ def _close():
 def test_refusals_of_components():
     X, Y = features("tall", 0), indicator(60, 0)
     model = MLSI(3).fit(X, Y)
-    for kind, arguments in ((EmbeddingDisplay, (X,)), (LabelMapDisplay, ())):
-        for bad in [(0, 3), (-1, 0), (1, 1), (0,), 2, (0, 1, 2), (0, 0.5), "tsne", (True, 0)]:
-            with pytest.raises(InvalidParameter) as caught:
-                kind.from_estimator(model, *arguments, components=bad)
-            text = (
-                f"components must be two different numbers from 0 to 2, 'pca' or None, but {bad!r}"
-            )
-            assert text in str(caught.value)
+    for bad in [(0, 3), (-1, 0), (1, 1), (0,), 2, (0, 1, 2), (0, 0.5), "tsne", (True, 0)]:
+        with pytest.raises(InvalidParameter) as caught:
+            EmbeddingDisplay.from_estimator(model, X, components=bad)
+        text = f"components must be two different numbers from 0 to 2, 'pca' or None, but {bad!r}"
+        assert text in str(caught.value)
     with pytest.raises(InvalidParameter, match="component must be from 0 to 2, but 3 was given"):
         LoadingsDisplay.from_estimator(model, 3)
     with pytest.raises(InvalidInput, match="the space has one component, and a picture of it nee"):
@@ -50,15 +44,13 @@ def test_refusals_of_components():
     with pytest.raises(InvalidInput, match="points must have two columns, but has shape"):
         EmbeddingDisplay(np.ones((4, 3))).plot()
     with pytest.raises(InvalidInput, match="points must be finite"):
-        LabelMapDisplay(np.full((4, 2), np.nan), range(4)).plot()
+        EmbeddingDisplay(np.full((4, 2), np.nan)).plot()
 
 
 @pytest.mark.parametrize(
     "draw",
     [
         lambda model: EmbeddingDisplay.from_estimator(model, features("tall", 0)),
-        SpectrumDisplay.from_estimator,
-        LabelMapDisplay.from_estimator,
         LoadingsDisplay.from_estimator,
     ],
 )
@@ -74,8 +66,6 @@ def test_refusals_of_estimators(draw):
 
 def test_refusals_of_estimators_without_labels():
     model = LSI(2).fit(features("tall", 0))
-    with pytest.raises(Mismatch, match="this LSI has no label_loadings_, because it did not learn"):
-        LabelMapDisplay.from_estimator(model)
     with pytest.raises(Mismatch, match="this LSI has no weights on labels"):
         LoadingsDisplay.from_estimator(model, show="labels")
 
@@ -94,35 +84,12 @@ def test_refusals_of_labels():
         EmbeddingDisplay(X[:, :2], Y[:-1]).plot()
     with pytest.raises(Mismatch, match=r"labels=\['a'\] needs y, and none was given"):
         EmbeddingDisplay(X[:, :2]).plot(labels=["a"])
-    with pytest.raises(InvalidLabels, match="three columns or more, but Y holds classes with 4"):
-        LabelMapDisplay.from_labels(classes(60, 0))
-    with pytest.raises(InvalidLabels, match="label 1 has no rows, and so no place"):
-        LabelMapDisplay.from_labels(Y * [1, 0, 1, 1])
-    model = OPLS(2).fit(X, Y)
-    with pytest.raises(InvalidLabels, match="indicator with 4 columns, but holds indicator with 3"):
-        LabelMapDisplay.from_estimator(model, Y[:, :3])
-    with pytest.raises(Mismatch, match="place='means' needs a y with rows for every label, but no"):
-        LabelMapDisplay.from_estimator(model, place="means")
-    with pytest.raises(InvalidParameter, match="place must be 'loadings' or 'means', but 'x'"):
-        LabelMapDisplay.from_estimator(model, place="x")
     assert plt.get_fignums() == []
 
 
 def test_other_refusals():
     X, Y = features("tall", 0), indicator(60, 0)
     model = OPLS(2).fit(X, Y)
-    with pytest.raises(InvalidInput, match="counts must be 4 finite numbers of at least 0"):
-        LabelMapDisplay(cloud(4), range(4), counts=[1, 2, 3, -1]).plot()
-    with pytest.raises(InvalidParameter, match="n_names must be a whole number of at least 0"):
-        LabelMapDisplay(cloud(4), range(4)).plot(n_names=-1)
-    with pytest.raises(InvalidParameter, match="names must have 4 entries"):
-        LabelMapDisplay(cloud(4), range(3)).plot()
-    with pytest.raises(InvalidInput, match="eigenvalues must be a vector of finite numbers"):
-        SpectrumDisplay([]).plot()
-    with pytest.raises(InvalidParameter, match="at least the sum of the eigenvalues, 3, but 2 was"):
-        SpectrumDisplay([2, 1], total=2).plot()
-    with pytest.raises(Mismatch, match="total=9 has no meaning for increasing eigenvalues"):
-        SpectrumDisplay([1, 2], total=9).plot()
     with pytest.raises(InvalidInput, match="nothing to draw; give features, labels or both"):
         LoadingsDisplay().plot()
     with pytest.raises(InvalidParameter, match=r"one axes for each panel \(features and labels\)"):

@@ -157,7 +157,6 @@ class CorpusMapDisplay:
     See Also
     --------
     CorpusMap : The places, names and colours that are drawn.
-    LabelMapDisplay : The same for labels.
 
     Examples
     --------

@@ -53,7 +53,6 @@ class EmbeddingDisplay:
 
     See Also
     --------
-    LabelMapDisplay : Labels instead of rows.
     CorpusMapDisplay : A whole corpus, with named regions.
 
     Examples

@@ -39,7 +39,7 @@ class LoadingsDisplay:
 
     See Also
     --------
-    SpectrumDisplay : How much each axis explains.
+    EmbeddingDisplay : The rows in the plane of two axes.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class AlphaCurve:
 
     See Also
     --------
-    labelspan.display.AlphaDisplay : Draw it.
+    labelspan.tune : Try alpha together with other parameters.
 
     Examples
     --------
