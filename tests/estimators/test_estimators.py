@@ -1,11 +1,14 @@
 """Estimators: scikit-learn's battery, our own for several labels, and identities."""
 
 import itertools
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator, scattered
+from scipy import sparse
 from sklearn.cross_decomposition import CCA as SklearnCCA
 from sklearn.datasets import load_digits, load_iris, load_linnerud, load_wine
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -13,9 +16,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import labelspan
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput
+from labelspan.operators import convert
 
 FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
@@ -248,3 +253,41 @@ def test_an_array_after_a_data_frame_leaves_no_names(dtype):
     for few in (X[:1], X[:, :0], X[0], X[None]):
         with pytest.raises(InvalidInput, match=r"LSI: .*(minimum|Expected 2D|dim 3)"):
             model.fit(few)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 1e6, 1e9])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_small_projections_keep_the_digits_of_large_ones(mean, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((50, 6)) + mean).astype(dtype)
+    means, components = X.mean(axis=0), rng.standard_normal((3, 6)).astype(dtype)
+    wide = (X.astype(float) - means.astype(float)) @ components.T.astype(float)
+    rounding = 100 * np.finfo(dtype).eps * np.abs(wide).max()
+    for rows in (X, sparse.csr_array(X)):
+        found = convert.project(rows, means, components)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wide, atol=rounding)
+        with monkeypatch.context() as patch:
+            patch.setattr(convert, "_SMALL", 0)
+            np.testing.assert_allclose(
+                convert.project(rows, means, components), wide, atol=rounding
+            )
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_transform_passes_four_files(store):
+    X, Y = features("tall", 0), indicator(60, 0)
+    model, files = MLSI(3).fit(X, Y), set()
+    rows, ours = store(X), str(Path(labelspan.__file__).parent)
+
+    def count(frame, event, _):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(ours):
+            files.add(name)
+
+    sys.setprofile(count)
+    try:
+        model.transform(rows)
+    finally:
+        sys.setprofile(None)
+    assert 1 < len(files) <= 4, files

@@ -29,7 +29,7 @@ from ..operators.array_backend import (
     on_host,
     scaled_transpose,
 )
-from ..operators.convert import operator_or_none
+from ..operators.convert import operator_or_none, project
 from ..operators.label_columns import sparse_table
 from ..operators.row_data import canonical
 from ..solvers import AlphaCurve, Solution
@@ -282,11 +282,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ``(X - mean_) @ components_.T``.
         """
         fitted = self._fitted()
-        rows = as_operator(fitted._validate(X, reset=False))
-        means = host(fitted.mean_)
-        if means.any():
-            rows = rows.shifted(means)
-        return rows.matmat(fitted.components_.T)
+        rows = fitted._validate(X, reset=False)
+        return project(rows, fitted.mean_, fitted.components_)
 
     def top_features(
         self, component: int, n: int = 10, *, names: Sequence[Any] | Array | None = None

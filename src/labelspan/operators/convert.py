@@ -13,7 +13,19 @@ from .array_backend import is_tensor, on_host
 from .operator import Operator
 from .row_data import host_operator
 
-__all__ = ["as_operator", "check_device", "column_names", "dense_block", "operator_or_none"]
+__all__ = [
+    "as_operator",
+    "check_device",
+    "column_names",
+    "dense_block",
+    "operator_or_none",
+    "project",
+]
+
+# Multiplications up to which a projection is one product, without threads and blocks of rows.
+_SMALL = 1 << 26
+# How much shorter a difference may be than what it is the difference of, by bytes of a number.
+_LOST = {8: 1e3, 4: 10.0}
 
 
 def as_operator(X: Any, *, device: Any = None) -> Operator:
@@ -65,6 +77,22 @@ def as_operator(X: Any, *, device: Any = None) -> Operator:
 def operator_or_none(X: Any) -> Operator | None:
     """Return an operator or a tensor as an operator; None for data that scikit-learn validates."""
     return as_operator(X) if isinstance(X, Operator) or is_tensor(X) else None
+
+
+def project(X: Any, means: Any, components: Any) -> Array:
+    """Return ``(X - means) components'`` for rows of any type, in their type and place."""
+    if isinstance(components, np.ndarray) and not isinstance(X, Operator) and not is_tensor(X):
+        entries = X.nnz if sparse.issparse(X) else X.size
+        weights = components.T.astype(X.dtype, copy=False)
+        if entries * components.shape[0] <= _SMALL and not sparse.issparse(X):
+            return np.asarray((X - means.astype(X.dtype, copy=False)) @ weights)
+        if entries * components.shape[0] <= _SMALL:
+            images, along = X @ weights, means.astype(X.dtype, copy=False) @ weights
+            out = images - along
+            if np.abs(along).max() <= _LOST[X.dtype.itemsize] * np.abs(out).max():
+                return np.asarray(out)
+    rows, offset = as_operator(X), on_host(means)
+    return (rows.shifted(offset) if offset.any() else rows).matmat(components.T)
 
 
 def check_device(device: Any) -> None:
