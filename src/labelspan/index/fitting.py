@@ -60,7 +60,7 @@ from ..text import (
 from ..text.vocabulary import pack_strings
 from .array_file import ArrayBlocks, Rows
 from .folder import ITEMS, UNFINISHED, Files, IndexFolder
-from .inputs import LabelLists, label_name, read_ids, read_label_lists, read_metadata
+from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, merged_segments, read_vectors, write_model
 from .older import read_decisions
 from .results import Item
@@ -82,8 +82,6 @@ _PLAN_VERSION = 5
 _IN_FILES, _IN_MEMORY = (20_000, 1 << 24), (1 << 20, 1 << 28)
 # Labelled items from which the tagger of a stream learns, by default.
 TAG_SAMPLE = 10_000
-# Labels that are remembered as checked.
-_MOST_CHECKED = 1 << 16
 # Parts of the items of an index of vectors on which its tagger is calibrated.
 _FOLDS = 3
 _STEPS = 5
@@ -403,9 +401,6 @@ class _TextBlocks:
         )
         self._known = len(every[0]), len(every[1])
 
-    def __len__(self) -> int:
-        return len(self._memory) if self._files is None else len(self._files)
-
     @property
     def n_items(self) -> int:
         """Number of items of all blocks."""
@@ -413,29 +408,19 @@ class _TextBlocks:
             return sum(len(one.block) for one, _ in self._memory)
         return sum(int(block.about["rows"]) for block in self._files)
 
-    def segment(self, number: int) -> WordSegment:
-        """Return the words of a block."""
-        if self._files is None:
-            return self._memory[number][0]
-        return WordSegment.from_arrays(self.vocabulary, self._files[number].arrays())
-
-    def blocks(self) -> Iterator[TextBlock]:
-        """Yield the word numbers of each block."""
-        for number in range(len(self)):
-            if self._files is None:
-                yield self._memory[number][0].block
-            else:
-                yield TextBlock.from_arrays(self.vocabulary, self._files[number].arrays())
+    def segments(self) -> Iterator[WordSegment]:
+        """Yield the words of each block."""
+        for segment, _ in self._memory:
+            yield segment
+        for block in self._files or ():
+            yield WordSegment.from_arrays(self.vocabulary, block.arrays())
 
     def labels(self) -> LabelLists:
         """Return the labels of all items."""
-        found: LabelLists = []
-        for number in range(len(self)):
-            if self._files is None:
-                found += self._memory[number][1]
-            else:
-                own = json.loads(bytes(self._files[number].array("labels")))
-                found += [None if one is None else tuple(one) for one in own]
+        found = [one for _, labels in self._memory for one in labels]
+        for block in self._files or ():
+            own = json.loads(bytes(block.array("labels")))
+            found += [None if one is None else tuple(one) for one in own]
         return found
 
 
@@ -458,6 +443,9 @@ class _Fit:
     def n_items(self) -> int:
         """Number of items that were read."""
         return self._texts.n_items
+
+    def _blocks(self) -> Iterator[TextBlock]:
+        return (segment.block for segment in self._texts.segments())
 
     # --- 1: items ---------------------------------------------------------------------
 
@@ -508,7 +496,7 @@ class _Fit:
     def features(self) -> tuple[TextFeatures, Any]:
         """Choose the features, and compute those of all items."""
         counts = FeatureCounts(self._texts.vocabulary, SPACE)
-        for block in self._texts.blocks():
+        for block in self._blocks():
             self._report(1, _STEPS, f"words counted in {counts.n_texts:,} texts")
             counts.add(block)
         self._undercount = counts.undercount
@@ -516,11 +504,11 @@ class _Fit:
         if not chosen.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
         if self._work.folder is None:
-            return chosen, _joined([chosen.transform(block) for block in self._texts.blocks()])
+            return chosen, _joined([chosen.transform(block) for block in self._blocks()])
         folder = self._work.folder / "rows"
         (folder / "rows.json").unlink(missing_ok=True)
         writer, first = RowWriter(folder), 0
-        for block in self._texts.blocks():
+        for block in self._blocks():
             self._report(2, _STEPS, f"features of {first:,} items")
             if writer.n_rows <= first:
                 writer.append(chosen.transform(block))
@@ -559,8 +547,8 @@ class _Fit:
             tagged = int(chosen.size)
         words = None
         if features is not None:
-            segments = (self._texts.segment(number) for number in range(len(self._texts)))
-            words = WordSearch(self._texts.vocabulary, merged_segments(segments))
+            segments = merged_segments(self._texts.segments())
+            words = WordSearch(self._texts.vocabulary, segments)
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
             IndexModel(features, space, tagger),
@@ -617,7 +605,7 @@ class _Fit:
         targets, names = labels.matrix(chosen), tuple(labels.names)
         if isinstance(features, TextFeatures):
             blocks, first = [], 0
-            for block in self._texts.blocks():
+            for block in self._blocks():
                 own = chosen[(chosen >= first) & (chosen < first + len(block))] - first
                 blocks.append(block.take(own))
                 first += len(block)
@@ -722,11 +710,10 @@ def _batches(
     """Yield blocks of items; ``check`` those that come from a file."""
     batch: list[Item] = []
     size = 0
-    checked: dict[str, str] = {}
     for found in items:
         item = found
         if check:
-            labels = _checked_labels(found.labels, checked)
+            labels = read_label_lists([found.labels], None, 1, "fit")[0]
             name = read_ids([found.id], 1, "fit")[0]
             metadata = read_metadata([found.metadata], 1, "fit")[0] if found.metadata else {}
             item = Item(name, found.text, labels, metadata)
@@ -737,19 +724,3 @@ def _batches(
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _checked_labels(
-    labels: Sequence[str] | None, checked: dict[str, str]
-) -> tuple[str, ...] | None:
-    """Return the labels of an item; ``checked`` has the names of those that came before."""
-    if labels is None:
-        return None
-    try:
-        return tuple(sorted({checked[label] for label in labels}))
-    except (KeyError, TypeError):
-        found = read_label_lists([labels], None, 1, "fit")[0]
-        if len(checked) > _MOST_CHECKED:
-            checked.clear()
-        checked.update((label, label_name(label)) for label in labels)
-        return found
