@@ -157,13 +157,6 @@ def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
     assert (found.ids, found.numbered) == (["0", "1", "2"], True)
 
 
-def test_the_longest_field_is_the_text_where_no_name_is_known():
-    line = json.dumps({"was": "a1", "prosa": "a long text about many things", "wann": "1999"})
-    found = read_corpus(io.BytesIO(line.encode()))
-    assert found.texts == ["a long text about many things"]
-    assert found.metadata == [{"was": "a1", "wann": "1999"}]
-
-
 def as_file(tmp_path, name, items):
     path = tmp_path / name
     path.write_text("".join(json.dumps(item) + "\n" for item in items))
@@ -184,9 +177,3 @@ def test_many_fields_are_not_all_listed(tmp_path):
     with pytest.raises(InvalidParameter, match=r"looks like a text.*'field19', ") as caught:
         read_corpus(as_file(tmp_path, "a.jsonl", items))
     assert "field20" not in str(caught.value)
-
-
-def test_a_damaged_stream_raises_an_error():
-    damaged = gzip.compress(b"a text")[:10] + b"\xff" * 20
-    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
-        read_corpus(io.BytesIO(damaged))

@@ -164,20 +164,6 @@ def test_quotes_inside_csv_that_do_not_match():
     assert "some quotation marks do not match" in found.notes
 
 
-def test_tables_without_header(tmp_path):
-    lines = [
-        f"Some words about the number {n}\t{'even' if n % 2 == 0 else 'odd'}" for n in range(30)
-    ]
-    found = read_corpus(as_file(tmp_path, "a.tsv", "\n".join(lines)))
-    assert len(found) == 30
-    assert found.reading.text == ("column 1",)
-    assert found.reading.labels == ("column 2",)
-    assert found.labels[:2] == [["even"], ["odd"]]
-    assert "the first line is an item, not a header (guessed)" in found.notes
-    named = read_corpus(as_file(tmp_path, "b.tsv", "alpha\tbeta\nlong enough to be a text\tx\n"))
-    assert named.reading.text == ("alpha",)
-
-
 def test_the_library_form_of_texts_and_uris(tmp_path):
     lines = [
         '"Half" a text, and more\t<http://x/1> <http://x/2>',
@@ -289,19 +275,6 @@ def test_fields_are_recognised_by_their_content():
     assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
 
 
-def test_title_and_a_longer_field_are_joined():
-    found = read(
-        items_of(
-            5,
-            title=lambda n: f"Film {n}",
-            inhalt=lambda n: f"In this film number {n} a person walks from here to there and back.",
-            genres=lambda n: ["drama"],
-        )
-    )
-    assert found.reading.text == ("title", "inhalt")
-    assert (found.reading.title, found.metadata[3]) == ("title", {"title": "Film 3"})
-
-
 def test_unique_values_are_ids_and_numbers_in_reading_otherwise():
     found = read(items_of(4, ref=lambda n: f"r{n}", text=lambda n: "words"))
     assert (found.ids, found.numbered, found.reading.ids) == (
@@ -318,12 +291,6 @@ def test_numbers_and_dates_are_not_ids(value):
     found = read(items_of(4, when=value.format, text=lambda n: "words"))
     assert found.numbered
     assert found.reading.metadata == ("when",)
-
-
-def test_one_json_value_under_the_name_of_json_lines(tmp_path):
-    items = [{"text": "a", "tags": ["x"]}, {"text": "b"}]
-    found = read_corpus(as_file(tmp_path, "a.jsonl", json.dumps(items, indent=1)))
-    assert (found.texts, found.reading.format) == (["a", "b"], "json")
 
 
 @pytest.mark.parametrize(

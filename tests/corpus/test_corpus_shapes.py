@@ -427,9 +427,10 @@ def test_the_first_record_may_be_larger_than_what_is_looked_at(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     (tmp_path / "a.json").write_text(f"[{','.join(lines)}]")
     for name in ("a.jsonl", "a.json"):
-        reader = CorpusReader(tmp_path / name, text="text")
-        assert [len(reader.head), reader.complete] == [1, False]
-        assert [record.id for record in reader.items(1)] == [item["id"] for item in rows(10)]
+        for source in (tmp_path / name, io.BytesIO((tmp_path / name).read_bytes())):
+            reader = CorpusReader(source, text="text")
+            assert [len(reader.head), reader.complete] == [1, False]
+            assert [record.id for record in reader.items(1)] == [item["id"] for item in rows(10)]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])

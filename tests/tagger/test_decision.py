@@ -109,17 +109,20 @@ def test_rare_labels_have_larger_targets():
     assert (labels.data == 1).all()
 
 
-def test_candidates_are_the_best_the_voted_and_the_true(monkeypatch):
+def test_candidates_are_the_best_and_the_true(monkeypatch):
     monkeypatch.setattr("labelspan.tagger.decision._CANDIDATES", 2)
     scores = np.arange(24, dtype=np.float32).reshape(3, 8)
-    votes = sparse.csr_matrix(([0.5], ([0], [1])), (3, 8))
+    votes = sparse.csr_matrix(([0.5], ([0], [6])), (3, 8))
     labels = sparse.csr_matrix((np.ones(2), ([0, 2], [0, 7])), (3, 8))
-    found = collect([(slice(0, 4), scores[:, :4]), (slice(4, 8), scores[:, 4:])], votes, labels)
+    found = collect([(slice(0, 4), scores[:, :4]), (slice(4, 8), scores[:, 4:])], labels)
     pairs = list(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
-    assert pairs == [(0, 0), (0, 1), (0, 6), (0, 7), (1, 6), (1, 7), (2, 6), (2, 7)]
+    assert pairs == [(0, 0), (0, 6), (0, 7), (1, 6), (1, 7), (2, 6), (2, 7)]
     assert found.regression.tolist() == [scores[pair] for pair in pairs]
-    assert found.votes.tolist() == [0, 0.5, 0, 0, 0, 0, 0, 0]
-    assert np.flatnonzero(found.truth).tolist() == [0, 7]
+    assert np.flatnonzero(found.truth).tolist() == [0, 6]
+    assert found.with_votes(votes).votes.tolist() == [0, 0.5, 0, 0, 0, 0, 0]
+    part = found.of(np.array([0, 2]))
+    assert part.rows.tolist() == [0, 0, 0, 2, 2]
+    assert part.total == 2
 
 
 def test_left_out_tags_are_the_best_candidates(monkeypatch):

@@ -210,3 +210,19 @@ def test_what_is_stored_answers_the_same(dense):
             wrong.reshape(-1)[1] = value
             with pytest.raises(InvalidFile, match="do not fit together"):
                 Tagger.from_arrays(LABELS, {**arrays, name: wrong})
+
+
+@pytest.mark.parametrize("voting", [1 << 20, 60])
+def test_the_weight_of_the_votes_may_come_from_a_sample(voting, monkeypatch):
+    monkeypatch.setattr("labelspan.tagger.learning._VOTING", voting)
+    rng = np.random.default_rng(0)
+    # Each topic has two words; whether both are there says nothing that a regression could add.
+    topics = rng.integers(40, size=400)
+    dense = np.zeros((400, 80), dtype=np.float32)
+    dense[np.arange(400), 2 * topics + rng.integers(2, size=400)] = 1.0
+    dense[np.arange(400), 2 * topics] = 1.0
+    X = sparse.csr_matrix(dense)
+    Y = sparse.csr_matrix((np.ones(400, np.float32), (np.arange(400), topics)), (400, 40))
+    tagger = learn_tagger([str(n) for n in range(40)], Y, X, np.arange(400))
+    best = tagger.left_out.columns[:, 0]
+    assert (best == topics).mean() > 0.95

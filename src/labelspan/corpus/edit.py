@@ -351,7 +351,7 @@ def _json_edits(text: str, plan: _Plan) -> Iterator[Span]:
     starts = _line_starts(text) if lines else _objects(text)
     for number, (line, _, by_field) in plan.edits.items():
         for name, wanted in by_field.items():
-            change = _Change(plan.parsers[name], wanted, dumps)
+            change = partial(_json_value, how=plan.parsers[name], wanted=wanted, dumps=dumps)
             yield _object_edit(text, starts[line - 1 if lines else number], name, change)
 
 
@@ -383,61 +383,54 @@ def _objects(text: str) -> list[int]:
     return found
 
 
-@dataclass(frozen=True)
-class _Change:
-    """Labels to add and remove, and how those of the field are written."""
-
-    how: LabelParser
-    wanted: Wanted
-    dumps: Callable[[Any], str]
-
-    def value(self, raw: str, value: Any, inner: str = "") -> str:
-        """Return the labels of an item as JSON; ``inner`` is the key of names in objects."""
-        if isinstance(value, list) or (value is None and self.how.how == "lists"):
-            return self._list(raw if isinstance(value, list) else "[]", value or [], inner)
-        if value is None or isinstance(value, str):
-            return self.dumps(_rewritten(value or "", self.wanted, self.how))
+def _json_value(
+    raw: str,
+    value: Any,
+    inner: str,
+    *,
+    how: LabelParser,
+    wanted: Wanted,
+    dumps: Callable[[Any], str],
+) -> str:
+    """Return the labels of an item as JSON; ``inner`` is the key of names in objects."""
+    if value is None and how.how == "lists":
+        raw, value = "[]", []
+    if value is None or isinstance(value, str):
+        return dumps(_rewritten(value or "", wanted, how))
+    if not isinstance(value, list):
         raise InvalidInput(
             f"The labels {raw:.60} are not a list or a string, and cannot be changed."
         )
-
-    def _list(self, raw: str, value: list[Any], inner: str) -> str:
-        spans = [(start, stop) for _, start, stop in _parts(raw, 0)]
-        names = [
-            _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one))) for one in value
-        ]
-        kept = [
-            raw[start:stop]
-            for (start, stop), name in zip(spans, names, strict=True)
-            if self.wanted.get(name, True)
-        ]
-        kept += [
-            self.dumps({inner: label} if inner else label)
-            for label, fits in self.wanted.items()
-            if fits
-        ]
-        lead = raw[1 : spans[0][0]] if spans else ""
-        tail = raw[spans[-1][1] : -1] if spans else ""
-        between = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (lead or " ")
-        return f"[{lead}{between.join(kept)}{tail}]" if kept else "[]"
+    spans = [(start, stop) for _, start, stop in _parts(raw, 0)]
+    kept = []
+    for (start, stop), one in zip(spans, value, strict=True):
+        name = _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one)))
+        if wanted.get(name, True):
+            kept.append(raw[start:stop])
+    kept += [dumps({inner: label} if inner else label) for label, fits in wanted.items() if fits]
+    # As before: what is around the labels, and between them.
+    lead = raw[1 : spans[0][0]] if spans else ""
+    tail = raw[spans[-1][1] : -1] if spans else ""
+    between = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (lead or " ")
+    return f"[{lead}{between.join(kept)}{tail}]" if kept else "[]"
 
 
-def _object_edit(text: str, place: int, name: str, change: _Change) -> Span:
+def _object_edit(text: str, place: int, name: str, change: Callable[..., str]) -> Span:
     """Return where the labels of one object are, and what to write there."""
     place = _skip(text, place)
     for key, start, stop in _parts(text, place):
         value = _DECODER.raw_decode(text, start)[0]
         if key == name:
-            return start, stop, change.value(text[start:stop], value)
+            return start, stop, change(text[start:stop], value, "")
         inner = name.removeprefix(f"{key}.")
         if inner != name and isinstance(value, dict) and value:
             return _object_edit(text, start, inner, change)
         if inner != name and isinstance(value, list):
-            return start, stop, change.value(text[start:stop], value, inner)
+            return start, stop, change(text[start:stop], value, inner)
     # An item without the field.
     end = _DECODER.raw_decode(text, place)[1] - 1
     comma = ", " if text[place + 1 : end].strip() else ""
-    return end, end, f"{comma}{json.dumps(name)}: {change.value('null', None)}"
+    return end, end, f"{comma}{json.dumps(name)}: {change('null', None, '')}"
 
 
 def _parts(text: str, place: int) -> Iterator[tuple[str, int, int]]:

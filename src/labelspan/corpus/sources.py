@@ -411,23 +411,18 @@ def _undecodable(
     line, bad, reason = 1, b"", str(error)
     with member.whole() as raw:
         try:
-            while chunk := raw.read(_CHUNK):
-                bad = chunk
-                line += decoder.decode(chunk).count("\n")
+            while bad := raw.read(_CHUNK):
+                line += decoder.decode(bad).count("\n")
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as place:
-            reason = place.reason
-            bad = place.object
-            line += place.object[: place.start].count(b"\n")
+            reason, bad = place.reason, place.object
+            line += bad[: place.start].count(b"\n")
         except UnicodeError:
             pass
     remedy = "give another encoding (--encoding), or leave it out"
     if encoding is None:
-        try:
-            bad.decode("cp1252")
-            named = "cp1252"
-        except UnicodeDecodeError:
-            named = "latin-1"
+        # Latin-1 has all bytes, cp1252 all but five.
+        named = "latin-1" if any(one in bad for one in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
         remedy = f"if it is Latin-1 or Windows text, give encoding={named!r} (--encoding {named})"
     what = "UTF-8" if codec.startswith("utf-8") else codec
     return InvalidFile(f"{member.name}, line {line}: this is not {what} ({reason}); {remedy}.")

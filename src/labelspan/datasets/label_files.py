@@ -19,7 +19,7 @@ from ..corpus.names import first_known, listed
 from ..corpus.sources import open_source, text_of
 from ..errors import InvalidFile, InvalidInput
 from .dataset import indicator
-from .npz import read_arrays
+from .npz import csr_part, read_arrays
 
 __all__ = ["RowLabels", "read_label_file"]
 
@@ -195,10 +195,15 @@ def _from_arrays(path: Path) -> RowLabels:
     for key in ("label_names", "class_names"):
         if key in arrays:
             names = np.asarray(arrays[key]).astype(str)
-    if {"indices", "indptr", "data", "shape"} <= arrays.keys():
-        table = _csr(path, arrays, "")
-    elif {"Y_indices", "Y_indptr", "Y_data", "Y_shape"} <= arrays.keys():
-        table = _csr(path, arrays, "Y_")
+    prefix = next((one for one in ("", "Y_") if f"{one}indptr" in arrays), None)
+    if prefix is not None:
+        if prefix == "" and str(arrays.get("format", np.array(b"csr")).astype(str)) != "csr":
+            raise InvalidFile(f"{path}: save the sparse array in CSR format (labels.tocsr()).")
+        try:
+            table = csr_part(arrays, prefix)
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
+        table.sum_duplicates()
     else:
         known = [key for key in ("", "Y", "y") if key in arrays]
         if not known and len(arrays) != 1:
@@ -218,21 +223,6 @@ def _from_arrays(path: Path) -> RowLabels:
         table = sparse.csr_array(np.where(unknown[:, None], 0, array))
         return _checked(path, table, names, unknown)
     return _checked(path, table, names, np.zeros(table.shape[0], dtype=bool))
-
-
-def _csr(path: Path, arrays: dict[str, Array], prefix: str) -> Any:
-    kind = np.asarray(arrays.get("format", np.array("csr"))).astype(str)
-    if prefix == "" and str(kind) != "csr":
-        raise InvalidFile(f"{path}: save the sparse array in CSR format (labels.tocsr()).")
-    try:
-        shape = tuple(int(side) for side in arrays[f"{prefix}shape"])
-        parts = tuple(arrays[f"{prefix}{part}"] for part in ("data", "indices", "indptr"))
-        table = sparse.csr_array(parts, shape=shape)
-        table.check_format(full_check=True)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
-    table.sum_duplicates()
-    return table
 
 
 def _checked(path: Path, table: Any, names: Array | None, unknown: Array) -> RowLabels:

@@ -33,9 +33,10 @@ from .._files import read_bytes, write_whole
 from ..errors import InvalidFile, InvalidInput
 from .dataset import TEST, TRAIN, DataSet
 
-__all__ = ["read_arrays", "read_npz", "write_npz"]
+__all__ = ["csr_part", "read_arrays", "read_npz", "write_npz"]
 
 Arrays = dict[str, NDArray[Any]]
+_PARTS = ("data", "indices", "indptr")
 
 
 def read_npz(
@@ -207,15 +208,18 @@ def _parse(arrays: Arrays, name: str, source: str) -> DataSet:
 def _block(arrays: Arrays, side: str) -> Any:
     """Return X or Y, removed from the arrays; None if it is there in neither form."""
     if f"{side}_shape" in arrays:
-        shape = tuple(int(length) for length in arrays.pop(f"{side}_shape"))
-        data, indices, indptr = (
-            arrays.pop(f"{side}_{part}") for part in ("data", "indices", "indptr")
-        )
-        return _csr(data, indices, indptr, shape)
+        return csr_part(arrays, f"{side}_")
     dense = arrays.pop(side, None)
     if dense is not None and (dense.ndim != 2 or dense.dtype.kind not in "fiub"):
         raise ValueError(f"{side} has shape {dense.shape} and type {dense.dtype}")
     return dense
+
+
+def csr_part(arrays: Arrays, prefix: str) -> Any:
+    """Return a matrix in compressed rows, removed from the arrays; raise ValueError if damaged."""
+    shape = tuple(int(length) for length in arrays.pop(f"{prefix}shape"))
+    data, indices, indptr = (arrays.pop(f"{prefix}{part}") for part in _PARTS)
+    return _csr(data, indices, indptr, shape)
 
 
 def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> Any:
@@ -238,7 +242,7 @@ def _store(side: str, block: Any) -> Arrays:
     if not sparse.issparse(block):
         return {side: np.asarray(block)}
     rows = sparse.csr_array(block)
-    parts = {part: getattr(rows, part) for part in ("data", "indices", "indptr")}
+    parts = {part: getattr(rows, part) for part in _PARTS}
     return {f"{side}_{part}": value for part, value in parts.items()} | {
         f"{side}_shape": np.array(rows.shape)
     }

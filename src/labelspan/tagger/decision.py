@@ -7,7 +7,7 @@ common to all labels: a rare label has too few items to choose anything of its o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,7 @@ __all__ = ["NEVER", "Candidates", "Decision", "LabelRecord", "LeftOutTags", "col
 
 # Threshold of a label that is never chosen: probabilities stay below it.
 NEVER = 1.0
-# Labels of each item that are looked at, next to its own and those that were voted for.
+# Labels of each item that are looked at, next to its own.
 _CANDIDATES = 30
 # Labels of each item that are kept with their probabilities.
 _KEPT = 12
@@ -54,6 +54,24 @@ class Candidates:
     def scores(self, weight: float) -> Array:
         """Add the votes to the regression."""
         return np.asarray(self.regression + weight * self.votes)
+
+    def of(self, rows: Array) -> Candidates:
+        """Return the pairs of some rows."""
+        chosen = np.zeros(int(self.rows.max(initial=-1)) + 1, dtype=bool)
+        chosen[rows] = True
+        own = chosen[self.rows]
+        names = ("rows", "columns", "regression", "votes", "truth")
+        found = {name: getattr(self, name)[own] for name in names}
+        return Candidates(**found, total=int(found["truth"].sum()))
+
+    def with_votes(self, votes: sparse.csr_matrix) -> Candidates:
+        """Return the pairs with the shares of the votes in a matrix of all rows."""
+        found = _entries(votes, self.rows, self.columns).astype(np.float32)
+        return replace(self, votes=found)
+
+    def best_weight(self) -> float:
+        """Choose the weight of the votes: the one with the best average precision."""
+        return max(_WEIGHTS, key=lambda one: _precision(self.scores(one), self))
 
 
 @dataclass(frozen=True)
@@ -102,9 +120,9 @@ class Decision:
     threshold: float
 
     @classmethod
-    def choose(cls, found: Candidates) -> Decision:
-        """Choose them from the scores of left-out items."""
-        weight = max(_WEIGHTS, key=lambda one: _precision(found.scores(one), found))
+    def choose(cls, found: Candidates, weight: float | None = None) -> Decision:
+        """Choose them from the scores of left-out items; ``weight`` may be known."""
+        weight = found.best_weight() if weight is None else weight
         scores = found.scores(weight).astype(np.float64)
         knots, levels = _calibrate(scores, found.truth)
         cut = _threshold(scores, found.truth, found.total)
@@ -166,16 +184,13 @@ def _emphasis(support: Array, count: int) -> Array:
     return np.power(share, -_RARITY).astype(np.float32)
 
 
-def collect(
-    scores: Iterable[tuple[slice, Array]], votes: sparse.csr_matrix, labels: sparse.csr_matrix
-) -> Candidates:
-    """Collect the candidates from blocks of scores, a slice of labels each."""
+def collect(scores: Iterable[tuple[slice, Array]], labels: sparse.csr_matrix) -> Candidates:
+    """Collect the candidates, without votes, from blocks of scores, a slice of labels each."""
     n, k = labels.shape
     best = np.full((n, 0), -np.inf, dtype=np.float32)
     names = np.zeros((n, 0), dtype=np.int32)
     found: list[tuple[Array, Array]] = []
-    # Pairs that are voted for, or true: 2 keeps an entry where a vote is 0.
-    pattern = sparse.csc_matrix(votes + 2 * labels)
+    pattern = sparse.csc_matrix(labels)
     for own, block in scores:
         part = pattern[:, own].tocoo()
         pairs = part.row.astype(np.int64) * k + (part.col + own.start)
@@ -193,7 +208,7 @@ def collect(
         rows,
         columns,
         np.concatenate([one for _, one in found])[first].astype(np.float32),
-        _entries(votes, rows, columns).astype(np.float32),
+        np.zeros(rows.size, dtype=np.float32),
         _entries(labels, rows, columns) > 0,
         int(labels.nnz),
     )

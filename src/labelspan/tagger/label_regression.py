@@ -25,12 +25,13 @@ __all__ = ["LabelRegression", "WeightPruner"]
 
 # The side of a matrix that is factorised.
 _DIRECT = 1500
-# Dimensions of the preconditioner, for this number of rows or fewer, and at most.
-_LEADING, _ROWS_EACH, _MOST_LEADING = 32, 500, 64
+# Dimensions of the preconditioner: at least, at most, and for each how many rows and labels. With
+# many labels, fewer steps for all of them are worth more than its computation takes.
+_LEADING, _MOST_LEADING, _ROWS_EACH, _LABELS_EACH = 32, 256, 100, 3
 _PASSES = 2
 # Random signs for the trace of the inverse.
 _PROBES = 4
-_TOLERANCE = 3e-2
+_TOLERANCE = 5e-2
 _STEPS = 40
 # Columns that are solved are left out where fewer than this share is not.
 _ACTIVE = 0.75
@@ -50,9 +51,19 @@ class LabelRegression:
         Of the random vectors, where the data is large.
     direct : int, default=1500
         The largest side of a matrix that is factorised.
+    labels : int, default=0
+        Number of labels, about, for which it is solved.
     """
 
-    def __init__(self, features: Any, alpha: float, seed: int = 0, direct: int = _DIRECT) -> None:
+    def __init__(
+        self,
+        features: Any,
+        alpha: float,
+        seed: int = 0,
+        direct: int = _DIRECT,
+        labels: int = 0,
+    ) -> None:
+        self._labels = labels
         rows = features if sparse.issparse(features) else np.asarray(features, dtype=np.float32)
         self._X: Any = rows
         self.alpha = alpha
@@ -164,7 +175,8 @@ class LabelRegression:
     def _leading(self) -> tuple[Array, Array]:
         """Leading eigenvectors of the products of rows, by subspace iteration."""
         n = self._X.shape[0]
-        rank = min(_MOST_LEADING, max(_LEADING, n // _ROWS_EACH))
+        worth = min(n // _ROWS_EACH, self._labels // _LABELS_EACH)
+        rank = min(n, _MOST_LEADING, max(_LEADING, worth))
         rng = np.random.default_rng(self._seed)
         basis = rng.standard_normal((n, rank + 8), dtype=np.float32)
         for _ in range(_PASSES):

@@ -22,6 +22,8 @@ __all__ = ["Fold", "learn_tagger"]
 
 # The labels from which the penalty is chosen.
 _LABELS_FOR_PENALTY = 500
+# Items from which the weight of the votes is chosen.
+_VOTING = 5000
 # Sides of a matrix that is factorised, for few labels and for many.
 _DIRECT, _MOST_DIRECT = 1500, 4000
 
@@ -69,7 +71,7 @@ def learn_tagger(
     alpha = _penalty(features, targets)
     # A factorisation costs the same for any number of labels, iterations do not.
     direct = min(_MOST_DIRECT, max(_DIRECT, 2 * len(labels)))
-    regression = LabelRegression(features, alpha, seed, direct)
+    regression = LabelRegression(features, alpha, seed, direct, len(labels))
     prune = pruner(features, len(labels))
     weights: list[sparse.csr_matrix] = []
     intercept: list[Array] = []
@@ -86,11 +88,10 @@ def learn_tagger(
         # Features that have seen the labels also know their neighbours too well.
         for _ in scores():
             pass
-        candidates = _joined(parts, int(targets.nnz))
+        candidates, weight = _joined(parts, int(targets.nnz)), None
     else:
-        votes = Voters(features, targets).votes(features, np.arange(targets.shape[0]))
-        candidates = collect(scores(), votes, targets)
-    decision = Decision.choose(candidates)
+        candidates, weight = _with_votes(collect(scores(), targets), features, targets, seed)
+    decision = Decision.choose(candidates, weight)
     support = np.asarray(targets.sum(axis=0)).ravel().astype(np.int64)
     record = LabelRecord.of(candidates, decision, support)
     return Tagger(
@@ -138,8 +139,29 @@ def _held_out(
         (own, np.asarray(unseen @ found[:-1] + found[-1]))
         for own, found, _ in regression.blocks(emphasised(targets)[inside])
     )
-    found = collect(scores, votes, targets[held])
+    found = collect(scores, targets[held]).with_votes(votes)
     return replace(found, rows=np.asarray(held)[found.rows])
+
+
+def _with_votes(
+    found: Candidates, features: Any, targets: sparse.csr_matrix, seed: int
+) -> tuple[Candidates, float]:
+    """Choose the weight of the votes, from a sample of many items; return candidates with votes."""
+    n, voters = targets.shape[0], Voters(features, targets)
+
+    def voted(rows: Array) -> Candidates:
+        votes = voters.votes(features[rows], rows)
+        starts = np.zeros(n + 1, dtype=np.int64)
+        starts[rows + 1] = np.diff(votes.indptr)
+        every = (votes.data, votes.indices, np.cumsum(starts))
+        return found.of(rows).with_votes(sparse.csr_matrix(every, shape=targets.shape))
+
+    if n <= _VOTING:
+        every = voted(np.arange(n))
+        return every, every.best_weight()
+    sample = np.sort(np.random.default_rng(seed).choice(n, _VOTING, replace=False))
+    weight = voted(sample).best_weight()
+    return (voted(np.arange(n)) if weight else found), weight
 
 
 def _joined(parts: Sequence[Candidates], total: int) -> Candidates:
