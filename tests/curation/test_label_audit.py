@@ -5,6 +5,7 @@ import pytest
 from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
+from labelspan.curation import label_audit
 from labelspan.errors import Mismatch
 from labelspan.evaluation.audit_report import audit_page, audit_rows
 
@@ -138,3 +139,47 @@ def test_an_index_without_labels_cannot_be_audited():
     index = SemanticIndex(estimator=LSI(2)).fit(["chess", "dice", "song"])
     with pytest.raises(Mismatch, match="without labels"):
         index.audit()
+
+
+# --- findings that are stored with an index ---------------------------------------------------
+
+
+def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
+    texts, labels, ids, _ = corpus(60, seed=1)
+    labels[4], labels[7] = ["sound"], [*labels[7], "TODO"]
+    SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
+    with SemanticIndex.load(tmp_path / "i") as index:
+        some = index.audit(2, kinds=["wrong", "junk"])
+        found = index.audit(30)
+        assert some.findings == tuple(
+            one for kind in ("wrong", "junk") for one in found.of(kind)[:2]
+        )
+    computed = label_audit._computed
+    monkeypatch.setattr(label_audit, "_computed", None)
+    with SemanticIndex.load(tmp_path / "i") as other:
+        assert other.audit(30) == found
+        assert other.audit(2, kinds=["wrong", "junk"]) == some
+    monkeypatch.setattr(label_audit, "_computed", computed)
+    # Other labels have other findings.
+    with SemanticIndex.load(tmp_path / "i", write=True) as index:
+        index.relabel(ids[7], ["game"])
+        assert index.audit(30).of("junk") != found.of("junk")
+        index.relabel(ids[7], labels[7])
+        assert index.audit(30).of("junk") == found.of("junk")
+
+
+@pytest.mark.parametrize("content", [b"", b"labelspan array\n", b"{}"])
+def test_a_damaged_stored_audit_is_computed_again(tmp_path, content, caplog):
+    texts, labels, ids, _ = corpus(60, seed=1)
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
+    with SemanticIndex.load(tmp_path / "i") as read:
+        assert read.audit().counts == index.audit().counts
+    (path,) = (tmp_path / "i").glob("generation-*/audit.arrays")
+    path.write_bytes(content)
+    with SemanticIndex.load(tmp_path / "i") as read:
+        assert read.audit().counts == index.audit().counts
+        assert "A stored result is not used" in caplog.text
+    with SemanticIndex.load(tmp_path / "i") as read:
+        for wrong in ({}, [], {"wrong": 3}, {"wrong": {"findings": [1], "count": 0, "labels": 0}}):
+            read.store.keep("audit", wrong)
+            assert read.audit().counts == index.audit().counts

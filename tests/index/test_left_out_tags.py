@@ -7,7 +7,7 @@ from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidFile
-from labelspan.index.kept_tags import tags_without_item
+from labelspan.index.tagging import tags_without_item
 from labelspan.tagger.decision import emphasised
 from labelspan.tagger.label_regression import LabelRegression
 
@@ -15,6 +15,10 @@ from labelspan.tagger.label_regression import LabelRegression
 def fitted(count=90):
     texts, labels, ids, _ = corpus(count, seed=1)
     return SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+
+
+def predicted(index, ids, **options):
+    return tags_without_item(index.model, index.store, index.tagger, ids, **options)
 
 
 def as_pairs(tags):
@@ -32,7 +36,7 @@ def test_tags_are_those_of_models_without_the_item():
     scores = scores + tagger.decision.weight * votes.toarray()
     order = np.argsort(-scores, axis=1, kind="stable")
     chances = tagger.decision.probability(scores)
-    for row, tags in enumerate(tags_without_item(index, index.ids)):
+    for row, tags in enumerate(predicted(index, index.ids)):
         assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
         np.testing.assert_allclose(
             [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
@@ -77,19 +81,19 @@ def test_a_model_that_was_fitted_without_the_item_says_nearly_the_same():
     texts, labels, ids, _ = corpus(90, seed=1)
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     rest = SemanticIndex(estimator=MLSI(5)).fit(texts[1:], labels[1:], ids[1:])
-    kept = {tag.label: tag.probability for tag in tags_without_item(index, ids[:1])[0]}
+    kept = {tag.label: tag.probability for tag in predicted(index, ids[:1])[0]}
     for tag in rest.tag(texts[0]):
         assert kept[tag.label] == pytest.approx(tag.probability, abs=0.1)
 
 
 def test_changed_items_are_computed_and_others_stay():
     index = fitted()
-    before = tags_without_item(index, index.ids)
+    before = predicted(index, index.ids)
     index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
     index.add(["crop dice radio volume"], [["farm"]], ["late"])
-    after = tags_without_item(index, index.ids)
+    after = predicted(index, index.ids)
     assert as_pairs(after[1]) == as_pairs(before[1])
-    fresh = tags_without_item(index, index.ids, fresh=True)
+    fresh = predicted(index, index.ids, fresh=True)
     own = {tag.label: tag.probability for tag in fresh[0]}
     assert all(own[tag.label] == pytest.approx(tag.probability, abs=1e-3) for tag in after[0])
     assert "farm" in {tag.label for tag in fresh[1]}
@@ -97,11 +101,11 @@ def test_changed_items_are_computed_and_others_stay():
 
 def test_left_out_tags_are_kept_in_the_folder(tmp_path):
     index = fitted()
-    before = tags_without_item(index, index.ids)
+    before = predicted(index, index.ids)
     index.add(["crop dice radio volume"], [["game"]], ["late"])
     index.save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index") as read:
-        assert [as_pairs(tags) for tags in tags_without_item(read, read.ids[:90])] == [
+        assert [as_pairs(tags) for tags in predicted(read, read.ids[:90])] == [
             as_pairs(tags) for tags in before
         ]
 
@@ -111,8 +115,8 @@ def test_items_without_labels_are_predicted():
     labels[3] = None
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     expected = index.tag(items=ids[3])
-    assert as_pairs(tags_without_item(index, [ids[3]])[0]) == as_pairs(expected)
-    assert tags_without_item(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
+    assert as_pairs(predicted(index, [ids[3]])[0]) == as_pairs(expected)
+    assert predicted(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
 
 
 def test_damaged_tags_are_refused(tmp_path):

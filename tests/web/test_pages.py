@@ -13,7 +13,7 @@ from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index, read_
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
 from labelspan.index import inputs
-from labelspan.index.kept_tags import tags_without_item
+from labelspan.index.tagging import tags_without_item
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
@@ -190,7 +190,11 @@ def test_search_returns_the_results_of_the_index(client, index):
         [h.score for h in hits], abs=1e-4
     )
     for hit, found in zip(given["hits"], hits, strict=True):
-        chosen = [tag.label for tag in tags_without_item(index, [found.id])[0] if tag.chosen]
+        chosen = [
+            tag.label
+            for tag in tags_without_item(index.model, index.store, index.tagger, [found.id])[0]
+            if tag.chosen
+        ]
         expected = [name for name in chosen if name not in (found.labels or ())]
         assert [one["label"] for one in hit["suggested"]] == expected, "only what disagrees"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from .similar_rows import similar_rows, unit_rows
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
+    from ..index.store import ItemStore
 
 __all__ = ["audit_labels", "label_findings", "left_out_pairs", "wrong_scores"]
 
@@ -51,6 +52,8 @@ _VOTES_AT_ONCE = 50
 _RELIABLE = 0.5
 _CLEARLY_WRONG = 0.7
 _CLEARLY_MISSING = 0.7
+# File of the findings in the folder of an index.
+_NAME = "audit"
 
 
 def audit_labels(
@@ -85,8 +88,7 @@ def audit_labels(
     >>> audit_labels(index, kinds=["junk"]).counts
     {'junk': 1}
     """
-    tagger = index.tagger
-    if tagger is None:
+    if not index.can_tag:
         raise Mismatch("audit: this index was fitted without labels.")
     wanted: Sequence[AuditKind] = tuple(KINDS) if kinds is None else kinds
     unknown = [kind for kind in wanted if kind not in KINDS]
@@ -94,10 +96,62 @@ def audit_labels(
         raise InvalidParameter(
             f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
         )
+    known = _stored(index.store)
+    missing = [kind for kind in KINDS if kind in wanted and not _enough(known.get(kind), n)]
+    if missing:
+        known |= _computed(index, n, missing)
+        index.store.keep(_NAME, {kind: asdict(one) for kind, one in known.items()})
+    found = [one for kind in KINDS if kind in wanted for one in known[kind].findings[:n]]
+    counts: dict[AuditKind, int] = {kind: known[kind].count for kind in KINDS if kind in wanted}
+    labels = next((known[kind].labels for kind in wanted), 0)
+    return LabelAudit(tuple(found), len(index), labels, counts)
+
+
+@dataclass(frozen=True)
+class _KindFindings:
+    """Findings of a kind, the number of all of them, and the number of labels."""
+
+    findings: list[Finding]
+    count: int
+    labels: int
+
+
+def _enough(part: _KindFindings | None, n: int) -> bool:
+    return part is not None and len(part.findings) >= min(n, part.count)
+
+
+def _stored(store: ItemStore) -> dict[AuditKind, _KindFindings]:
+    """Read what was found before in these items and labels, by this process or another."""
+    found = store.stored(_NAME)
+    try:
+        return {
+            kind: _KindFindings(
+                [_read_finding(kind, one) for one in found[kind]["findings"]],
+                int(found[kind]["count"]),
+                int(found[kind]["labels"]),
+            )
+            for kind in KINDS
+            if found and kind in found
+        }
+    except (TypeError, KeyError, ValueError, AttributeError):
+        # A cache of somebody else; what it should have is computed.
+        return {}
+
+
+def _read_finding(kind: AuditKind, one: dict[str, Any]) -> Finding:
+    items, labels, titles = (tuple(map(str, one[name])) for name in ("items", "labels", "titles"))
+    evidence = dict(one["evidence"])
+    return Finding(kind, float(one["score"]), items, labels, str(one["reason"]), evidence, titles)
+
+
+def _computed(
+    index: SemanticIndex, n: int, wanted: Sequence[AuditKind]
+) -> dict[AuditKind, _KindFindings]:
+    """Find at most ``n`` findings of some kinds."""
+    tagger = index.tagger
+    assert tagger is not None
     ids = index.store.ids_by_row()
     names = [ids.get(int(row), "") for row in tagger.rows]
-    found: list[Finding] = []
-    counts: dict[AuditKind, int] = {}
     pairs: dict[AuditKind, list[Finding]] = {}
     if "wrong" in wanted or "missing" in wanted:
         pairs = {"wrong": [], "missing": []}
@@ -115,14 +169,12 @@ def audit_labels(
         "junk": _junk(tagger),
         "rare": _rare(tagger, names),
     }
-    for kind in KINDS:
+    found = {}
+    for kind in wanted:
         # The others are generators: what is not asked for is not computed.
-        if kind in wanted:
-            every = pairs[kind] if kind in pairs else list(parts[kind])
-            counts[kind] = len(every)
-            found += every[:n]
-    titled = _titled(index, found)
-    return LabelAudit(tuple(titled), len(ids), len(tagger.labels), counts)
+        every = pairs[kind] if kind in pairs else list(parts[kind])
+        found[kind] = _KindFindings(_titled(index, every[:n]), len(every), len(tagger.labels))
+    return found
 
 
 def _titled(index: SemanticIndex, found: list[Finding]) -> list[Finding]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._axis_ends import Ends, ends
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
-from ..tagger import Tagger
 from .model import IndexModel
 from .results import Axis, AxisShare, Explanation, Hit, Item, Tag, WordShare
 from .searching import item_places, query_vectors, text_match, text_queries
 from .store import ItemStore
 from .tagging import tagged_features
+
+if TYPE_CHECKING:
+    from ..tagger import Tagger
 
 __all__ = ["explain", "read_axes"]
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
-from ..tagger import Tagger
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
 from .array_file import ArrayFile, parse_json
 from .folder import Files, field
 from .space import Space
+
+if TYPE_CHECKING:
+    from ..tagger import Tagger
 
 __all__ = [
     "IndexModel",
@@ -99,7 +101,7 @@ class IndexModel:
     @property
     def tagger(self) -> Tagger | None:
         """The tagger of the fit or of the last save."""
-        if self._tagger is not None and not isinstance(self._tagger, Tagger):
+        if callable(self._tagger):
             self._tagger = self._tagger()
         return self._tagger
 
@@ -259,6 +261,8 @@ def _joined(segments: list[WordSegment]) -> WordSegment:
 
 
 def _read_tagger(files: Files, file: ArrayFile) -> Tagger:
+    from ..tagger import Tagger  # noqa: PLC0415 - searches do without it
+
     files.check(file)
     labels = parse_json(bytes(file.array("labels")), file.path)
     if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):

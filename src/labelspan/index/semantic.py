@@ -15,7 +15,6 @@ from .._params import Integer, check_params
 from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
-from ..tagger import Tagger
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
@@ -34,6 +33,7 @@ from .tagging import current_tagger, explain_tag, label_report, tag
 
 if TYPE_CHECKING:
     from ..curation.audit_results import AuditKind, LabelAudit
+    from ..tagger import Tagger
 
 __all__ = ["SemanticIndex"]
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 import threading
@@ -37,7 +38,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
-from .array_file import Rows
+from .array_file import ArrayFile, Rows, parse_json, write_arrays
 from .folder import ITEMS, Files, field
 from .inputs import did_you_mean, label_name
 from .metadata_fields import MetadataField, read_fields
@@ -45,6 +46,8 @@ from .results import Item
 from .vectors import LabelDirections, LabelPlaces, UnitVectors
 
 __all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
+
+_log = logging.getLogger("labelspan.index")
 
 T = TypeVar("T")
 
@@ -97,7 +100,7 @@ _LARGEST_COUNT = 1 << 53
 _TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
 # Up to this size all items are checked whenever an index is opened.
-_SMALL_DATABASE = 1 << 22
+_SMALL_DATABASE = 1 << 20
 # Stands for an item that was added after the last save and removed since.
 _NOTHING = Item("", "", None, {})
 # Memory for a database that is filled, in KiB.
@@ -625,16 +628,23 @@ class ItemStore:
         Unit vectors of the first n rows; those of rows that were added later are in the database.
     words : WordSearch or None
         Words of the first n rows; None if the index takes vectors.
+    folder : Path or None, default=None
+        Where the files are; None in memory.
     sha256 : str, default=""
         Hash of the file of the vectors.
     """
 
     def __init__(
-        self, database: ItemDatabase, vectors: Array, words: WordSearch | None, sha256: str = ""
+        self,
+        database: ItemDatabase,
+        vectors: Array,
+        words: WordSearch | None,
+        folder: Path | None = None,
+        sha256: str = "",
     ) -> None:
         self._database = database
         self._lock = threading.RLock()
-        self.words, self.vectors_sha256 = words, sha256
+        self.words, self.folder, self.vectors_sha256 = words, folder, sha256
         with database.snapshot():
             self.revision = database.revision
             self.labels = database.label_table()
@@ -662,7 +672,7 @@ class ItemStore:
         key = field(content, "key", str)
         database = ItemDatabase.open(path, key, write=write, check=check)
         try:
-            found = cls(database, file.array("vectors"), words, file.sha256)
+            found = cls(database, file.array("vectors"), words, files.folder, file.sha256)
             if file_size(path) <= _SMALL_DATABASE:
                 found.verify()
             return found
@@ -681,6 +691,32 @@ class ItemStore:
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
+
+    def stored(self, name: str) -> Any:
+        """Return what :meth:`keep` wrote for these items and labels; None if there is none."""
+        if self.folder is None:
+            return None
+        try:
+            file = ArrayFile(self.folder / f"{name}.arrays", mapped=False)
+            file.verify()
+            if file.about.get("revision") != self.revision:
+                return None
+            return parse_json(bytes(file.array("json")), file.path)
+        except FileNotFoundError:
+            return None
+        except (InvalidFile, OSError) as error:
+            _log.warning("A stored result is not used: %s", error)
+            return None
+
+    def keep(self, name: str, value: Any) -> None:
+        """Write what was computed from the present items and labels next to them, as a cache."""
+        if self.folder is None or not self.folder.is_dir():
+            return
+        data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+        try:
+            write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
+        except (InvalidFile, OSError) as error:
+            _log.warning("A result is kept in memory only: %s", error)
 
     def _read_added(self, first: int) -> None:
         """Read vectors and words of rows that were added after the last save, and removed rows."""

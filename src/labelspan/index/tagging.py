@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
-from ..tagger import Tagger
 from .frames import ResultTable
 from .inputs import as_names, label_name, read_texts
 from .model import IndexModel
 from .results import LabelReport, Tag, TagExplanation, Vote, WordShare
 from .searching import text_vectors
 from .store import ItemStore
+
+if TYPE_CHECKING:
+    from ..tagger import Tagger
 
 __all__ = [
     "current_tagger",
@@ -25,7 +27,11 @@ __all__ = [
     "tag",
     "tag_features",
     "tagged_features",
+    "tags_without_item",
 ]
+
+# Labels of each item that are predicted without it.
+_MOST = 12
 
 
 def tag(  # noqa: PLR0917
@@ -166,3 +172,42 @@ def current_tagger(model: IndexModel, store: ItemStore, tagger: Tagger) -> Tagge
     return tagger.updated(
         tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
     )
+
+
+def tags_without_item(
+    model: IndexModel,
+    store: ItemStore,
+    tagger: Tagger | None,
+    ids: list[str],
+    *,
+    fresh: bool = False,
+) -> list[list[Tag]]:
+    """Return some labels for each of some items, predicted without the item.
+
+    For items without labels, or for all if ``fresh``, they are computed.
+    """
+    if tagger is None:
+        return [[] for _ in ids]
+    rows = store.rows(ids)
+    own = tagger.places(rows)
+    width = min(_MOST, len(tagger.labels))
+    columns = np.full((len(ids), width), -1, dtype=np.int64)
+    chances = np.zeros((len(ids), width), dtype=np.float32)
+    found = tagger.left_out
+    # Labels may have come since; those of before are kept.
+    most = min(width, found.columns.shape[1])
+    kept = (own >= 0) & (not fresh)
+    columns[kept, :most] = found.columns[own[kept], :most]
+    chances[kept, :most] = found.chances[own[kept], :most]
+    missing = np.flatnonzero(~kept)
+    if missing.size:
+        features = tag_features(model, tagger, store, rows[missing])
+        columns[missing], chances[missing] = tagger.best(features, width, own[missing])
+    return [
+        [
+            Tag(tagger.labels[column], chance, float(tagger.thresholds[column]))
+            for column, chance in zip(best, likely, strict=True)
+            if column >= 0
+        ]
+        for best, likely in zip(columns.tolist(), chances.tolist(), strict=True)
+    ]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import isotonic_regression
 
 from .._typing import Array
 
@@ -235,6 +234,9 @@ def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
     # Half a case is added to both sides, so that nothing is certain.
     shares = np.array([(truth[part].sum() + 0.5) / (part.size + 1) for part in parts])
     sizes = np.array([part.size for part in parts], dtype=float)
+    # It takes longer to import than a search takes.
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415
+
     rising = isotonic_regression(shares, weights=sizes).x
     lowest, highest = float(scores.min()), float(scores.max())
     span = max(highest - lowest, 1e-6)

@@ -19,8 +19,8 @@ from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
 from ..index import ItemList, SemanticIndex, Tag, TagExplanation
 from ..index.ann import installed
-from ..index.kept_tags import tags_without_item
 from ..index.passages import QueryWords
+from ..index.tagging import tags_without_item
 from .answer_cache import AnswerCache
 from .editing import Editing
 from .points import MapPoints, draw
@@ -112,9 +112,9 @@ class Snapshot:
             known = {name: self._predicted[name] for name in ids if name in self._predicted}
         missing = [name for name in dict.fromkeys(ids) if name not in known]
         if missing:
-            new = dict(
-                zip(missing, tags_without_item(self.index, missing, fresh=fresh), strict=True)
-            )
+            index = self.index
+            tags = tags_without_item(index.model, index.store, index.tagger, missing, fresh=fresh)
+            new = dict(zip(missing, tags, strict=True))
             known |= new
             with self._cache_lock:
                 if len(self._predicted) + len(new) > _MOST_PREDICTED:
