@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from _support.explorer import BASE, Page, make_attacks
+from _support.explorer import BASE, Page, make_attacks, read_points
 from _support.topics import planted_index
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import Locked, Mismatch
 from labelspan.web import Served, make_app
+from labelspan.web.openapi import POINTS
 
 GUARDED = ["/history", "/changes", "/changes/file", "/review/decisions.csv"]
 
@@ -108,6 +109,17 @@ def test_decisions_are_seen_everywhere(folder):
         snapshot.compute_audit()
         assert [one.items for one in snapshot.findings if one.kind == "wrong"].count((item,)) == 0
     served.close()
+
+
+def test_the_map_has_the_labels_of_now(folder):
+    with editing(folder) as (client, served, post):
+        with served.lease() as snapshot:
+            snapshot.draw_map()
+        before, places = read_points(client.get(POINTS).content)
+        post("labels", items=["item0"], add=["brand new"], create=True)
+        after, again = read_points(client.get(POINTS).content)
+        assert set(after["labels"]) - set(before["labels"]) == {"brand new"}
+        assert (again["positions"] == places["positions"]).all()
 
 
 def test_skipped_filtered_and_exported(folder):

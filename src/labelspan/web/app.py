@@ -28,6 +28,7 @@ from .middleware import LOOPBACK, Guard, read_all, wants_json
 from .openapi import MATCHES, POINTS, describe
 from .pages import PAGES, SELECTION, Page
 from .parameters import Parameter, read_address, read_body, read_parameters
+from .points import MapPoints
 from .render import as_json, as_page, refused_response, templates
 from .review_routes import review_routes
 from .snapshot import Served
@@ -111,7 +112,7 @@ def make_app(
         routes += review_routes(served.editing, pool)
         routes += edit_routes(served.editing, pool, served.renew)
     routes += api_routes(served, pool, token)
-    routes.append(Route(POINTS, _points(served)))
+    routes.append(Route(POINTS, _points(served, pool)))
     routes.append(Route(MATCHES, _data(served, pool, matches, SELECTION)))
     routes.append(Route(COMPLETE, _data(served, pool, complete, COMPLETED)))
     routes.append(Route(TREE, _data(served, pool, tree, ())))
@@ -204,10 +205,13 @@ def _page_as_json(page: Page, content: Any, asked: Any) -> Response:
     return as_json(content)
 
 
-def _points(served: Served) -> Handler:
-    async def points(request: Request) -> Response:
+def _points(served: Served, pool: ThreadPoolExecutor) -> Handler:
+    def current() -> tuple[MapPoints | None, str]:
         with served.lease() as snapshot:
-            drawn, state = snapshot.map, snapshot.map_state
+            return snapshot.current_map(), snapshot.map_state
+
+    async def points(request: Request) -> Response:
+        drawn, state = await asyncio.get_running_loop().run_in_executor(pool, current)
         if drawn is None and state == "failed":
             raise Refused(500, "The map could not be drawn; see the output of the server.")
         if drawn is None:

@@ -6,25 +6,18 @@ from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 from ..index import Hit
-from ..index.passages import passage
 from ..text import parse_query
-from .answer_parts import Asked, AskedCount, AskedText, rounded
+from .answer_parts import Asked, AskedCount, AskedText, HitData, hits_data
 from .http_errors import Refused
-from .schema import Count, Unit
+from .schema import Count
 from .snapshot import Snapshot
 
 __all__ = ["compare", "compared"]
 
 
-class FoundData(TypedDict):
+class FoundData(HitData):
     """An item that one side has found."""
 
-    id: str
-    score: Annotated[Unit, "share of the largest possible score"]
-    title: Annotated[str, "first line of the text"]
-    snippet: Annotated[str, "a passage of the rest"]
-    words: Annotated[list[str], "words of both that were searched for"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
     elsewhere: Annotated[Count | None, "its place on the other side; null if it is not there"]
     here: Annotated[bool, "whether the index that is served has it"]
 
@@ -89,22 +82,14 @@ def _found(
 ) -> list[FoundData]:
     places = {hit.id: number for number, hit in enumerate(others, 1)}
     # Labels are those of the index that is served: the other may have been fitted without any.
-    labels = {hit.id: hit.labels for hit in hits}
-    if own is not served:
-        here = served.index.items([hit.id for hit in hits if hit.id in served.index])
-        labels |= {item.id: item.labels for item in here}
-    wanted = own.query_words(q)
-    shown = [passage(hit, wanted) for hit in hits]
+    here = served.index.items([hit.id for hit in hits if hit.id in served.index])
+    labels = {item.id: None if item.labels is None else list(item.labels) for item in here}
     return [
         {
-            "id": hit.id,
-            "score": rounded(hit.score),
-            "title": part.title,
-            "snippet": part.text,
-            "words": list(part.words),
-            "labels": None if (known := labels[hit.id]) is None else list(known),
-            "elsewhere": places.get(hit.id),
-            "here": hit.id in served.index,
+            **one,
+            "labels": labels.get(one["id"], one["labels"]),
+            "elsewhere": places.get(one["id"]),
+            "here": one["id"] in served.index,
         }
-        for hit, part in zip(hits, shown, strict=True)
+        for one in hits_data(own, hits, q, suggest=False)
     ]

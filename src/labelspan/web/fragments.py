@@ -19,7 +19,6 @@ from .parameters import LONGEST_NAME
 
 __all__ = [
     "chips",
-    "compared_list",
     "cut",
     "first_chips",
     "heading",
@@ -27,7 +26,6 @@ __all__ = [
     "label",
     "link",
     "marked",
-    "neighbour_list",
     "own_labels",
 ]
 
@@ -142,40 +140,30 @@ def hit_list(
     columns: Sequence[str] = (),
 ) -> Markup:
     """Return items as a list; with ``why``, with links to the reasons."""
-    text = bool(q.strip())
-    near = () if text else wanted
+    near = () if q.strip() else wanted
     parts = ['<ol class="hits">']
     weak = False
-    for one in hits:
+    for number, one in enumerate(hits, 1):
         name = _safe(one["id"])
-        if one["weak"] and not weak:
+        only = " only" if one.get("elsewhere", 0) is None else ""
+        if one.get("weak") and not weak and "elsewhere" not in one:
             weak = True
             parts.append('<li class="weak-from">Only close in meaning</li>\n')
+        title = heading(one) if one.get("here", True) else marked(one["title"], one["words"])
         parts.append(
-            f'<li class="hit" data-id="{name}">\n<h3>{heading(one)}</h3>\n'
-            f'<p class="about"><span class="id">{name}</span>'
+            f'<li class="hit{only}" data-id="{name}">\n<h3>{title}</h3>\n'
+            f'<p class="about">{_facts(one, number, q, columns)}'
         )
-        if one["score"] is not None:
-            score = "Cosine similarity, from 0 to 1"
-            if text:
-                score = f"{one['from_words']:.2f} from words, {one['from_space']:.2f} from meaning"
-            parts.append(f' <span class="score" title="{score}">{one["score"]:.2f}</span>')
-        if one["exact"]:
-            parts.append(f' <span class="mark">same {one["exact"]}</span>')
-        for key in columns:
-            if one["metadata"].get(key) not in (None, ""):
-                value = _safe(cut(metadata_text(one["metadata"][key])))
-                parts.append(f' <span class="fact" title="{_safe(cut(key))}">{value}</span>')
-        if why and (text or near) and len(one["id"]) <= LONGEST_NAME:
+        if why and (q.strip() or near) and len(one["id"]) <= LONGEST_NAME:
             reasons = _safe(link("/why", id=one["id"], q=q, label=near, balance=balance))
             parts.append(
                 f' <a class="why" href="{reasons}">Why?<span class="unseen"> ({name})</span></a>'
             )
         parts.append("</p>\n")
         if one["snippet"]:
-            parts.append(f'<p class="snippet">{marked(one["snippet"], one["words"])}</p>\n')
-        parts.append(own_labels(one["labels"], 4))
-        if one["suggested"]:
+            parts.append(f'<p class="snippet">{marked(one["snippet"], one.get("words", ()))}</p>\n')
+        parts.append(_shared(one) if "shared_words" in one else own_labels(one["labels"], 4))
+        if one.get("suggested"):
             parts.append(
                 '\n<p class="predicted"><span>Predicted as well:</span> '
                 f"{_suggestions(one['suggested'])}</p>"
@@ -185,52 +173,41 @@ def hit_list(
     return Markup("".join(parts))
 
 
-def compared_list(hits: Sequence[Mapping[str, Any]], other: str) -> Markup:
-    """Return items of one side of a comparison, with their places on the other."""
-    parts = ['<ol class="hits">']
-    for number, one in enumerate(hits, 1):
-        title = marked(one["title"], one["words"])
+def _facts(one: Mapping[str, Any], number: int, q: str, columns: Sequence[str]) -> str:
+    """Return the id of an item, its score, and what else is known of it."""
+    compared = "elsewhere" in one
+    parts = [f"{number}." if compared else f'<span class="id">{_safe(one["id"])}</span>']
+    if one["score"] is not None:
+        score = "From 0 to 1"
+        if q.strip() and not compared:
+            score = f"{one['from_words']:.2f} from words, {one['from_space']:.2f} from meaning"
+        parts.append(f'<span class="score" title="{score}">{one["score"]:.2f}</span>')
+    if compared:
         place = one["elsewhere"]
         told = f"no. {place} there" if place else "only here"
-        parts.append(
-            f'<li class="hit{"" if place else " only"}" data-id="{_safe(one["id"])}">\n'
-            f"<h3>{heading(one) if one['here'] else title}</h3>\n"
-            f'<p class="about">{number}. <span class="score" '
-            f'title="Score, from 0 to 1">{one["score"]:.2f}</span> '
-            f'<span class="mark" title="Place in {_safe(other)}">{told}</span></p>\n'
-        )
-        if one["snippet"]:
-            parts.append(f'<p class="snippet">{marked(one["snippet"], one["words"])}</p>\n')
-        parts.append(f"{own_labels(one['labels'], 4)}\n</li>\n")
-    parts.append("</ol>")
-    return Markup("".join(parts))
+        parts.append(f'<span class="mark">{told}</span>')
+    elif one.get("exact"):
+        parts.append(f'<span class="mark">same {one["exact"]}</span>')
+    for key in columns:
+        if one["metadata"].get(key) not in (None, ""):
+            value = _safe(cut(metadata_text(one["metadata"][key])))
+            parts.append(f'<span class="fact" title="{_safe(cut(key))}">{value}</span>')
+    return " ".join(parts)
 
 
-def neighbour_list(items: Sequence[Mapping[str, Any]]) -> Markup:
-    """Return similar items as a list, with what they share."""
-    parts = ['<ol class="hits">']
-    for one in items:
-        name = _safe(one["id"])
-        parts.append(
-            f'<li class="hit" data-id="{name}">\n<h3>{heading(one)}</h3>\n'
-            f'<p class="about"><span class="id">{name}</span> <span class="score" '
-            f'title="Cosine similarity, from 0 to 1">{one["score"]:.2f}</span></p>\n'
+def _shared(one: Mapping[str, Any]) -> str:
+    """Return what a similar item shares with another."""
+    parts = ['<dl class="reasons">\n']
+    if one["shared_words"]:
+        words = ", ".join(
+            f'<a href="{_safe(link("/search", q=word))}">{_safe(word)}</a>'
+            for word in one["shared_words"]
         )
-        if one["snippet"]:
-            parts.append(f'<p class="snippet">{_safe(one["snippet"])}</p>\n')
-        parts.append('<dl class="reasons">\n')
-        if one["shared_words"]:
-            words = ", ".join(
-                f'<a href="{_safe(link("/search", q=word))}">{_safe(word)}</a>'
-                for word in one["shared_words"]
-            )
-            parts.append(f'<div><dt>Words in both</dt><dd class="words">{words}</dd></div>\n')
-        shared = one["shared_labels"]
-        other = [label for label in one["labels"] or () if label not in shared]
-        for title, names in (("Labels in both", shared), ("Other labels", other)):
-            if names:
-                chosen = f'<ul class="chips">{first_chips(names)}</ul>'
-                parts.append(f"<div><dt>{title}</dt><dd>{chosen}</dd></div>\n")
-        parts.append("</dl>\n</li>\n")
-    parts.append("</ol>")
-    return Markup("".join(parts))
+        parts.append(f'<div><dt>Words in both</dt><dd class="words">{words}</dd></div>\n')
+    shared = one["shared_labels"]
+    other = [label for label in one["labels"] or () if label not in shared]
+    for title, names in (("Labels in both", shared), ("Other labels", other)):
+        if names:
+            chosen = f'<ul class="chips">{first_chips(names)}</ul>'
+            parts.append(f"<div><dt>{title}</dt><dd>{chosen}</dd></div>\n")
+    return "".join([*parts, "</dl>"])

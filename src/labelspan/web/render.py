@@ -17,14 +17,12 @@ from ..index.metadata_fields import metadata_text
 from ..index.searching import BALANCE
 from .fragments import (
     chips,
-    compared_list,
     cut,
     first_chips,
     heading,
     hit_list,
     label,
     link,
-    neighbour_list,
     own_labels,
 )
 from .http_errors import Refused, refusal
@@ -137,9 +135,7 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
-        "compared_list": compared_list,
         "hit_list": hit_list,
-        "neighbour_list": neighbour_list,
         "own_labels": own_labels,
         "menu": _menu,
         "version": __version__,

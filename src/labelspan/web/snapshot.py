@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ..curation import Finding, Review
 from ..curation.audit_results import KINDS, AuditKind
 from ..curation.decisions import DecisionLog
@@ -61,6 +63,7 @@ class Snapshot:
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
+        self._map_is_old, self._redrawing = False, threading.Lock()
         # Set if labels can be changed.
         self.review: Review | None = None
         self._audit: tuple[Finding, ...] = ()
@@ -92,7 +95,8 @@ class Snapshot:
         return made
 
     def _count_unlabelled(self) -> int:
-        return sum(not item.labels for item in self.index.items())
+        store = self.index.store
+        return int(np.count_nonzero(store.labels.counts[store.vectors.alive] <= 0))
 
     def query_words(self, text: str) -> QueryWords | None:
         """Return the words of a query; None if there are none to be found in texts."""
@@ -196,6 +200,7 @@ class Snapshot:
         """
         if items:
             self.map, self.map_state, self.map_percent = None, "drawing", 0
+        self._map_is_old = self.map is not None
         labels = self.index.labels
         with self._cache_lock:
             self.labels = labels
@@ -222,6 +227,14 @@ class Snapshot:
         except Exception:
             _log.exception("The map could not be drawn.")
             self.map_state = "failed"
+
+    def current_map(self) -> MapPoints | None:
+        """Return the map with the labels of now; the layout stays as it is."""
+        with self._redrawing:
+            if self._map_is_old:
+                self._map_is_old = False
+                self.draw_map()
+            return self.map
 
     def prepare_search(self) -> None:
         """Build the cache of approximate search for a large index; until then, search is exact."""
