@@ -20,7 +20,6 @@ __all__ = [
     "CountedData",
     "HitData",
     "SelectionData",
-    "TagData",
     "counted",
     "find_item",
     "find_label",
@@ -28,7 +27,6 @@ __all__ = [
     "page_of",
     "rounded",
     "selection",
-    "tags_data",
 ]
 
 _SUGGESTED = 5
@@ -109,15 +107,6 @@ def rounded(value: float) -> float:
     return round(float(value), 4)
 
 
-class TagData(TypedDict):
-    """A predicted label; ``chosen`` if its probability reaches its threshold."""
-
-    label: str
-    probability: Unit
-    threshold: Unit
-    chosen: bool
-
-
 class HitData(TypedDict):
     """An item in a list."""
 
@@ -134,20 +123,7 @@ class HitData(TypedDict):
     words: Annotated[list[str], "words of both that were searched for"]
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
-    suggested: Annotated[list[TagData], "labels that are predicted, and that it does not have"]
-
-
-def tags_data(tags: Sequence[Tag]) -> list[TagData]:
-    """Return predicted labels."""
-    return [
-        {
-            "label": one.label,
-            "probability": rounded(one.probability),
-            "threshold": rounded(one.threshold),
-            "chosen": one.chosen,
-        }
-        for one in tags
-    ]
+    suggested: Annotated[list[Tag], "labels that are predicted, and that it does not have"]
 
 
 def hits_data(
@@ -175,7 +151,7 @@ def hits_data(
             "words": list(part.words),
             "labels": None if hit.labels is None else list(hit.labels),
             "metadata": hit.metadata,
-            "suggested": tags_data(_suggested(tags, hit.labels)),
+            "suggested": _suggested(tags, hit.labels),
         }
         for hit, tags, part in zip(hits, predicted, shown, strict=True)
     ]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from ..curation.audit_results import KINDS
 from ..display.style import shorten
-from ..index import AxisShare, Hit, Item
+from ..index import AxisShare, Hit, Item, LabelReport, Tag, WordShare
 from ..index.inputs import label_name
 from ..index.passages import SharedWords, passage
 from .answer_parts import (
@@ -22,7 +22,6 @@ from .answer_parts import (
     CountedData,
     HitData,
     SelectionData,
-    TagData,
     counted,
     find_item,
     find_label,
@@ -30,11 +29,10 @@ from .answer_parts import (
     page_of,
     rounded,
     selection,
-    tags_data,
 )
 from .examples import example_queries
 from .http_errors import Refused
-from .label_table import ReportRowData, report_of
+from .label_table import report_of
 from .points import RegionData, small_place
 from .schema import Count, Unit
 from .snapshot import PAIRS, Snapshot
@@ -162,27 +160,12 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
         single = sum(count == 1 for count in snapshot.labels.values())
         add("labels of a single item", single, "/report?sort=-support")
     rows = report_of(snapshot).values()
-    never = sum(row["threshold"] is None for row in rows)
+    never = sum(row.never for row in rows)
     add("labels that cannot be predicted", never, "/report?sort=-threshold")
     for kind, count in Counter(one.kind for one in snapshot.findings).items():
         if kind in (*PAIRS, "duplicates", "merge"):
             add(KINDS[kind].lower(), count, f"/review?kind={kind}")
     return found
-
-
-class MatchData(TypedDict):
-    """A word of the query that the text of the item has."""
-
-    word: str
-    share: Annotated[float, "what it adds to the score"]
-
-
-class WordData(TypedDict):
-    """A word of the query in the space."""
-
-    word: str
-    share: Annotated[float, "what it adds to the cosine"]
-    shared: Annotated[bool, "whether the item has it too"]
 
 
 class AxisShareData(TypedDict):
@@ -193,13 +176,6 @@ class AxisShareData(TypedDict):
     end: Annotated[Literal["high", "low"], "where both query and item lie"]
     words: list[str]
     labels: list[str]
-
-
-class ExpectedData(TypedDict):
-    """A label of the item, with its probability for the query."""
-
-    label: str
-    probability: Unit
 
 
 class WhyData(TypedDict):
@@ -216,11 +192,11 @@ class WhyData(TypedDict):
     exact: Annotated[
         Literal["id", "title"] | None, "whether the query is the id or the title of the item"
     ]
-    matches: Annotated[list[MatchData], "words of the query in the item"]
+    matches: Annotated[list[WordShare], "words of the query in the item"]
     cosine: Annotated[float, "cosine similarity of query and item"]
-    words: Annotated[list[WordData], "words of the query, and what they add to the cosine"]
+    words: Annotated[list[WordShare], "words of the query, and what they add to the cosine"]
     axes: Annotated[list[AxisShareData], "the axes that add most to the cosine"]
-    labels: Annotated[list[ExpectedData], "labels of the item"]
+    labels: Annotated[list[Tag], "labels of the item"]
 
 
 def why(snapshot: Snapshot, asked: Asked) -> WhyData:
@@ -244,17 +220,11 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
         "from_words": rounded(explained.from_words),
         "from_space": rounded(explained.from_space),
         "exact": explained.exact,
-        "matches": [{"word": one.word, "share": rounded(one.share)} for one in explained.matches],
+        "matches": list(explained.matches),
         "cosine": rounded(explained.cosine),
-        "words": [
-            {"word": one.word, "share": rounded(one.share), "shared": one.shared}
-            for one in explained.words
-        ],
+        "words": list(explained.words),
         "axes": [_axis_share(snapshot, one) for one in explained.axes],
-        "labels": [
-            {"label": one.label, "probability": rounded(one.probability)}
-            for one in explained.labels
-        ],
+        "labels": list(explained.labels),
     }
 
 
@@ -293,7 +263,7 @@ class ItemData(TypedDict):
     cut: Annotated[bool, "whether the text is longer"]
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
-    predicted: Annotated[list[TagData], "the most probable labels"]
+    predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
 
 
@@ -309,7 +279,7 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "cut": len(found.text) > _LONGEST_SHOWN,
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
-        "predicted": tags_data(snapshot.predicted([found.id])[0][:_PREDICTED]),
+        "predicted": snapshot.predicted([found.id])[0][:_PREDICTED],
         "neighbours": [_neighbour(found, shared, hit) for hit in near],
     }
 
@@ -398,7 +368,7 @@ class LabelData(TypedDict):
 
     label: str
     count: Annotated[Count, "number of items that have it"]
-    report: Annotated[ReportRowData | None, "how well it is predicted; null if it is not"]
+    report: Annotated[LabelReport | None, "how well it is predicted; null if it is not"]
     neighbours: Annotated[list[NearData], "labels with similar items"]
     items: Annotated[list[HitData], "items that have it, the most typical first"]
     others: Annotated[list[HitData], "similar items that do not have it"]
@@ -429,11 +399,11 @@ class TaggedData(TypedDict):
 
     text: AskedText
     k: AskedCount
-    tags: Annotated[list[TagData], "labels, the most probable first"]
+    tags: Annotated[list[Tag], "labels, the most probable first"]
 
 
 def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
     """Predict labels for a text, the most probable first."""
     text = asked["text"]
     found = snapshot.index.tag(text, asked["k"]) if text.strip() else []
-    return {"text": text, "k": asked["k"], "tags": tags_data(found)}
+    return {"text": text, "k": asked["k"], "tags": found}

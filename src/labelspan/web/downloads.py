@@ -142,7 +142,8 @@ def _json(row: Mapping[str, Any]) -> str:
 def _report_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:
     found = report_rows(snapshot, asked)
     names = ["label", "support", "chosen", "precision", "recall", "f1", "threshold"]
-    return iter([_csv([names, *([row[name] for name in names] for row in found)])])  # type: ignore[literal-required]
+    rows = [[getattr(row, name) for name in names] for row in found]
+    return iter([_csv([names, *rows])])
 
 
 def _review_csv(snapshot: Snapshot, asked: Mapping[str, Any]) -> Iterator[bytes]:

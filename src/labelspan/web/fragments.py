@@ -13,6 +13,7 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
+from ..index import Tag
 from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
 from .parameters import LONGEST_NAME
@@ -105,10 +106,10 @@ def own_labels(names: Sequence[str] | None, most: int = 1000) -> Markup:
     return Markup(f'<ul class="chips" aria-label="Labels">{first_chips(names, most)}</ul>')
 
 
-def _suggestions(tags: Sequence[Mapping[str, Any]]) -> str:
+def _suggestions(tags: Sequence[Tag]) -> str:
     """Return predicted labels as links, with their probabilities."""
     return " ".join(
-        f'<span class="guess">{label(tag["label"])} <span>{tag["probability"]:.0%}</span></span>'
+        f'<span class="guess">{label(tag.label)} <span>{tag.probability:.0%}</span></span>'
         for tag in tags
     )
 

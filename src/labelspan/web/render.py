@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache, partial
 from typing import Any
 
@@ -29,6 +30,7 @@ from .http_errors import Refused, refusal
 from .item_list import range_of
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
+from .schema import computed_fields
 
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "refused_response", "templates"]
 
@@ -56,7 +58,16 @@ def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
     return Response(text.encode(), status, media_type="application/json")
 
 
-_dumped = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+def _as_dict(result: Any) -> dict[str, Any]:
+    """Return a result of the index with its properties; its numbers have four digits."""
+    names = [*(field.name for field in fields(result)), *computed_fields(type(result))]
+    values = {name: getattr(result, name) for name in names}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
+
+
+_dumped = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, default=_as_dict
+).encode
 
 
 def _finite(content: Any) -> Any:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..curation import Finding, LabelDecision
+from ..curation import Finding, LabelDecision, Progress
 from ..curation.audit_results import KINDS
 from ..curation.review_queue import finding_key
+from ..index import WordShare
 from .answer_parts import (
     Asked,
     AskedText,
@@ -52,16 +53,6 @@ class FindingData(TypedDict):
     reason: Annotated[str, "the evidence in a sentence"]
 
 
-class ProgressData(TypedDict):
-    """How far the review is, under these filters."""
-
-    accepted: Count
-    rejected: Count
-    skipped: Count
-    waiting: Count
-    total: Count
-
-
 class ReviewData(TypedDict):
     """The answer of ``/review``."""
 
@@ -75,7 +66,7 @@ class ReviewData(TypedDict):
     kinds: Annotated[list[KindData], "kinds with findings"]
     labels: Annotated[list[CountedData], "labels of the findings that match"]
     rows: Annotated[list[FindingData], "findings of this page"]
-    progress: Annotated[ProgressData | None, "null if nothing can be decided"]
+    progress: Annotated[Progress | None, "null if nothing can be decided"]
     enough: Annotated[str, "a sentence when what is left is as good as noise"]
 
 
@@ -163,18 +154,11 @@ def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[FindingData]:
     ]
 
 
-def _progress(snapshot: Snapshot, asked: Asked) -> ProgressData | None:
+def _progress(snapshot: Snapshot, asked: Asked) -> Progress | None:
     if snapshot.review is None or snapshot.audit_state != "ready":
         return None
     kind: str = asked["kind"] if asked["kind"] in PAIRS else ""
-    made = snapshot.review.progress(label=asked["label"], kind=kind)  # type: ignore[arg-type]
-    return {
-        "accepted": made.accepted,
-        "rejected": made.rejected,
-        "skipped": made.skipped,
-        "waiting": made.waiting,
-        "total": made.total,
-    }
+    return snapshot.review.progress(label=asked["label"], kind=kind)  # type: ignore[arg-type]
 
 
 def _enough(snapshot: Snapshot) -> str:
@@ -204,13 +188,6 @@ class NearItemData(TypedDict):
     has_label: bool
 
 
-class ShareData(TypedDict):
-    """A word of the item."""
-
-    word: str
-    share: Annotated[float, "what it adds to the score of the label"]
-
-
 class EvidenceData(TypedDict):
     """The answer of ``/finding``."""
 
@@ -226,7 +203,7 @@ class EvidenceData(TypedDict):
     reason: str
     probability: Annotated[Unit | None, "of the label, from a model without the item"]
     votes: Annotated[Unit | None, "share of the votes of neighbours"]
-    words: list[ShareData]
+    words: list[WordShare]
     neighbours: list[NearItemData]
 
 
@@ -253,9 +230,7 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "reason": one.reason,
         "probability": _unit(one, "probability"),
         "votes": _unit(one, "votes"),
-        "words": [
-            {"word": word.word, "share": rounded(word.share)} for word in (why.words if why else ())
-        ],
+        "words": list(why.words) if why else [],
         "neighbours": [
             {
                 "id": vote.id,

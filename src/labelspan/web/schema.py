@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -17,7 +18,7 @@ from typing import (
     is_typeddict,
 )
 
-__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "json_schema"]
+__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "computed_fields", "json_schema"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -53,9 +54,9 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
     Parameters
     ----------
     kind : type
-        ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a ``Literal``, or a list, a dict
-        with str keys or an optional value of these. In ``Annotated``, a str is the description
-        and ``Bounds`` are the range.
+        ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a dataclass with its properties, a
+        ``Literal``, or a list, a dict with str keys or an optional value of these. In
+        ``Annotated``, a str is the description and ``Bounds`` are the range.
     components : dict or None, default=None
         Receives the schemas of nested TypedDicts, which are then referred to by name. None
         writes them where they are used.
@@ -74,6 +75,16 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
     >>> json_schema(Counted)["properties"]["count"]
     {'type': 'integer', 'minimum': 0, 'description': 'number of items'}
     """
+    if is_dataclass(kind):
+        hints = get_type_hints(kind) | {
+            name: get_type_hints(vars(kind)[name].fget)["return"] for name in computed_fields(kind)
+        }
+        return {
+            "type": "object",
+            "properties": {name: _nested(one, components) for name, one in hints.items()},
+            "required": list(hints),
+            "additionalProperties": False,
+        }
     if is_typeddict(kind):
         hints = get_type_hints(kind, include_extras=True)
         return {
@@ -95,7 +106,7 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
         return schema
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is list:
+    if origin in (list, tuple):
         return {"type": "array", "items": _nested(arguments[0], components)}
     if origin is dict and arguments == (str, Any):
         return {"type": "object"}
@@ -106,8 +117,13 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
     raise TypeError(f"json_schema: {kind!r} has no JSON Schema here; use the types listed above.")
 
 
+def computed_fields(kind: Any) -> list[str]:
+    """Return the names of the properties of a dataclass, which JSON shows as well."""
+    return [name for name, value in vars(kind).items() if isinstance(value, property)]
+
+
 def _nested(kind: Any, components: dict[str, Schema] | None) -> Schema:
-    if components is None or not is_typeddict(kind):
+    if components is None or not (is_typeddict(kind) or is_dataclass(kind)):
         return json_schema(kind, components)
     name = kind.__name__.removesuffix("Data")
     components[name] = json_schema(kind, components)
