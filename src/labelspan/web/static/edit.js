@@ -82,10 +82,10 @@ const Edit = (() => {
     input.addEventListener("input", async () => {
       turn += 1;
       const mine = turn;
-      const answer = await fetch(`/labels.json?${new URLSearchParams({ q: input.value.trim() })}`).catch(() => null);
+      const answer = await fetch(`/labels/complete.json?${new URLSearchParams({ q: input.value.trim(), n: 20 })}`).catch(() => null);
       if (!answer?.ok || mine !== turn) return;
       const { labels } = await answer.json();
-      list.replaceChildren(...labels.slice(0, 20).map(({ label, count }) => element("option", { value: label }, `${count}`)));
+      list.replaceChildren(...labels.map(({ label, count, by }) => element("option", { value: label }, by ? `${by}, ${count}` : `${count}`)));
     });
     return [input, list];
   };
