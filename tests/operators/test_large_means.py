@@ -6,7 +6,7 @@ from _support.support import angle
 from scipy import sparse
 
 from labelspan import CCA, LDA, LSI, MLSI, OPLS, as_operator
-from labelspan.operators import RowSubset, VStack
+from labelspan.operators import Operator, VStack
 
 SHAPES = {"tall": (300, 12), "wide": (20, 50)}
 # Means, and which columns have them.
@@ -126,7 +126,7 @@ def test_compositions_keep_the_digits():
     index = np.arange(0, 300, 2)
     pairs = [
         (VStack([one, as_operator(X)]), np.r_[X, X]),
-        (RowSubset(one, index), X[index]),
+        (Operator.rows(one, index), X[index]),
     ]
     for operator, whole in pairs:
         centered, means = operator.centered()

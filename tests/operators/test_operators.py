@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from labelspan.errors import InvalidInput
-from labelspan.operators import Centered, Operator, RowSubset, Scaled, VStack, as_operator, dottest
+from labelspan.operators import Centered, Operator, Scaled, VStack, as_operator, dottest
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
@@ -91,8 +91,8 @@ def cells(data):
         "stack": (stack, both),
         "stack32": (VStack([dense32, csr32]), both),
         "stack-of-types": (VStack([dense32, csr]), both),
-        "subset": (RowSubset(csr, INDEX), S[INDEX]),
-        "subset-list": (RowSubset(dense32, [0, 0, 1]), A[[0, 0, 1]]),
+        "subset": (Operator.rows(csr, INDEX), S[INDEX]),
+        "subset-list": (Operator.rows(dense32, [0, 0, 1]), A[[0, 0, 1]]),
         "loopback": (Loopback(A), A),
         "loopback-centered": (Loopback(A).centered()[0], A0),
         "deep": (deep.rows(INDEX), (twice * both - (twice * both).mean(axis=0))[INDEX]),
@@ -177,7 +177,7 @@ def test_compositions_of_every_operator(name, shape, seed):
     index, scale = [2, 0, 2, -1], np.linspace(-1, 2, reference.shape[0])
     assert_equals_dense(shifted, flat, tol)
     assert_equals_dense(operator.rows(index), reference[index], tol)
-    assert_equals_dense(RowSubset(shifted, index), flat[index], tol)
+    assert_equals_dense(Operator.rows(shifted, index), flat[index], tol)
     assert_equals_dense(Scaled(shifted.T, columns=scale), flat.T * scale, tol)
     assert_equals_dense(VStack([operator, shifted]), np.vstack([reference, flat]), tol)
 
@@ -331,8 +331,8 @@ def test_compositions_refuse_what_does_not_fit():
     with pytest.raises(InvalidInput, match=r"same number of columns, got \[\]"):
         VStack([])
     for index in ([0.5], [[0, 1]], 2, [True, False, True, True], ["a"]):
-        with pytest.raises(InvalidInput, match="RowSubset: index must be a vector of row numbers"):
-            RowSubset(operator, np.array(index))
+        with pytest.raises(InvalidInput, match="rows: index must be a vector of row numbers"):
+            Operator.rows(operator, np.array(index))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, Loopback])

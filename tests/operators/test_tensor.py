@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, as_operator
 from labelspan.errors import InvalidInput, InvalidLabels
-from labelspan.operators import Product, RowSubset, Scaled, Sum, VStack, dottest
+from labelspan.operators import Operator, Product, Scaled, Sum, VStack, dottest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -38,7 +38,7 @@ def test_operators_equal_dense_arrays(kind, shape, device):
         (plain, X),
         (centered, X - X.mean(axis=0)),
         (plain.rows(index), X[index]),
-        (RowSubset(plain, index), X[index]),
+        (Operator.rows(plain, index), X[index]),
         (plain.T, X.T),
         (Scaled(plain, rows=np.arange(1.0, 1 + len(X))), np.arange(1.0, 1 + len(X))[:, None] * X),
         (VStack([as_operator(X), centered]), np.r_[X, X - X.mean(axis=0)]),

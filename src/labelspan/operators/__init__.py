@@ -4,7 +4,7 @@ from .compose import Product, Scaled, Sum, VStack
 from .convert import as_operator
 from .dense import Dense
 from .dottest import dottest
-from .operator import Centered, Operator, RowSubset
+from .operator import Centered, Operator
 from .row_blocks import MemoryBlocks, RowBlocks
 from .row_files import RowFiles, RowWriter
 from .sparse import Sparse
@@ -17,7 +17,6 @@ __all__ = [
     "Product",
     "RowBlocks",
     "RowFiles",
-    "RowSubset",
     "RowWriter",
     "Scaled",
     "Sparse",

@@ -30,7 +30,7 @@ from .array_backend import (
     sum_of_squares,
 )
 
-__all__ = ["Centered", "Composite", "Operator", "RowSubset", "checked_offset", "digits_to_lose"]
+__all__ = ["Centered", "Composite", "Operator", "checked_offset", "digits_to_lose"]
 
 # The most columns that ``column_blocks`` makes dense at a time, and the most numbers: 64 MiB.
 _COLUMNS, _ENTRIES = 256, 1 << 23
@@ -239,7 +239,7 @@ class Operator(ABC):
 
     def rows(self, index: Array) -> Operator:
         """Select rows by number; a row may be selected more than once."""
-        return RowSubset(self, index)
+        return _RowSubset(self, index)
 
     def columns(self) -> tuple[Any, Array | None]:
         """Return a matrix with fast access to columns, and the row to subtract from it or None.
@@ -419,39 +419,18 @@ class Centered(Composite):
         return matrix, self.offset if offset is None else self.offset + offset
 
 
-class RowSubset(Composite):
-    """Some rows of an operator, selected by number without copying data.
-
-    Parameters
-    ----------
-    base : Operator
-        The operator whose rows are selected.
-    index : array of int
-        Row numbers; repeated numbers repeat the row.
-
-    See Also
-    --------
-    VStack : Rows of several operators.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import RowSubset, as_operator
-    >>> RowSubset(as_operator(np.arange(6.0).reshape(3, 2)), np.array([2, 0])).toarray()
-    array([[4., 5.],
-           [0., 1.]])
-    """
+class _RowSubset(Composite):
+    """Some rows of an operator, selected by number without copying data."""
 
     def __init__(self, base: Operator, index: Array) -> None:
         index = np.asarray(index)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise InvalidInput(
-                "RowSubset: index must be a vector of row numbers, "
+                "rows: index must be a vector of row numbers, "
                 f"but has shape {index.shape} and type {index.dtype}."
             )
         super().__init__((index.size, base.shape[1]), [base])
-        self.base = base
-        self.index = index
+        self.base, self.index = base, index
 
     def _matmat(self, block: Array) -> Array:
         return self.base.matmat(block)[self.index]
@@ -463,7 +442,7 @@ class RowSubset(Composite):
         return self.base.rmatmat(full)
 
     def shifted(self, offset: Array) -> Operator:
-        return RowSubset(self.base.shifted(offset), self.index)
+        return _RowSubset(self.base.shifted(offset), self.index)
 
 
 def checked_offset(offset: Array, columns: int) -> Array:
