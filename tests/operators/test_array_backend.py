@@ -59,7 +59,7 @@ def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypat
     same(wide, block + other.astype(float))
     same(array_backend.scaled(np.arange(4)[:, None], 0.5), 0.5 * np.arange(4)[:, None])
     same(array_backend.subtract_outer(block, column, row), block - column * row)
-    same(array_backend.scale_rows(column, block), column * block)
+    same(array_backend.scaled(block, column), column * block)
     same(array_backend.concatenate([block, column], axis=1), np.hstack([block, column]))
     turned = array_backend.scaled_transpose(block, row)
     assert turned.flags.c_contiguous

@@ -45,7 +45,6 @@ __all__ = [
     "put_rows",
     "random_block",
     "scale_columns",
-    "scale_rows",
     "scaled",
     "scaled_transpose",
     "subtract_outer",
@@ -530,11 +529,6 @@ def subtract_outer(block: Any, column: Any, row: Any) -> Array:
         np.result_type(block, column, row),
         lambda rows, out: np.subtract(block[rows], column[rows] * row, out=out),
     )
-
-
-def scale_rows(column: Any, block: Any) -> Array:
-    """Return ``column * block`` for an n x 1 column."""
-    return _by_rows(np.multiply, block, column)
 
 
 def scale_columns(block: Any, factors: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import scale_rows
+from .array_backend import scaled
 from .operator import Composite, Operator
 
 __all__ = ["Product", "Scaled", "Sum", "VStack"]
@@ -60,10 +60,10 @@ class Scaled(Composite):
 
     def _matmat(self, block: Array) -> Array:
         out = self.base.matmat(block if self._columns is None else self._columns * block)
-        return out if self._rows is None else scale_rows(self._rows, out)
+        return out if self._rows is None else scaled(out, self._rows)
 
     def _rmatmat(self, block: Array) -> Array:
-        out = self.base.rmatmat(block if self._rows is None else scale_rows(self._rows, block))
+        out = self.base.rmatmat(block if self._rows is None else scaled(block, self._rows))
         return out if self._columns is None else self._columns * out
 
 

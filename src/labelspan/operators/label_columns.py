@@ -11,6 +11,7 @@ from scipy import sparse
 from .._typing import Array
 from .array_backend import host, inner, like, sum_of_squares
 from .operator import Operator
+from .row_data import canonical
 
 __all__ = [
     "canonical_csr",
@@ -37,11 +38,7 @@ def sparse_table(values: Any) -> bool:
 
 def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
     """Return sparse values as a CSR array with one entry per place; the argument stays as it is."""
-    out = sparse.csr_array(values).astype(dtype)
-    if not out.has_canonical_format:
-        out = out.copy()
-        out.sum_duplicates()
-    return out
+    return canonical(sparse.csr_array(values).astype(dtype))
 
 
 def scaled_block(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:

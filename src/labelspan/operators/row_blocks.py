@@ -316,11 +316,6 @@ class RowBlocks(Operator):
             raise Mismatch("changed: these rows were shifted before; change the stored rows.")
         return RowBlocks(self.store.changed(change), None, self._index)
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether the rows are those of :meth:`changed`."""
-        return isinstance(self.store, LocalBlocks) and self.store.change is not None
-
     # --- rows themselves --------------------------------------------------------------
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
