@@ -59,7 +59,7 @@ def test_tables_without_header(fit):
 def test_labels_get_names_from_a_vocabulary(fit, tmp_path):
     names = tmp_path / "names.tsv"
     names.write_text("game\tGames\nsound\tSounds\n")
-    result = fit(as_table(rows()), "a.csv", "--vocabulary", names)
+    result = fit(as_table(rows()), "a.csv", "--vocabulary", names, "--language", "en")
     assert result.exit_code == 0, result.output
     assert "2 label(s) are not in the vocabulary: 'image'" in result.stderr
     assert "Games" in result.stderr

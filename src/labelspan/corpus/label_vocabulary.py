@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidFile, InvalidParameter, MissingData
+from ..errors import InvalidFile, MissingData
 from .label_values import name_of, unique_names
 from .sources import open_source, text_of
 
@@ -273,7 +273,7 @@ def read_vocabulary(
         file has a URI or code, a tab and a name in each line.
     language : str or None, default=None
         Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
-        language that most concepts have a name in.
+        language that most concepts have a name in. Other files have one name for each code.
     encoding : str or None, default=None
         None uses the byte order mark, else UTF-8.
 
@@ -304,11 +304,6 @@ def read_vocabulary(
     content = text_of(source.members[0], encoding)
     if kind is not None:
         return _skos(Path(path), content, kind, language)
-    if language is not None:
-        raise InvalidParameter(
-            f"{path} has no languages to choose from; leave out --label-language, or give a SKOS "
-            "thesaurus (.ttl or .rdf)."
-        )
     return LabelVocabulary({code: Concept(name) for code, name in _lines(path, content).items()})
 
 
