@@ -51,7 +51,7 @@ from labelspan.metrics import (
     retrieval_at_k,
     threshold_by_share,
 )
-from labelspan.solvers.alpha import RidgeSpectrum, leave_one_out
+from labelspan.solvers.alpha import leave_one_out
 
 from .machine import describe_machine
 from .spaces_data import DEVELOPMENT, SETS, TEST, Split, load_set, make_split
@@ -84,7 +84,7 @@ class Task:
     X: Any
     Y: np.ndarray
     labelled: np.ndarray
-    _spectrum: RidgeSpectrum | None = field(default=None, repr=False)
+    _spectrum: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def known(self) -> tuple[Any, np.ndarray]:
@@ -107,18 +107,23 @@ class Task:
         return ridge(X, Y, self._spectrum)
 
 
-def spectrum_of(X: Any) -> RidgeSpectrum:
-    """Decompose centred features, in the primal where that is smaller."""
-    if sparse.issparse(X):
-        return RidgeSpectrum.of_kernel((X @ X.T).toarray())
-    return RidgeSpectrum.of_rows(X)
+def spectrum_of(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return squared singular values and left singular vectors of the centred features."""
+    kernel = np.asarray((X @ X.T).toarray() if sparse.issparse(X) else X @ X.T)
+    means = kernel.mean(axis=0)
+    values, left = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
+    kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1]
+    return values[kept], left[:, kept]
 
 
-def ridge(X: Any, Y: np.ndarray, spectrum: RidgeSpectrum) -> tuple[np.ndarray, np.ndarray]:
+def ridge(
+    X: Any, Y: np.ndarray, spectrum: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Regress labels on features with the penalty of least leave-one-out error."""
-    alpha = leave_one_out(spectrum, Y).alpha
-    inside = (spectrum.left.T @ Y) / (spectrum.squares + alpha)[:, None]
-    slopes = np.asarray(safe_sparse_dot(X.T, spectrum.left @ inside))
+    squares, left = spectrum
+    alpha = leave_one_out(squares, left, Y).alpha
+    inside = (left.T @ Y) / (squares + alpha)[:, None]
+    slopes = np.asarray(safe_sparse_dot(X.T, left @ inside))
     means = np.asarray(X.mean(axis=0)).ravel()
     return slopes, Y.mean(axis=0) - means @ slopes
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics.pairwise import rbf_kernel
 
 from labelspan.labels import Factor, Regression
 from labelspan.operators import as_operator
 from labelspan.solvers import Exact, Problem, problem
 from labelspan.solvers import alpha as alpha_module
 from labelspan.solvers.alpha import (
-    RidgeSpectrum,
     alpha_grid,
     choose_alpha,
     generalized_cross_validation,
@@ -30,108 +28,48 @@ def make(n, d, k, seed=0):
     return X, Y
 
 
-def refit(kernel, Y, alpha, weights, intercept):
-    """Return the mean squared error of n dual ridge models, each without one row."""
-    n = kernel.shape[0]
+def spectrum(X, intercept=True):
+    """Return squared singular values and left singular vectors, null ones left out."""
+    rows = np.asarray(X, float) - np.asarray(X, float).mean(axis=0) * intercept
+    left, singular, _ = np.linalg.svd(rows, full_matrices=False)
+    kept = singular > 1e-13 * max(X.shape) * singular[0] if singular[0] else singular > 0
+    return singular[kept] ** 2, left[:, kept]
+
+
+def refit(X, Y, alpha, intercept):
+    """Return the mean squared error of n ridge models, each without one row."""
     total = 0.0
-    for row in range(n):
-        rest = np.delete(np.arange(n), row)
-        w = weights[rest]
-        mean = np.average(Y[rest], axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
-        inside, across = kernel[np.ix_(rest, rest)], kernel[row, rest]
-        if intercept:
-            share = w / w.sum()
-            column = inside @ share
-            across = across - across @ share - column + share @ column
-            inside = inside - column - column[:, None] + share @ column
-        # W (Y - K A) = alpha A, so that A = (K + alpha W^-1)^-1 Y.
-        dual = np.linalg.solve(inside + alpha * np.diag(1 / w), Y[rest] - mean)
-        total += weights[row] * np.square(Y[row] - mean - across @ dual).sum()
-    return total / weights.sum()
+    for row in range(len(X)):
+        rest = np.delete(np.arange(len(X)), row)
+        means = [A[rest].mean(axis=0) * intercept for A in (X, Y)]
+        A, B = X[rest] - means[0], Y[rest] - means[1]
+        slopes = A.T @ np.linalg.solve(A @ A.T + alpha * np.eye(len(A)), B)
+        total += np.square(Y[row] - means[1] - (X[row] - means[0]) @ slopes).sum()
+    return total / len(X)
 
 
-SHAPES = [(25, 6, 3), (12, 30, 3), (14, 4, 9), (12, 30, 20)]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3), (14, 4, 9)])
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("dual", [True, False])
-def test_equals_refits(shape, intercept, weighted, dual):
+def test_equals_refits(shape, intercept):
     X, Y = make(*shape)
-    weights = np.random.default_rng(1).uniform(0.5, 3, X.shape[0]) if weighted else None
-    if dual:
-        spectrum = RidgeSpectrum.of_kernel(X @ X.T, intercept=intercept, weights=weights)
-    else:
-        spectrum = RidgeSpectrum.of_rows(X, intercept=intercept, weights=weights)
-    curve = leave_one_out(spectrum, Y, alphas=ALPHAS)
-    given = np.ones(X.shape[0]) if weights is None else weights
-    expected = [refit(X @ X.T, Y, alpha, given, intercept) for alpha in ALPHAS]
+    curve = leave_one_out(*spectrum(X, intercept), Y, intercept=intercept, alphas=ALPHAS)
+    expected = [refit(X, Y, alpha, intercept) for alpha in ALPHAS]
     np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
-def test_sparse_labels_equal_dense_ones(shape, kind):
-    X, Y = make(*shape)
-    spectrum = RidgeSpectrum.of_rows(X)
-    dense, thin = (leave_one_out(spectrum, labels, alphas=ALPHAS) for labels in (Y, kind(Y)))
-    np.testing.assert_allclose(thin.errors, dense.errors, rtol=1e-10)
-
-
-def test_sparse_labels_are_never_made_dense(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("labels were made dense")
-
-    X, Y = make(14, 4, 9)
-    labels = sparse.csr_array(Y)
-    monkeypatch.setattr(sparse.csr_array, "toarray", refuse)
-    monkeypatch.setattr(sparse.csr_array, "todense", refuse)
-    leave_one_out(RidgeSpectrum.of_rows(X), labels, alphas=ALPHAS)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_kernel_equals_refits(intercept):
-    X, Y = make(20, 3, 2)
-    kernel = rbf_kernel(X, gamma=0.2)
-    curve = leave_one_out(RidgeSpectrum.of_kernel(kernel, intercept=intercept), Y, alphas=ALPHAS)
-    expected = [refit(kernel, Y, alpha, np.ones(20), intercept) for alpha in ALPHAS]
-    np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_inside_a_space_equals_refits_there(intercept):
-    X, Y = make(30, 20, 4)
-    basis = np.linalg.qr(np.random.default_rng(2).standard_normal((20, 6)))[0]
-    image = X @ basis
-    centered = image - image.mean(axis=0) * intercept
-    found = [
-        RidgeSpectrum.of_rows(image, intercept=intercept),
-        RidgeSpectrum.of_gram(centered.T @ centered, centered, intercept=intercept),
+@pytest.mark.parametrize("columns", [6, 30])
+def test_a_sample_of_rows_estimates_the_error_of_the_model_of_all_rows(columns):
+    """Also a sample of fewer rows than there are directions, which does not span all rows."""
+    X, Y = make(40, columns, 3)
+    squares, left = spectrum(X)
+    given = {"rows": 40, "coordinates": left.T @ Y, "means": Y.mean(axis=0), "alphas": ALPHAS}
+    parts = [
+        leave_one_out(squares, left[rows], Y[rows], **given).errors
+        for rows in (np.arange(0, 15), np.arange(15, 40))
     ]
-    expected = [refit(image @ image.T, Y, alpha, np.ones(30), intercept) for alpha in ALPHAS]
-    for spectrum in found:
-        curve = leave_one_out(spectrum, Y, alphas=ALPHAS)
-        np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("k", [3, 12])
-def test_a_sample_of_rows_estimates_the_error_of_the_model_of_all_rows(k):
-    X, Y = make(40, 6, k)
-    X = X - X.mean(axis=0)
-    gram = X.T @ X
-    whole = RidgeSpectrum.of_gram(gram, X, intercept=True)
-    parts = []
-    for rows in (np.arange(0, 15), np.arange(15, 40)):
-        spectrum = RidgeSpectrum.of_gram(gram, X[rows], intercept=True, n_rows=40)
-        coordinates = whole.left.T @ Y
-        parts.append(
-            leave_one_out(
-                spectrum, Y[rows], alphas=ALPHAS, coordinates=coordinates, means=Y.mean(axis=0)
-            ).errors
-        )
     joined = (15 * parts[0] + 25 * parts[1]) / 40
-    np.testing.assert_allclose(joined, leave_one_out(whole, Y, alphas=ALPHAS).errors, rtol=1e-9)
+    whole = leave_one_out(squares, left, Y, alphas=ALPHAS).errors
+    np.testing.assert_allclose(joined, whole, rtol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3)])
@@ -151,97 +89,71 @@ def test_generalized_cross_validation_is_its_formula(shape, intercept):
     np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_both_criteria_choose_alike_with_many_rows(seed):
     X, Y = make(400, 30, 5, seed)
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    exact = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    exact = leave_one_out(*spectrum(X), Y)
     mean = generalized_cross_validation(Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=400)
     assert abs(np.log(exact.alpha / mean.alpha)) < 0.5
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_choice_is_the_minimum(seed):
     X, Y = make(60, 80, 4, seed)
-    spectrum = RidgeSpectrum.of_rows(X)
-    curve = leave_one_out(spectrum, Y)
-    fine = leave_one_out(spectrum, Y, alphas=np.geomspace(curve.alphas[0], curve.alphas[-1], 2000))
+    curve = leave_one_out(*spectrum(X), Y)
+    fine = leave_one_out(
+        *spectrum(X), Y, alphas=np.geomspace(curve.alphas[0], curve.alphas[-1], 2000)
+    )
     assert curve.error <= curve.errors.min()
     assert curve.error <= fine.errors.min() * (1 + 1e-4)
-    assert not curve.at_edge
+    assert curve.alphas[0] < curve.alpha < curve.alphas[-1]
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e5])
 def test_the_choice_follows_the_unit_of_the_data(factor):
     X, Y = make(50, 20, 3)
-    one, other = (leave_one_out(RidgeSpectrum.of_rows(A), Y) for A in (X, factor * X))
+    one, other = (leave_one_out(*spectrum(A), Y) for A in (X, factor * X))
     assert other.alpha == pytest.approx(factor**2 * one.alpha, rel=1e-6)
 
 
 def test_columns_in_very_different_units():
     X, Y = make(80, 12, 3)
     scaled = X * np.concatenate([[1e7, 1e5], np.ones(10)])
-    curve = leave_one_out(RidgeSpectrum.of_rows(scaled), Y)
+    curve = leave_one_out(*spectrum(scaled), Y)
     # The two large columns are as good as unpenalised; the others need what they needed.
-    even = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    even = leave_one_out(*spectrum(X), Y)
     assert curve.alphas[0] < even.alpha / 100
     assert 0.05 < curve.alpha / even.alpha < 20
     assert curve.error < 1.05 * even.error
 
 
-def test_float32_data_is_decomposed_in_float64():
-    X, Y = make(40, 15, 3)
-    narrow = X.astype(np.float32)
-    spectrum = RidgeSpectrum.of_rows(narrow)
-    assert spectrum.left.dtype == np.float64
-    wide = leave_one_out(RidgeSpectrum.of_rows(narrow.astype(np.float64)), Y)
-    assert leave_one_out(spectrum, Y.astype(np.float32)).alpha == pytest.approx(
-        wide.alpha, rel=1e-6
-    )
-
-
-def test_rounding_of_a_float32_kernel_is_not_a_direction():
-    X, _ = make(200, 8, 1)
-    narrow = X.astype(np.float32)
-    gram = narrow @ narrow.T
-    assert RidgeSpectrum.of_kernel(gram).squares.size == 8
-    assert RidgeSpectrum.of_gram(gram, np.eye(200)).squares.size == 8
-
-
 def test_labels_that_are_noise_get_a_strong_penalty():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((100, 50)), rng.standard_normal((100, 20))
-    curve = leave_one_out(RidgeSpectrum.of_rows(X), Y)
-    assert curve.alpha > 5 * RidgeSpectrum.of_rows(X).squares[0]
+    curve = leave_one_out(*spectrum(X), Y)
+    assert curve.alpha > 5 * spectrum(X)[0][0]
 
 
 def test_exact_labels_get_a_weak_penalty():
     X, _ = make(100, 10, 1)
     Y = X @ np.random.default_rng(3).standard_normal((10, 2))
-    assert leave_one_out(RidgeSpectrum.of_rows(X), Y).alpha < 1e-4
+    assert leave_one_out(*spectrum(X), Y).alpha < 1e-4
 
 
 def test_constant_labels_get_the_strongest_penalty():
     X, _ = make(30, 5, 1)
-    curve = leave_one_out(RidgeSpectrum.of_rows(X), np.ones((30, 2)))
+    curve = leave_one_out(*spectrum(X), np.ones((30, 2)))
     assert curve.alpha == curve.alphas[-1]
 
 
 def test_equal_rows_have_no_direction():
-    spectrum = RidgeSpectrum.of_rows(np.ones((6, 3)))
-    assert spectrum.squares.size == 0
+    nothing = spectrum(np.ones((6, 3)))
+    assert nothing[0].size == 0
     Y = np.eye(6)[:, :2]
     # Only the mean is fitted: n / (n - 1) times the deviation from it.
     expected = np.square((Y - Y.mean(axis=0)) * 6 / 5).sum() / 6
-    assert leave_one_out(spectrum, Y).error == pytest.approx(expected)
-
-
-def test_inputs_stay_as_they_are():
-    X, Y = make(20, 5, 3)
-    given = X.copy(), Y.copy()
-    leave_one_out(RidgeSpectrum.of_rows(X, weights=np.arange(1.0, 21)), Y)
-    np.testing.assert_array_equal(X, given[0])
-    np.testing.assert_array_equal(Y, given[1])
+    assert leave_one_out(*nothing, Y).error == pytest.approx(expected)
 
 
 def test_the_grid_surrounds_the_spectrum():
@@ -262,7 +174,7 @@ def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept, mon
     operator.fill = fill
     monkeypatch.setattr(problem, "_SPARSE_SIDE", 10)
     curve = choose_alpha(operator, Y, intercept=intercept)
-    exact = leave_one_out(RidgeSpectrum.of_rows(X, intercept=intercept), Y)
+    exact = leave_one_out(*spectrum(X, intercept), Y, intercept=intercept)
     if fill:
         assert curve.alpha == pytest.approx(exact.alpha, rel=1e-3)
         assert curve.error == pytest.approx(exact.error, rel=1e-6)
@@ -281,11 +193,11 @@ def test_the_choice_takes_sparse_features_and_labels(width):
 @pytest.mark.parametrize("seed", range(3))
 def test_mixtures_and_held_out_rows_choose_nearly_the_same_penalty(seed, monkeypatch):
     X, Y = make(240, 300, 40, seed)
-    exact = leave_one_out(RidgeSpectrum.of_rows(X), Y)
+    exact = leave_one_out(*spectrum(X), Y)
     for limit in (1024, 10):
         monkeypatch.setattr(problem, "_DENSE_SIDE", limit)
         found = choose_alpha(as_operator(X), Y, intercept=True)
-        regret = leave_one_out(RidgeSpectrum.of_rows(X), Y, alphas=np.array([found.alpha])).error
+        regret = leave_one_out(*spectrum(X), Y, alphas=np.array([found.alpha])).error
         assert found.alpha != exact.alpha
         assert regret < 1.05 * exact.error
 
@@ -315,13 +227,14 @@ def topics(n=1400, d=1300, k=30, seed=0):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_held_out_rows_choose_about_what_leave_one_out_does(intercept):
     X, Y = topics()
-    spectrum = RidgeSpectrum.of_kernel((X @ X.T).toarray(), intercept=intercept)
-    exact = leave_one_out(spectrum, Y)
+    whole = spectrum(X.toarray(), intercept)
+    exact = leave_one_out(*whole, Y, intercept=intercept)
     for seed in range(3):
         found = held_out(as_operator(X), Y, intercept=intercept, seed=seed)
         assert 0.5 < found.alpha / exact.alpha < 2
         # The error of what was chosen is as good as the smallest.
-        there = leave_one_out(spectrum, Y, alphas=np.array([found.alpha])).errors[0]
+        alphas = np.array([found.alpha])
+        there = leave_one_out(*whole, Y, intercept=intercept, alphas=alphas).errors[0]
         assert there < 1.005 * exact.error
 
 
@@ -379,7 +292,7 @@ def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_i
     """More columns than rows: small penalties all interpolate, and predict the same."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 2000))
-    curve = leave_one_out(RidgeSpectrum.of_rows(X), X[:, :1] + rng.standard_normal((20, 1)))
+    curve = leave_one_out(*spectrum(X), X[:, :1] + rng.standard_normal((20, 1)))
     as_good = curve.errors <= curve.errors.min() * 1.001
     assert as_good[0]
     assert not as_good.all()
@@ -393,12 +306,10 @@ def test_rounding_is_not_outside_of_features_that_span_all():
     left = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     squares = np.linspace(2.0, 0.5, 40)
     alphas = np.array([1e-7, 1e-5, 1e-3])
-    for k in (3, 60):
+    for k in (3, 20):
         labels = (rng.random((40, k)) < 0.3).astype(float)
         found = [
-            leave_one_out(
-                RidgeSpectrum(squares, vectors, np.zeros(40)), labels, alphas=alphas
-            ).errors
+            leave_one_out(squares, vectors, labels, intercept=False, alphas=alphas).errors
             for vectors in (left, left.astype(np.float32).astype(float))
         ]
         np.testing.assert_allclose(found[1], found[0], rtol=1e-4)

@@ -19,11 +19,7 @@ from scipy import linalg
 
 from .._typing import Array
 from ..solvers import Statistics
-from ..solvers.alpha import (
-    RidgeSpectrum,
-    leave_one_out,
-    spectral_cross_validation,
-)
+from ..solvers.alpha import leave_one_out, spectral_cross_validation
 
 __all__ = ["AxisMap", "LabelSpectrum", "choose_ridge"]
 
@@ -209,11 +205,13 @@ def choose_ridge(
     rows, labels = rows[:_ERROR_ROWS], labels[:_ERROR_ROWS]
     roots = np.sqrt(squares[kept])
     left = ((rows - labelled.x_mean) @ axes[:, kept]) / roots
-    free = np.full(left.shape[0], 1.0 / labelled.n)
-    spectrum = RidgeSpectrum(squares[kept], left, free, None, True)
-    coordinates = cross[kept] / roots[:, None]
     curve = leave_one_out(
-        spectrum, labels.astype(np.float64), coordinates=coordinates, means=labelled.b_mean
+        squares[kept],
+        left,
+        labels.astype(np.float64),
+        rows=labelled.n,
+        coordinates=cross[kept] / roots[:, None],
+        means=labelled.b_mean,
     )
     return float(curve.alpha)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from ..operators import Operator, RowBlocks, Scaled, as_operator
@@ -35,7 +35,6 @@ from .problem import decomposes
 
 __all__ = [
     "AlphaCurve",
-    "RidgeSpectrum",
     "alpha_grid",
     "choose_alpha",
     "generalized_cross_validation",
@@ -44,8 +43,6 @@ __all__ = [
     "spectral_cross_validation",
 ]
 
-# Singular values below this fraction of the largest are rounding.
-_RANK = 1e-13
 # The smallest 1 - h_i that rounding leaves something of.
 _SMALLEST = 1e-13
 # Evaluations after the grid, each at the minimum of a parabola through three points.
@@ -108,126 +105,6 @@ class AlphaCurve:
     errors: Array
     alpha: float
     error: float
-
-    @property
-    def at_edge(self) -> bool:
-        """Whether the best penalty is the smallest or the largest of the grid."""
-        return bool(self.alpha <= self.alphas[0] or self.alpha >= self.alphas[-1])
-
-
-@dataclass(frozen=True)
-class RidgeSpectrum:
-    """The singular values and left singular vectors that a ridge regression needs.
-
-    Attributes
-    ----------
-    squares : array of shape (s,)
-        Nonzero squared singular values, falling.
-    left : array of shape (n, s)
-        Left singular vectors.
-    free : array of shape (n,)
-        The leverage of unpenalised columns: ``w_i / sum(w)`` with an intercept, 0 without.
-    roots : array of shape (n,) or None
-        Square roots of the row weights.
-    intercept : bool
-        Whether labels are centred too.
-    axes : array of shape (q, s) or None
-        Right singular vectors, where a Gram matrix was decomposed.
-    """
-
-    squares: Array
-    left: Array
-    free: Array
-    roots: Array | None = None
-    intercept: bool = False
-    axes: Array | None = None
-
-    @property
-    def spans_all(self) -> bool:
-        """Whether nothing of any labels is outside the left vectors and the intercept."""
-        return bool(self.squares.size + self.intercept >= self.left.shape[0])
-
-    @classmethod
-    def of_rows(
-        cls, rows: Any, *, intercept: bool = True, weights: Array | None = None
-    ) -> RidgeSpectrum:
-        """Decompose an array by a singular value decomposition.
-
-        Forms no Gram matrix, so columns in very different units keep their digits.
-
-        Parameters
-        ----------
-        rows : array of shape (n, d)
-            The data, or its image ``X P`` in a space with orthonormal basis P. Rows without
-            labels must be left out.
-        intercept : bool, default=True
-            Whether to centre the columns, and the labels with them.
-        weights : array of shape (n,) or None, default=None
-            Positive weights of the squared errors.
-        """
-        values = host(rows)
-        roots, free = _weighting(values.shape[0], weights, intercept)
-        if intercept:
-            shares = np.ones(values.shape[0]) if weights is None else np.asarray(weights)
-            values = values - shares @ values / shares.sum()
-        if roots is not None:
-            values = values * roots[:, None]
-        left, lengths, _ = np.linalg.svd(values, full_matrices=False)
-        rank = _rank(lengths, _RANK * max(values.shape))
-        return cls(np.square(lengths[:rank]), left[:, :rank], free, roots, intercept)
-
-    @classmethod
-    def of_gram(
-        cls, gram: Array, image: Any, *, intercept: bool = False, n_rows: int | None = None
-    ) -> RidgeSpectrum:
-        """Decompose an image by its Gram matrix, which costs less than :meth:`of_rows`.
-
-        Parameters
-        ----------
-        gram : array of shape (q, q)
-            ``P'X'X P``, of all rows.
-        image : array of shape (n, q)
-            ``X P``, centred already where there is an intercept; of all rows, or of a sample
-            on which the error is to be estimated.
-        intercept : bool, default=False
-        n_rows : int or None, default=None
-            How many rows there are in all; None means those of ``image``.
-        """
-        values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
-        values, axes = values[::-1], axes[:, ::-1]
-        rank = _rank(values, _gram_tolerance(gram))
-        left = (host(image) @ axes[:, :rank]) / np.sqrt(values[:rank])
-        leverage = 1.0 / (n_rows or left.shape[0]) if intercept else 0.0
-        free = np.full(left.shape[0], leverage)
-        return cls(values[:rank], left, free, None, intercept, axes[:, :rank])
-
-    @classmethod
-    def of_kernel(
-        cls, kernel: Array, *, intercept: bool = True, weights: Array | None = None
-    ) -> RidgeSpectrum:
-        """Decompose a kernel matrix between labelled rows, or ``X X'``.
-
-        Parameters
-        ----------
-        kernel : array of shape (n, n)
-            Symmetric, not centred.
-        intercept : bool, default=True
-            Whether to centre the kernel, and the labels with it.
-        weights : array of shape (n,) or None, default=None
-            Positive weights of the squared errors.
-        """
-        values = host(kernel)
-        values = (values + values.T) / 2
-        roots, free = _weighting(values.shape[0], weights, intercept)
-        if intercept:
-            means = np.average(values, axis=0, weights=weights)
-            values = values - means - means[:, None] + np.average(means, weights=weights)
-        if roots is not None:
-            values = roots[:, None] * values * roots
-        squares, axes = np.linalg.eigh(values)
-        squares, axes = squares[::-1], axes[:, ::-1]
-        rank = _rank(squares, _gram_tolerance(kernel))
-        return cls(squares[:rank], axes[:, :rank], free, roots, intercept)
 
 
 def alpha_grid(squares: Array, *, count: int | None = None) -> Array:
@@ -295,23 +172,22 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
         labels = labels.toarray()
     centered = X if not intercept or _is_centred(X) else X.centered()[0]
     spectrum = decompose(centered)
-    rank = _rank(
-        spectrum.values, 10 * float(np.finfo(np.float64).eps * np.sqrt(spectrum.values.size))
-    )
+    rank = _rank(spectrum.values, _gram_tolerance(spectrum.values.size))
     squares = spectrum.values[:rank]
-    free = 1.0 / rows if intercept else 0.0
     if spectrum.dual:
-        left = spectrum.vectors[:, :rank]
-        return leave_one_out(
-            RidgeSpectrum(squares, left, np.full(rows, free), None, intercept), labels
-        )
+        return leave_one_out(squares, spectrum.vectors[:, :rank], labels, intercept=intercept)
     index = _sample(rows, _SAMPLE)
     sample = centered if index.size == rows else centered.rows(index)
     left = host(sample.matmat(sample.place(spectrum.vectors[:, :rank]))) / np.sqrt(squares)
-    coordinates = spectrum.coordinates(centered, labels, rank)
-    means = np.asarray(labels.mean(axis=0)).ravel()
-    found = RidgeSpectrum(squares, left, np.full(index.size, free), None, intercept)
-    return leave_one_out(found, labels[index], coordinates=coordinates, means=means)
+    return leave_one_out(
+        squares,
+        left,
+        labels[index],
+        intercept=intercept,
+        rows=rows,
+        coordinates=spectrum.coordinates(centered, labels, rank),
+        means=labels.mean(axis=0),
+    )
 
 
 def _is_centred(X: Operator) -> bool:
@@ -506,33 +382,39 @@ def _common_grid(splits: Sequence[_HeldOutRows]) -> Array:
 
 
 def leave_one_out(
-    spectrum: RidgeSpectrum,
-    labels: Any,
+    squares: Array,
+    left: Array,
+    labels: Array,
     *,
-    alphas: Array | None = None,
+    intercept: bool = True,
+    rows: int | None = None,
     coordinates: Array | None = None,
     means: Array | None = None,
+    alphas: Array | None = None,
 ) -> AlphaCurve:
     """Return the leave-one-out error of ridge regression for a grid of penalties.
 
-    ``sum_j mean_i ((Y - fit)_ij / (1 - h_i))^2``, the weighted mean where rows have weights.
-    Equal to the error of n models, each fitted without one row, intercept included.
-
-    Costs ``n s min(s, k)`` for each penalty. Sparse labels stay sparse, but for blocks of
-    columns.
+    ``sum_j mean_i ((Y - fit)_ij / (1 - h_i))^2``. Equal to the error of n models, each fitted
+    without one row, intercept included. Costs ``n s k`` for each penalty.
 
     Parameters
     ----------
-    spectrum : RidgeSpectrum
-    labels : array or sparse matrix of shape (n, k)
-        Labels of the same rows, as they came: neither centred nor weighted.
+    squares : array of shape (s,)
+        Nonzero squared singular values of X, falling; centred where there is an intercept.
+    left : array of shape (n, s)
+        Left singular vectors.
+    labels : array of shape (n, k)
+        Labels of the same rows, not centred.
+    intercept : bool, default=True
+    rows : int or None, default=None
+        Number of all rows, where ``left`` and ``labels`` hold a sample of them on which the error
+        is estimated; ``coordinates`` and ``means`` are needed then.
+    coordinates : array of shape (s, k) or None, default=None
+        ``U'Y`` of all rows, where it is known.
+    means : array of shape (k,) or None, default=None
+        Means of the labels over all rows.
     alphas : array or None, default=None
         Rising, positive; None takes :func:`alpha_grid`.
-    coordinates : array of shape (s, k) or None, default=None
-        ``U'Y`` where it is known. With it, ``spectrum`` and ``labels`` may hold a sample of the
-        rows that it was made of, on which the error is then estimated.
-    means : array of shape (k,) or None, default=None
-        Means of the labels over all rows, needed with ``coordinates`` and an intercept.
 
     Returns
     -------
@@ -542,44 +424,41 @@ def leave_one_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.solvers.alpha import RidgeSpectrum, leave_one_out
+    >>> from labelspan.solvers.alpha import leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 20))
     >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))
-    >>> curve = leave_one_out(RidgeSpectrum.of_rows(X), Y)
-    >>> 10 < curve.alpha < 200
+    >>> left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    >>> 10 < leave_one_out(singular**2, left, Y).alpha < 200
     True
     """
-    grid = alpha_grid(spectrum.squares) if alphas is None else np.asarray(alphas, dtype=np.float64)
+    total = left.shape[0] if rows is None else rows
     if coordinates is None:
-        weighted = spectrum.left
-        if spectrum.roots is not None:
-            weighted = weighted * spectrum.roots[:, None]
         # The left vectors of centred rows are orthogonal to the mean, which need not be removed.
-        coordinates = np.asarray(safe_sparse_dot(labels.T, weighted, dense_output=True)).T
-    if not spectrum.intercept:
-        means = np.zeros(coordinates.shape[1])
+        coordinates = left.T @ labels
+    if not intercept:
+        means = np.zeros(labels.shape[1])
     elif means is None:
-        row_weights = spectrum.free / spectrum.free.sum()
-        means = np.asarray(safe_sparse_dot(labels.T, row_weights, dense_output=True)).ravel()
-    many = coordinates.shape[1] > spectrum.squares.size
-    residuals = (_squares_of_many if many else _squares_of_few)(
-        spectrum, labels, coordinates, means
-    )
-    leverage_squares = np.square(spectrum.left)
-    # What is outside the space of the features. Where they span all it is rounding, which in
+        means = labels.mean(axis=0)
+    leverages = np.square(left)
+    # What is outside the space of the features. Where they span all rows it is rounding, which in
     # float32 would be larger than what a small penalty leaves.
-    outside = 1.0 - spectrum.free - leverage_squares.sum(axis=1)
-    outside = np.where((outside > 1e-12) & (not spectrum.spans_all), outside, 0.0)
-    weights = np.ones(spectrum.left.shape[0]) if spectrum.roots is None else spectrum.roots**2
-    total = float(weights.sum())
+    residual = labels - means - left @ coordinates
+    free = 1.0 - intercept / total - leverages.sum(axis=1)
+    if squares.size + intercept >= total:
+        residual, free = np.zeros_like(residual), np.zeros_like(free)
+    free = np.where(free > 1e-12, free, 0.0)
 
-    def error(alpha: float) -> float:
-        kept = alpha / (spectrum.squares + alpha)
-        left_over = np.maximum(outside + leverage_squares @ kept, _SMALLEST)
-        return float((residuals(kept) / np.square(left_over)).sum() / total)
+    def errors(alphas: Array) -> Array:
+        found = np.empty(alphas.size)
+        for number, alpha in enumerate(alphas):
+            kept = alpha / (squares + alpha)
+            left_over = np.maximum(free + leverages @ kept, _SMALLEST)
+            gap = residual + left @ (kept[:, None] * coordinates)
+            found[number] = (np.square(gap).sum(axis=1) / np.square(left_over)).mean()
+        return found
 
-    return _minimise(lambda alphas: np.array([error(alpha) for alpha in alphas]), grid)
+    return _minimise(errors, alpha_grid(squares) if alphas is None else np.asarray(alphas, float))
 
 
 def generalized_cross_validation(
@@ -616,7 +495,7 @@ def generalized_cross_validation(
     """
     # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
     values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
-    rank = _rank(values[::-1], _gram_tolerance(gram))
+    rank = _rank(values[::-1], _gram_tolerance(values.size))
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
     return spectral_cross_validation(
         values, axes.T @ cross, label_square, rows=rows, intercept=intercept, alphas=alphas
@@ -659,72 +538,15 @@ def _sample(rows: int, most: int) -> Array:
     return np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
 
-def _weighting(rows: int, weights: Array | None, intercept: bool) -> tuple[Array | None, Array]:
-    """Return square roots of the weights, and the leverage of the intercept."""
-    if weights is None:
-        return None, np.full(rows, 1.0 / rows if intercept else 0.0)
-    weights = np.asarray(weights, dtype=np.float64)
-    return np.sqrt(weights), weights / weights.sum() if intercept else np.zeros(rows)
-
-
 def _rank(falling: Array, tolerance: float) -> int:
     if falling.size == 0 or falling[0] <= 0:
         return 0
     return int((falling > tolerance * falling[0]).sum())
 
 
-def _gram_tolerance(gram: Array) -> float:
-    """Return the rounding of a Gram matrix relative to its largest eigenvalue, by its width."""
-    width = gram.dtype if gram.dtype in (np.float32, np.float64) else np.float64
-    return 10 * float(np.finfo(width).eps) * float(np.sqrt(gram.shape[0]))
-
-
-def _squares_of_few(
-    spectrum: RidgeSpectrum, labels: Any, coordinates: Array, means: Array
-) -> Callable[[Array], Array]:
-    """Return a function from what is kept of each direction to squared residuals per row."""
-    outside = np.empty((spectrum.left.shape[0], coordinates.shape[1]))
-    for part, block in as_operator(labels).column_blocks():
-        values = host(block) - means[part]
-        if spectrum.roots is not None:
-            values *= spectrum.roots[:, None]
-        outside[:, part] = values - spectrum.left @ coordinates[:, part]
-    if spectrum.spans_all:
-        outside[:] = 0.0
-
-    def squares(kept: Array) -> Array:
-        residuals = outside + spectrum.left @ (kept[:, None] * coordinates)
-        return np.asarray(np.square(residuals).sum(axis=1))
-
-    return squares
-
-
-def _squares_of_many(
-    spectrum: RidgeSpectrum, labels: Any, coordinates: Array, means: Array
-) -> Callable[[Array], Array]:
-    """Do the same for more labels than directions: products of labels, never all labels."""
-    lengths = row_norms(labels, squared=True).astype(np.float64)
-    lengths += means @ means - 2 * np.asarray(safe_sparse_dot(labels, means, dense_output=True))
-    seen = np.asarray(safe_sparse_dot(labels, coordinates.T, dense_output=True), dtype=np.float64)
-    seen -= coordinates @ means
-    if spectrum.roots is not None:
-        lengths *= np.square(spectrum.roots)
-        seen *= spectrum.roots[:, None]
-    square = coordinates @ coordinates.T
-    fitted = spectrum.left @ square
-    # |y - U U'y|^2 and its products with the coordinates, zero up to rounding where U spans all.
-    outside = lengths + ((fitted - 2 * seen) * spectrum.left).sum(axis=1)
-    outside = np.where(outside > 1e-13 * lengths, outside, 0.0)
-    across = (seen - fitted) * spectrum.left
-    if spectrum.spans_all:
-        outside[:], across[:] = 0.0, 0.0
-
-    def squares(kept: Array) -> Array:
-        short = spectrum.left * kept
-        inside = ((short @ square) * short).sum(axis=1)
-        return np.asarray(np.maximum(outside + 2 * (across @ kept) + inside, 0.0))
-
-    return squares
+def _gram_tolerance(side: int) -> float:
+    """Return the rounding of a Gram matrix relative to its largest eigenvalue."""
+    return 10 * rounding(np.float64) * float(np.sqrt(max(1, side)))
 
 
 def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
