@@ -18,12 +18,12 @@ from ..labels import Factor, Labels
 from ..labels.factor import block_rank
 from ..labels.reading import indicator_on_device
 from ..operators import Operator, Product, VStack
-from ..operators.array_backend import column_norms, inner, like, sum_of_squares
+from ..operators.array_backend import column_norms, host, inner, like, sum_of_squares
+from ..operators.label_columns import seen_by
 from ..operators.row_graph import incidence
 from ..solvers import AlphaCurve, LeastSquares, Problem, Solution
 from ..solvers.penalties import L1, L2
 from ..solvers.rank_choice import choose_rank, degrees_of_freedom
-from ._many_labels import choose_penalty_of_many, images_of_many, label_operator, solve_many
 from ._options import choose_penalty, dimensions_for, solve, stream_penalty
 from ._streams import Stream, rows_of
 from .base import (
@@ -145,30 +145,19 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
         labels = model._read_labels(y, features.operator.shape[0], keep_sparse=plain)
     rows, labels = labelled_rows(owner, features.operator, labels)
     rows, means = centre(model, rows)
-    Y: Any
-    if labels.many:
-        Y, label_means = label_operator(labels, rows.dtype, center=model.center)
-        H = Y if model._factor_is_labels else model.label_factor(labels)
-        rank = Y.shape[1]
-        count = _count(model, rows.shape, rank)
-        if not isinstance(model.n_components, numbers.Integral):
-            count = min(count, dimensions_for(rank, rows.shape[0]))
-        alpha, curve = choose_penalty_of_many(model, rows, labels, features.operator)
-        problem = Problem(rows, Factor(labels=H), count, L2(alpha))
-    else:
-        Y, label_means = centred_labels(model, labels)
-        H = Y if model._factor_is_labels else model.label_factor(labels)
-        rank = block_rank(H)
-        count = _count(model, rows.shape, rank)
-        alpha, curve = choose_penalty(model, rows, Y)
-        problem = Problem(
-            rows, Factor(labels=H), count, L1(alpha) if model.penalty == "l1" else L2(alpha)
-        )
-        if edges is not None:
-            # Rows with H = 0: X'X becomes X'X + mu X'LX.
-            nothing = np.zeros((edges.shape[0], H.shape[1]))
-            factor = Factor(labels=np.concatenate([H, nothing]))
-            problem = replace(problem, X=VStack([rows, edges]), factor=factor)
+    Y, label_means = centred_labels(model, labels, rows.dtype)
+    H = Y if model._factor_is_labels else model.label_factor(labels)
+    rank = Y.shape[1] if labels.many else block_rank(H)
+    count = _count(model, rows.shape, rank)
+    if labels.many and not isinstance(model.n_components, numbers.Integral):
+        count = min(count, dimensions_for(rank, rows.shape[0]))
+    alpha, curve = choose_penalty(model, rows, labels if labels.many else Y, features.operator)
+    penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
+    problem = Problem(rows, Factor(labels=H), count, penalty)
+    if edges is not None:
+        # Rows with H = 0: X'X becomes X'X + mu X'LX.
+        factor = Factor(labels=np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))]))
+        problem = replace(problem, X=VStack([rows, edges]), factor=factor)
     return FactorFit(
         features, labels, rows, means, H, Y, label_means, rows.shape[0], rank, alpha, curve, problem
     )
@@ -177,10 +166,8 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
 def _finish(model: Any, stated: FactorFit) -> None:
     """Solve, and set the fitted attributes."""
     H, X, features = stated.H, stated.X, stated.features
-    if isinstance(stated.labels, Labels) and stated.labels.many:
-        solution = solve_many(model, stated.problem)  # W, lambda
-    else:
-        solution = solve(model, stated.problem)
+    solution = solve(model, stated.problem)  # W, lambda
+    if not isinstance(H, Operator):
         _refuse_rounding(model, solution, X, H)
         solution = _with_rank(model, solution, stated)
     lengths = np.ones(solution.eigenvalues.size)
@@ -199,12 +186,13 @@ def _images(solution: Solution, X: Operator, H: Any, labels: Any) -> Array:
     """Return the regression of labels on the space, from ``W'X'Y``."""
     images = solution.images if labels is H else None
     if images is None:
-        many = isinstance(labels, Operator)
-        images = (
-            images_of_many(X, solution.weights, labels)
-            if many
-            else inner(solution.weights, X.cross(labels))
-        )
+        W = solution.weights
+        if not isinstance(labels, Operator):
+            images = inner(W, X.cross(labels))
+        elif labels.one_pass:
+            images = np.ascontiguousarray(host(X.joint_products(W, labels)[1]).T)
+        else:
+            images = seen_by(X.matmat(X.place(W)), labels)
     if solution.metric is None:
         return images
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,14 @@ from ..errors import (
     UncertainPenalty,
     warn_caller,
 )
-from ..operators import Operator
-from ..operators.memory import take_buffers
+from ..labels import Labels
+from ..operators import Operator, Product
+from ..operators.memory import refuse_too_large, take_buffers
 from ..operators.threads import own_threads, single_thread
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
-from ..solvers.alpha import choose_alpha, generalized_cross_validation
+from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out
 from ..solvers.auto import FORMER
+from ..solvers.krylov import krylov_bytes
 from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [
@@ -107,6 +109,13 @@ METHOD_OPTIONS: Mapping[str, Constraint] = {
 
 def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` ask for."""
+    labels: Any = problem.factor.labels
+    if isinstance(labels, Product) and labels.left.one_pass:
+        # Combinations of rows in files are taken after the pass over them.
+        factor = replace(problem.factor, labels=labels.left, mixing=labels.right.toarray())
+        problem = replace(problem, factor=factor)
+    if isinstance(labels, Operator):
+        _refuse_large_space(model, problem)
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
     take_buffers()
@@ -115,13 +124,39 @@ def solve(model: Any, problem: Problem) -> Solution:
     return accept(model, solution, problem.n_components)
 
 
-def choose_penalty(model: Any, X: Operator, labels: Array) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, and the curve that it was chosen from where it is "auto"."""
+def _refuse_large_space(model: Any, problem: Problem) -> None:
+    """Raise an error before a fit whose Krylov space would not fit into memory."""
+    X, factor, count = problem.X, problem.factor, problem.n_components
+    labels: Any = factor.labels
+    k = labels.shape[1] if factor.mixing is None else factor.mixing.shape[-1]
+    rows, columns = X.shape
+    in_memory = 0 if labels.one_pass else rows
+    narrow = "" if X.dtype == np.float32 else "give X in float32, "
+    refuse_too_large(
+        type(model).__name__,
+        krylov_bytes(in_memory, columns, k, count, X.dtype.itemsize, model.max_iter),
+        f"a space of {count} components over {rows} rows, {columns} features and {k} labels",
+        f"{narrow}lower n_components, or fit on fewer rows",
+    )
+
+
+def choose_penalty(
+    model: Any, X: Operator, labels: Any, raw: Operator | None = None
+) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, and the curve that it was chosen from where it is "auto".
+
+    ``labels`` are centred, or :class:`Labels` that are sparse or in files; for those in files,
+    ``raw`` is X before it was centred.
+    """
     if model.alpha != "auto":
         return float(model.alpha), None
     take_buffers()
     with _threads_for(X):
-        curve = choose_alpha(X, labels, intercept=model.center)
+        if isinstance(labels, Labels):
+            rows = raw if isinstance(labels.values, Operator) and raw is not None else X
+            curve = held_out(rows, labels.values, intercept=model.center)
+        else:
+            curve = choose_alpha(X, labels, intercept=model.center)
     return curve.alpha, curve
 
 

@@ -30,7 +30,7 @@ from ..operators.array_backend import (
     scaled_transpose,
 )
 from ..operators.convert import operator_or_none, project
-from ..operators.label_columns import sparse_table
+from ..operators.label_columns import canonical_csr, sparse_table
 from ..operators.row_data import canonical
 from ..solvers import AlphaCurve, Solution
 from ._options import METHOD_OPTIONS
@@ -653,8 +653,16 @@ class LabelledEmbedding(Embedding):
         return tags
 
 
-def centred_labels(model: Any, labels: Labels) -> tuple[Array, Array]:
-    """Return Y, centred where X is, with unknown entries at zero; and its means."""
+def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
+    """Return Y, centred where X is, with unknown entries at zero; and its means.
+
+    Labels that are sparse or in files are an operator, sparse ones in ``dtype``.
+    """
+    if labels.many:
+        in_files = isinstance(labels.values, Operator)
+        return centre(
+            model, as_operator(labels.values if in_files else canonical_csr(labels.values, dtype))
+        )
     if model.center:
         return labels.centred, labels.means()
     values = labels.values

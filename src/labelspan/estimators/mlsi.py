@@ -20,7 +20,6 @@ from ..operators.array_backend import column_norms, inner, on_host, scale_column
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.unknown import complete_labels
-from ._many_labels import choose_penalty_of_many, label_operator, solve_many
 from ._options import ALPHA, RANK, SHARED, choose_penalty, dimensions_for, solve, stream_penalty
 from ._streams import Stream, rows_of, why_no_stream
 from .base import (
@@ -209,7 +208,7 @@ class MLSI(LabelledEmbedding):
             The fitted estimator.
         """
         stated = self._state(X, y)
-        self._publish_solved(stated, _solve(self, stated))
+        self._publish_solved(stated, solve(self, stated.problem))
         return self
 
     @all_or_nothing
@@ -233,7 +232,7 @@ class MLSI(LabelledEmbedding):
             The positions of the rows.
         """
         stated = self._state(X, y)
-        solution = _solve(self, stated)
+        solution = solve(self, stated.problem)
         signs = self._publish_solved(stated, solution)
         if solution.embed is None or stated.problem.X.device is not None:
             return self.transform(X)
@@ -248,13 +247,11 @@ class MLSI(LabelledEmbedding):
             sparse = self.solver == "auto" and self.beta not in (0, 1)
             labels = self._read_labels(y, features.operator.shape[0], keep_sparse=sparse)
         rows, means = centre(self, features.operator)  # X
-        Y: Any
+        Y, label_means = centred_labels(self, labels, rows.dtype)
         if labels.many:
-            Y, label_means = label_operator(labels, rows.dtype, center=self.center)
-            alpha, curve = choose_penalty_of_many(self, rows, labels, features.operator)
+            alpha, curve = choose_penalty(self, rows, labels, features.operator)
             squares, beta = Y.column_squares(), self._weight(None, 1.0)
         else:
-            Y, label_means = centred_labels(self, labels)
             alpha, curve = self._penalty(rows, Y, labels)
             squares, beta = np.square(column_norms(Y)), self._beta_of(rows, Y, labels, curve)
         known = rows.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
@@ -448,7 +445,7 @@ class MLSI(LabelledEmbedding):
         stated = _Stated(
             features, stream, means, Y, label_means, scale, alpha, curve, beta, problem
         )
-        self._publish_solved(stated, _solve(self, stated))
+        self._publish_solved(stated, solve(self, stated.problem))
 
 
 @dataclass(frozen=True)
@@ -465,10 +462,6 @@ class _Stated:
     curve: AlphaCurve | None
     beta: float
     problem: Problem
-
-
-def _solve(model: MLSI, stated: _Stated) -> Solution:
-    return (solve_many if isinstance(stated.Y, Operator) else solve)(model, stated.problem)
 
 
 def _lengths(solution: Solution) -> Array:

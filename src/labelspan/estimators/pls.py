@@ -22,7 +22,6 @@ from ..solvers.pls_components import (
     cross_directions,
     pls_components,
 )
-from ._many_labels import label_operator
 from ._options import SHARED, accept, dimensions_for, seed_of
 from ._streams import Stream, rows_of
 from .base import (
@@ -426,11 +425,7 @@ def _read(model: Any, X: Any, y: Any) -> _Sides:
     labels: Labels = model._read_labels(y, features.operator.shape[0], keep_sparse=True)
     rows, labels = labelled_rows(type(model).__name__, features.operator, labels)
     rows, means = centre(model, rows)
-    values: Any
-    if labels.many:
-        values, label_means = label_operator(labels, rows.dtype, center=model.center)
-    else:
-        values, label_means = centred_labels(model, labels)
+    values, label_means = centred_labels(model, labels, rows.dtype)
     read = _Sides(features, rows.shape[0], rows, means, labels, values, label_means)
     return _standardized(read) if model.standardize else read
 

@@ -7,7 +7,6 @@ from typing import Any
 from sklearn.base import clone
 
 from ..errors import Mismatch
-from ..operators import Operator
 from ..solvers import Problem, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._factor_fit import state_factor
@@ -64,6 +63,4 @@ def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
         raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
     asked = clone(estimator).set_params(solver="auto")
     stated = asked._state(X, y) if isinstance(asked, LSI | MLSI) else state_factor(asked, X, y)
-    if isinstance(stated.problem.factor.labels, Operator):
-        return SolverChoice("krylov", "the labels are sparse, or in files")
     return choose_for_problem(stated.problem)

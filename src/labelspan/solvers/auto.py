@@ -85,6 +85,8 @@ def choose_solver(problem: Problem) -> SolverChoice:
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
     if isinstance(factor.labels, Operator):
         return SolverChoice("krylov", "labels that are too many to be dense take products only")
+    if isinstance(factor.labels, Operator):
+        return SolverChoice("krylov", "the labels are sparse, or in files")
     if factor.thin and factor.labels is not None:
         if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
