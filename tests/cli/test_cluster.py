@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from labelspan import CCA, DLE, LSI, MLSI, SemanticIndex
 from labelspan.cli import app
-from labelspan.cli import progress as drawn
 from labelspan.errors import Mismatch
 from labelspan.operators.cluster import cluster_client
 from labelspan.operators.cluster.worker_blocks import WorkerBlocks
@@ -177,10 +176,16 @@ def test_the_parameter_of_the_index(client):
     labels[::5] = [None] * 8
     vectors = np.random.default_rng(0).standard_normal((40, 12))
     passes = []
+
+    def told(done, total, what):
+        if what.startswith("pass "):
+            assert (done, total) == (3, 5)
+            passes.append(what.partition("(")[2].strip(")"))
+
     for estimator in (LSI(3), MLSI(3)):
         index = SemanticIndex(estimator=estimator)
         local = index.fit(texts, labels, vectors=vectors).vectors()
-        index.fit(texts, labels, vectors=vectors, client=client, on_pass=passes.append)
+        index.fit(texts, labels, vectors=vectors, client=client, progress=told)
         np.testing.assert_allclose(index.vectors() @ index.vectors().T, local @ local.T, atol=1e-5)
     # Sent once for each of the two fits, and learned from once; MLSI multiplies the labelled rows
     # for its penalty, and then all.
@@ -190,26 +195,8 @@ def test_the_parameter_of_the_index(client):
 
 def test_what_the_index_refuses(client):
     texts, labels = ["chess board", "song tune", "dice card", "radio choir"], [["a"], ["b"]] * 2
-    with pytest.raises(Mismatch, match="on_pass is called for passes on a cluster; give client="):
-        SemanticIndex().fit(texts, labels, on_pass=print)
     with pytest.raises(Mismatch, match=r"DLE is learned on this machine.*omit client="):
         SemanticIndex(estimator=DLE()).fit(texts, labels, client=client)
-
-
-def test_progress_reports_passes(monkeypatch, capsys):
-    from labelspan.cli.fit import _with_passes
-
-    monkeypatch.setattr(drawn, "_SECONDS", -1.0)
-    with drawn.progress_bar("learning") as told:
-        steps, on_pass = _with_passes(told)
-        steps(1, 5)
-        on_pass("matmat")
-        on_pass("rmatmat")
-    assert capsys.readouterr().err.splitlines() == [
-        "learning: 1 of 6",
-        "learning: 1 of 6, pass 1 over the workers' rows (matmat)",
-        "learning: 1 of 6, pass 2 over the workers' rows (rmatmat)",
-    ]
 
 
 # --- refusals -----------------------------------------------------------------------------

@@ -69,9 +69,10 @@ def test_fit_reports_its_steps():
     told = []
     texts, labels = [item["body"] for item in rows()], [item["tags"] for item in rows()]
     SemanticIndex().fit(texts, labels, progress=lambda *steps: told.append(steps))
-    assert {total for _, total in told} == {5}
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (5, 5)
+    assert {total for _, total, _ in told} == {5}
+    assert [done for done, *_ in told] == sorted(done for done, *_ in told)
+    assert (3, 5, "learning the space") in told
+    assert told[-1] == (5, 5, "done")
 
 
 def test_fit_does_not_overwrite_an_index(here):

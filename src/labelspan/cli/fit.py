@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -33,7 +33,7 @@ from .corpus_argument import (
 )
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, check_index, open_index
-from .progress import StepReport, progress_bar
+from .progress import progress_bar
 from .stream import fit_streamed, is_too_large, open_stream, prepare_search
 
 if TYPE_CHECKING:
@@ -227,16 +227,15 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         told = asdict(found.reading) if found.reading else {}
         index.corpus_fields = _fields(told)
         with progress_bar("learning") as report:
-            steps, on_pass = _with_passes(report)
             index.fit(
                 found.texts,
                 found.labels,
                 found.ids,
                 metadata=found.metadata,
-                progress=steps,
+                # Saving is a step, too.
+                progress=lambda done, total, what: report(done, total + 1, what),
                 client=client,
                 device=device,
-                on_pass=None if client is None else on_pass,
             )
             names = _vocabulary(vocabulary, language, encoding)
             if names is not None:
@@ -450,24 +449,6 @@ def _cluster(scheduler: str) -> Iterator[Any]:
         )
         typer.echo(f"  fitting on {found} at {scheduler}", err=True)
         yield client
-
-
-def _with_passes(report: StepReport) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
-    """Return functions to report steps, and the workers' passes over the rows within a step."""
-    done, total, passes = 0, 0, 0
-
-    def steps(ended: int, of: int) -> None:
-        nonlocal done, total
-        # Saving is a step, too.
-        done, total = ended, of + 1
-        report(done, total)
-
-    def on_pass(name: str) -> None:
-        nonlocal passes
-        passes += 1
-        report(done, total, f"pass {passes} over the workers' rows ({name})")
-
-    return steps, on_pass
 
 
 def _check_out(out: Path, *, force: bool) -> None:

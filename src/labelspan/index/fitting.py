@@ -26,6 +26,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -84,7 +85,8 @@ _IN_FILES, _IN_MEMORY = (20_000, 1 << 24), (1 << 20, 1 << 28)
 TAG_SAMPLE = 10_000
 # Parts of the items of an index of vectors on which its tagger is calibrated.
 _FOLDS = 3
-_STEPS = 5
+# Steps of a fit, and that which learns the space.
+_STEPS, _LEARNING = 5, 3
 
 # Takes the number of steps done, their total, and what is being done.
 Report = Callable[[int, int, str], Any]
@@ -144,7 +146,7 @@ def fit_options(
     labelled: bool,
     client: Any,
     device: Any,
-    on_pass: Any,
+    report: Report | None,
 ) -> FitOptions:
     """Check the options of a fit in memory; choose the estimator and the language if asked."""
     if estimator is None:
@@ -161,11 +163,6 @@ def fit_options(
             f"fit: client= learns on a cluster and device={device!r} on one device; give one of "
             "them."
         )
-    if client is None and on_pass is not None:
-        raise Mismatch(
-            "fit: on_pass is called for passes on a cluster; give client= as well, or progress= "
-            "to follow a fit on this machine."
-        )
     if not (client is None and device is None) and not _takes_operators(estimator):
         given = "client" if device is None else "device"
         raise Mismatch(
@@ -175,6 +172,13 @@ def fit_options(
     hold: Callable[[Any], Operator] | None = None
     if client is not None:
         from ..operators.cluster import row_blocks_of  # noqa: PLC0415 - needs dask
+
+        passes = count(1)
+
+        def on_pass(name: str) -> None:
+            if report is not None:
+                said = f"pass {next(passes)} over the workers' rows ({name})"
+                report(_LEARNING, _STEPS, said)
 
         hold = partial(row_blocks_of, client, on_pass=on_pass)
     elif device is not None:
@@ -521,7 +525,7 @@ class _Fit:
     def learn(self, features: TextFeatures | ModelEncoder | None, rows: Any) -> Fitted:
         """Learn the space and the tags from features, and compute the vectors of all items."""
         labels = self._labels()
-        self._report(3, _STEPS, "learning the space")
+        self._report(_LEARNING, _STEPS, "learning the space")
         options = self._options
         estimator, space = self._learn_space(rows, labels)
         self._report(4, _STEPS, "computing vectors")

@@ -159,10 +159,9 @@ class SemanticIndex:
         vectors: Any = None,
         encoder: Callable[[list[str]], Any] | None = None,
         label_names: Any = None,
-        progress: ProgressCallback | None = None,
+        progress: Callable[[int, int, str], Any] | None = None,
         client: Any = None,
         device: Any = None,
-        on_pass: Callable[[str], Any] | None = None,
     ) -> Self:
         """Learn from items, and keep them.
 
@@ -188,7 +187,8 @@ class SemanticIndex:
         label_names : list of str or None, default=None
             Names of the columns of an indicator.
         progress : function or None, default=None
-            Called with the number of steps done and their total.
+            Called with the number of steps done, their total, and what is being done; with
+            ``client`` also after every pass of the workers over the rows.
         client : distributed.Client or None, default=None
             A Dask cluster on whose workers the space is learned: the features are sent there
             once, in blocks of rows. Everything else is done on this machine. Only for the linear
@@ -196,8 +196,6 @@ class SemanticIndex:
         device : str, torch device or None, default=None
             Where the space is learned, for example "cuda"; needs torch. Everything else is done
             on the host, and the index is the same up to rounding. Only for the linear estimators.
-        on_pass : function or None, default=None
-            With ``client``: called with a name after every pass of the workers over the rows.
 
         Returns
         -------
@@ -226,14 +224,14 @@ class SemanticIndex:
             labelled=labels is not None,
             client=client,
             device=device,
-            on_pass=on_pass,
+            report=progress,
         )
         found = fit_items(
             [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)],
             options,
             encoder=encoder,
             vectors=vectors,
-            report=None if progress is None else lambda done, total, _: progress(done, total),
+            report=progress,
         )
         assert found.vectors is not None
         self._encoder = encoder
