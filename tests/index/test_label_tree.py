@@ -65,31 +65,45 @@ def test_totals_count_items_with_a_label_or_below_it_once(folder):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "narrower", "found"),
+    ("wanted", "found"),
     [
-        (["graves"], False, {"2", "3", "4"}),
-        (["graves"], True, {"2", "3", "4", "5"}),
-        (["places"], True, {"0", "1", "2", "3", "4", "5"}),
-        (["Burials"], True, {"2", "3", "4", "5"}),
-        (["castles"], False, {"0", "1"}),
-        (["burg"], True, {"0", "1"}),
-        (["graves", "earthworks"], True, {"4", "5"}),
+        (["graves"], {"2", "3", "4"}),
+        (["graves*"], {"2", "3", "4", "5"}),
+        (["places*"], {"0", "1", "2", "3", "4", "5"}),
+        (["Burials*"], {"2", "3", "4", "5"}),
+        (["castles"], {"0", "1"}),
+        (["burg*"], {"0", "1"}),
+        (["graves*", "earthworks*"], {"4", "5"}),
     ],
 )
-def test_filters_include_what_is_narrower_and_know_other_names(folder, wanted, narrower, found):
+def test_filters_include_what_is_narrower_and_know_other_names(folder, wanted, found):
     with SemanticIndex.load(folder) as index:
-        chosen = index.browse(filter={"labels": wanted, "narrower": narrower})
+        chosen = index.browse(filter={"labels": wanted})
         assert {hit.id for hit in chosen.page()} == found
-        without = index.browse(filter={"without": wanted, "narrower": narrower})
+        without = index.browse(filter={"without": wanted})
         if len(wanted) == 1:
             assert chosen.total + without.total == len(TEXTS)
 
 
+def test_a_list_has_the_tree_of_its_own_items(folder):
+    with SemanticIndex.load(folder) as index:
+        (top,) = index.browse(filter={"labels": ["mounds"]}).label_tree()
+        rows = [(depth, node.label, node.count, node.total) for depth, node in top.walk()]
+    assert rows == [
+        (0, "places", 0, 2),
+        (1, "sites", 0, 2),
+        (2, "earthworks", 0, 2),
+        (3, "mounds", 2, 2),
+        (2, "graves", 1, 2),
+        (3, "mounds", 2, 2),
+    ]
+
+
 def test_a_concept_without_items_is_an_error(folder):
     with SemanticIndex.load(folder) as index:
-        for name in ("ships", "boats", "nothing"):
+        for name in ("ships", "boats", "nothing", "ships*"):
             with pytest.raises(InvalidInput, match="No item has the label"):
-                index.browse(filter={"labels": [name], "narrower": True})
+                index.browse(filter={"labels": [name]})
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 
 from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app, parameters  # noqa: E402
-from labelspan.web.api import ENDPOINTS  # noqa: E402
 from labelspan.web.examples import example_queries  # noqa: E402
+from labelspan.web.label_names import COMPLETE, TREE  # noqa: E402
 from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 
@@ -440,8 +440,7 @@ def test_openapi_describes_all_json_and_nothing_else(client):
     assert described == json.loads(json.dumps(describe()))
     assert described["paths"].keys() == {
         *(p.json_path for p in PAGES),
-        *(POINTS, MATCHES, ITEMS, "/openapi.json"),
-        *(endpoint.path for endpoint in ENDPOINTS),
+        *(POINTS, MATCHES, ITEMS, COMPLETE, TREE, "/openapi.json"),
     }
     operations = [one for path in described["paths"].values() for one in path.values()]
     names = [one["operationId"] for one in operations]

@@ -13,6 +13,7 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .filters import Filter, mask_rows
 from .inputs import as_names
+from .label_tree import LabelNode, label_tree
 from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
@@ -143,6 +144,13 @@ class ItemList:
         """Count the items with each label, most frequent first."""
         table = self._store.labels
         return _ranked_counts(table.names, _column_sums(table.matrix(self._found.rows)))
+
+    def label_tree(self) -> list[LabelNode]:
+        """Return the labels of these items in the tree of the vocabulary; empty without one."""
+        vocabulary = self._store.vocabulary
+        if vocabulary is None:
+            return []
+        return label_tree(self._store.labels, vocabulary, self._found.rows)
 
     def group_counts(self) -> dict[str, int]:
         """Count the items with a label in each group: beginnings of labels before a separator."""

@@ -26,7 +26,8 @@ class Filter:
     """Condition on the labels and metadata of items.
 
     A label is a name, or the beginning of names: ``use::*`` stands for all labels that begin with
-    ``use::``. In an index with a vocabulary it may be an alternative name.
+    ``use::``. In an index with a vocabulary it may be an alternative name, and ``graves*`` stands
+    for the label graves and everything narrower.
 
     Attributes
     ----------
@@ -43,8 +44,6 @@ class Filter:
         years or months: ``{"to": "2010"}`` includes all of 2010.
     without_metadata : mapping
         An item must fulfil none of these conditions.
-    narrower : bool
-        Whether each label also stands for everything narrower in the vocabulary.
 
     See Also
     --------
@@ -69,14 +68,13 @@ class Filter:
     without: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without_metadata: Mapping[str, Any] = field(default_factory=dict)
-    narrower: bool = False
 
     @classmethod
     def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
         """Make a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
             return given or cls()
-        names = {*_LABELS, *_METADATA, "narrower"}
+        names = {*_LABELS, *_METADATA}
         if not isinstance(given, Mapping) or not given.keys() <= names:
             raise InvalidInput(
                 f"filter must be a Filter, or a dict with {', '.join(sorted(names))}, "
@@ -86,8 +84,7 @@ class Filter:
             if not isinstance(given.get(name, {}), Mapping):
                 raise InvalidInput(f"filter: {name} must be a dict, but {given[name]!r} was given.")
         labels: dict[str, Any] = {name: as_names(given.get(name, ())) for name in _LABELS}
-        metadata = {name: given.get(name, {}) for name in _METADATA}
-        return cls(**labels, **metadata, narrower=bool(given.get("narrower", False)))
+        return cls(**labels, **{name: given.get(name, {}) for name in _METADATA})
 
 
 def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -> Array:
@@ -97,11 +94,11 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
         return mask
     mask = mask.copy()
     for label in wanted.labels:
-        mask &= _having(store, [label], narrower=wanted.narrower)
+        mask &= _having(store, [label])
     if wanted.any_labels:
-        mask &= _having(store, wanted.any_labels, narrower=wanted.narrower)
+        mask &= _having(store, wanted.any_labels)
     if wanted.without:
-        mask &= ~_having(store, wanted.without, narrower=wanted.narrower)
+        mask &= ~_having(store, wanted.without)
     for key, choice in wanted.metadata.items():
         mask &= _described(store, key, choice)
     for key, choice in wanted.without_metadata.items():
@@ -110,32 +107,33 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
     return mask
 
 
-def _having(store: ItemStore, names: Sequence[str], *, narrower: bool) -> Array:
+def _having(store: ItemStore, names: Sequence[str]) -> Array:
     """Mark the rows with one label of several, or with one that begins so or is narrower."""
     table = store.labels
     mask = np.zeros(store.vectors.alive.size, dtype=bool)
     for given in names:
-        for one in _meant(store, given, narrower=narrower):
+        for one in _meant(store, given):
             mask[table.rows(one)] = True
     return mask
 
 
-def _meant(store: ItemStore, given: Any, *, narrower: bool) -> list[Any]:
+def _meant(store: ItemStore, given: Any) -> list[Any]:
     """Return the labels of items that a name in a filter stands for."""
-    table, vocabulary, name = store.labels, store.vocabulary, label_name(given)
-    if not isinstance(name, str):
+    there, vocabulary, name = store.labels.totals, store.vocabulary, label_name(given)
+    if not isinstance(name, str) or name in there:
         return [given]
-    if vocabulary is not None and name not in table.totals:
-        name = vocabulary.preferred(name) or name
-    if vocabulary is not None and narrower:
-        found = [one for one in (name, *vocabulary.narrower(name)) if one in table.totals]
-        return found or [name]
-    if name.endswith("*") and name not in table.totals:
-        found = [one for one in table.totals if one.startswith(name[:-1])]
-        if not found:
-            raise InvalidInput(f"No item has a label that begins with {name[:-1]!r}.")
-        return found
-    return [name]
+    if vocabulary is not None and (found := vocabulary.preferred(name)) is not None:
+        return [found]
+    if not name.endswith("*"):
+        return [name]
+    begin = name[:-1]
+    if vocabulary is not None and (top := vocabulary.preferred(begin)) is not None:
+        below = [one for one in (top, *vocabulary.narrower(top)) if one in there]
+        return below or [top]
+    found_names = [one for one in there if one.startswith(begin)]
+    if not found_names:
+        raise InvalidInput(f"No item has a label that begins with {begin!r}.")
+    return found_names
 
 
 def _described(store: ItemStore, key: str, choice: Any) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from .._typing import Array
 from ..corpus import LabelVocabulary
 from .inputs import label_name
 from .store import LabelTable
@@ -92,16 +93,21 @@ class FoundLabel:
     by: str = ""
 
 
-def label_tree(table: LabelTable, vocabulary: LabelVocabulary) -> list[LabelNode]:
-    """Return the tree of the labels that items have, with what is above them."""
-    above = {name: vocabulary.broader(name) for name in table.totals}
-    names = sorted({*above, *(one for own in above.values() for one in own)})
+def label_tree(
+    table: LabelTable, vocabulary: LabelVocabulary, rows: Array | None = None
+) -> list[LabelNode]:
+    """Return the tree of the labels that the items in some rows have, with what is above them."""
+    matrix = table.matrix(rows)
+    counts = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
+    own = {table.names[column]: int(counts[column]) for column in np.flatnonzero(counts).tolist()}
+    above = {name: vocabulary.broader(name) for name in own}
+    names = sorted({*above, *(one for up in above.values() for one in up)})
     number = {name: n for n, name in enumerate(names)}
-    pairs = [(table.number[low], number[one]) for low, own in above.items() for one in (low, *own)]
-    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    pairs = [(table.number[name], number[one]) for name, up in above.items() for one in (name, *up)]
+    low, high = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     shape = (len(table.names), len(names))
-    up = sparse.csr_matrix((np.ones(len(pairs), dtype=np.float32), (rows, columns)), shape)
-    totals = np.asarray(((table.matrix() @ up) > 0).sum(axis=0)).ravel()
+    raised = sparse.csr_matrix((np.ones(len(pairs), dtype=np.float32), (low, high)), shape)
+    totals = np.asarray(((matrix @ raised) > 0).sum(axis=0)).ravel()
     below: dict[str, list[str]] = {}
     for name in names:
         for parent in vocabulary.directly_broader(name):
@@ -111,7 +117,7 @@ def label_tree(table: LabelTable, vocabulary: LabelVocabulary) -> list[LabelNode
     def node(name: str) -> LabelNode:
         inside = () if name in listed else tuple(map(node, below.get(name, ())))
         listed.add(name)
-        return LabelNode(name, table.totals.get(name, 0), int(totals[number[name]]), inside)
+        return LabelNode(name, own.get(name, 0), int(totals[number[name]]), inside)
 
     return [node(name) for name in names if not vocabulary.directly_broader(name)]
 

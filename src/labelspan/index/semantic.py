@@ -540,7 +540,7 @@ class SemanticIndex:
         >>> index = index.use_vocabulary(LabelVocabulary(concepts))
         >>> index.find_labels("bur")
         [FoundLabel(label='graves', count=2, by='burials')]
-        >>> index.browse(filter={"labels": ["sites"], "narrower": True}).total
+        >>> index.browse(filter={"labels": ["sites*"]}).total
         4
         >>> [(depth, node.label, node.total) for depth, node in index.label_tree()[0].walk()]
         [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]

@@ -32,6 +32,7 @@ from .answer_parts import (
 )
 from .examples import example_queries
 from .http_errors import Refused
+from .label_names import BranchData, tree
 from .label_table import report_of
 from .points import RegionData, small_place
 from .schema import Count, Unit
@@ -40,6 +41,7 @@ from .snapshot import PAIRS, Snapshot
 __all__ = ["home", "item", "label", "labels", "map_page", "tag", "why"]
 
 _LABELS_PER_PAGE = 200
+_MOST_FOUND = 1_000_000
 _PREDICTED = 10
 _COMMON = 24
 # Items that are read for examples of queries.
@@ -338,20 +340,25 @@ class LabelsData(TypedDict):
     page: Annotated[Count, "number of this page"]
     pages: Annotated[Count, "number of pages"]
     labels: Annotated[list[CountedData], "the most frequent first"]
+    tree: Annotated[list[BranchData], "all labels below what is broader, on the first page"]
 
 
 def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
     """List all labels with the number of their items, the most frequent first."""
-    part = asked["q"].strip().casefold()
-    matching = [(name, n) for name, n in _by_count(snapshot) if part in name.casefold()]
-    page, pages = page_of(asked["page"], len(matching), _LABELS_PER_PAGE)
+    every, part = _by_count(snapshot), asked["q"].strip()
+    if part:
+        # Also by alternative names, if there is a vocabulary.
+        found = {one.label for one in snapshot.index.find_labels(part, _MOST_FOUND)}
+        every = [(name, count) for name, count in every if name in found]
+    page, pages = page_of(asked["page"], len(every), _LABELS_PER_PAGE)
     start = (page - 1) * _LABELS_PER_PAGE
     return {
         "q": asked["q"],
-        "count": len(matching),
+        "count": len(every),
         "page": page,
         "pages": pages,
-        "labels": counted(matching[start : start + _LABELS_PER_PAGE]),
+        "labels": counted(every[start : start + _LABELS_PER_PAGE]),
+        "tree": [] if part or page > 1 else tree(snapshot, asked)["labels"],
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
-from ..index import Facet, Hit, ItemList
+from ..index import Facet, Hit, ItemList, LabelNode
 from ..index.browsing import label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from .answer_parts import (
@@ -308,20 +308,30 @@ def _replaced(q: str, word: str, other: str) -> str:
 
 def _groups(found: ItemList, asked: Asked) -> list[GroupData]:
     """Return the labels by the deepest group that is shown; below a chosen one, its own groups."""
-    labels, groups = found.label_counts(), found.group_counts()
-    separator = label_separator(list(labels)) if groups else ""
-    unfolded = {one.removesuffix(f"{separator}*") for one in (*asked["label"], *asked["open"])}
+    labels, tree = found.label_counts(), found.label_tree()
+    if tree:
+        # Labels with narrower ones are groups; one with several broader ones is in one of them.
+        nodes = [(up, node) for top in tree for up, node in _below(top, "")]
+        groups = {node.label: node.total for _, node in nodes if node.narrower}
+        above, end = {node.label: up for up, node in reversed(nodes)}, "*"
+    else:
+        groups = found.group_counts()
+        separator = label_separator(list(labels)) if groups else ""
+        names_of = (*labels, *groups)
+        above = {one: one.rpartition(separator)[0] if separator else "" for one in names_of}
+        end = f"{separator}*"
+    unfolded = {one.removesuffix(end) for one in (*asked["label"], *asked["open"])}
     shown = [
         (group, count)
         for group, count in groups.items()
-        if separator not in group or group.rpartition(separator)[0] in unfolded
+        if not above[group] or above[group] in unfolded
     ][:_MOST_GROUPS]
     names = {group for group, _ in shown}
     inside: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for label, count in labels.items():
         group = label
-        while separator and group and group not in names:
-            group = group.rpartition(separator)[0]
+        while group and group not in names:
+            group = above.get(group, "")
         inside[group if group in names else ""].append((label, count))
     rest = [("", max((count for _, count in inside[""]), default=0))] if inside[""] else []
     made: list[GroupData] = []
@@ -332,13 +342,19 @@ def _groups(found: ItemList, asked: Asked) -> list[GroupData]:
         made.append(
             {
                 "group": group,
-                "pattern": f"{group}{separator}*" if group else "labels",
+                "pattern": f"{group}{end}" if group else "labels",
                 "count": count,
                 "labels": counted(part),
                 "more": len(own) - len(part),
             }
         )
     return made
+
+
+def _below(node: LabelNode, up: str) -> Iterator[tuple[str, LabelNode]]:
+    yield up, node
+    for one in node.narrower:
+        yield from _below(one, node.label)
 
 
 def _facet(one: Facet, asked: Asked) -> FacetData:

@@ -9,7 +9,16 @@ from .parameters import LONGEST_QUERY, Parameter
 from .schema import Count
 from .snapshot import Snapshot
 
-__all__ = ["COMPLETE", "COMPLETED", "TREE", "CompletedData", "TreeData", "complete", "tree"]
+__all__ = [
+    "COMPLETE",
+    "COMPLETED",
+    "TREE",
+    "BranchData",
+    "CompletedData",
+    "TreeData",
+    "complete",
+    "tree",
+]
 
 COMPLETE, TREE = "/labels/complete.json", "/labels/tree.json"
 COMPLETED = (
