@@ -22,10 +22,12 @@ _CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 2048
 # Entries up to which the rows are centred once, in a copy in float64: less than the time that
 # corrections of each product take; and those of float32 that are converted anyhow.
 _COPIED, _CONVERTED = 1 << 16, 1 << 18
-# The share of entries that are not zero up to which a block is multiplied entry by entry.
-_MOSTLY_ZERO = 0.1
-# Entries of a product up to which threads may have a sum of their own.
-_FEW_SUMS = 1 << 17
+# The share of entries that are not zero up to which a block is multiplied entry by entry, and the
+# rows that show it.
+_MOSTLY_ZERO, _SOME_ROWS = 0.1, 128
+# Entries of a product up to which threads may have a sum of their own, and the most columns where
+# products are corrected afterwards.
+_FEW_SUMS, _NARROW = 1 << 17, 16
 # Rows that show whether a column may be constant, and whether there is anything but zeros.
 _FIRST_ROWS = 64
 # Sums of squares about zero may be this many times those about the means, of 16 digits; and
@@ -131,12 +133,12 @@ class Dense(Operator):
 
     def _rmatmat(self, block: Array) -> Array:
         if self._offset is None or self._mild:
-            if self.shape[1] * block.shape[1] <= _FEW_SUMS:
+            if block.shape[1] <= (_NARROW if self._mild else _FEW_SUMS // max(1, self.shape[1])):
                 out = inner(self._array, block)
             else:
-                out = self._array.T @ block
+                out = _pulled(self._array, block)
             if self._offset is not None:
-                out = out - np.outer(self._offset, block.sum(axis=0, dtype=np.float64))
+                out = out - np.outer(self._offset, column_sums(block))
             return out.astype(self.dtype, copy=False)
         out = np.zeros((self.shape[1], block.shape[1]), dtype=self.dtype)
         for part in self._slices(8 * block.shape[1]):
@@ -154,7 +156,8 @@ class Dense(Operator):
         return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
 
     def cross(self, block: Array) -> Array:
-        if np.count_nonzero(block) < _MOSTLY_ZERO * block.size:
+        some = block[:: max(1, len(block) // _SOME_ROWS)]
+        if np.count_nonzero(some) < _MOSTLY_ZERO * some.size:
             block = sparse.csr_array(block)
         small = self._small(np.float64)
         if small is not None:
