@@ -276,8 +276,13 @@ class _Scored:
     """Scores of a query by words, and the factors of BM25 and of the cosine in the sum."""
 
     found: WordScores
+    balance: float
     words: float
     space: float
+
+    def allowed(self, mask: Array) -> Array:
+        """Mark the rows of a mask with all phrases and without what is excluded."""
+        return mask if self.found.allowed is None else mask & self.found.allowed
 
     @classmethod
     def of(cls, query: TextQuery, store: ItemStore, balance: float) -> _Scored:
@@ -290,8 +295,8 @@ class _Scored:
             space = balance / _deviation(query.vector, store.spread())
         largest = words * found.most + space
         if largest <= 0:
-            return cls(found, 0.0, 0.0)
-        return cls(found, words / largest, space / largest)
+            return cls(found, balance, 0.0, 0.0)
+        return cls(found, balance, words / largest, space / largest)
 
 
 def _rank_texts(
@@ -311,26 +316,36 @@ def _rank_texts(
     for start in range(0, len(queries), step):
         part = queries[start : start + step]
         stacked = np.stack([query.vector for query in part])
-        proposals = proposed(vectors, ann, stacked, k, mask) if balance > 0 else None
-        cosines = None
-        if proposals is None and balance > 0:
-            cosines = vectors.products(stacked)
+        near = proposed(vectors, ann, stacked, k, mask) if balance > 0 else None
+        cosines = vectors.products(stacked) if near is None and balance > 0 else None
         for n, query in enumerate(part):
             scored = _Scored.of(query, store, balance)
-            found = scored.found
-            allowed = mask if found.allowed is None else mask & found.allowed
             rows = None
-            own = None if cosines is None else cosines[n]
-            if proposals is not None:
-                rows = _with_best_words(proposals[n], found.scores, allowed, k)
+            if near is not None:
+                rows = _with_best_words(near[n], scored, mask, k)
                 approximate = approximate or rows is not None
-                if rows is None:
-                    own = vectors.products(query.vector[None])[0]
-            if rows is None:
-                rows = _candidates(scored, own, allowed=allowed, k=k, slack=vectors.slack)
-            exact = _exact(query.text, store, mask)
-            answers.append(_ranked(query, rows, vectors, scored, exact, k=k, balance=balance))
+            own = None if cosines is None else cosines[n]
+            answers.append(_rank_text(query, scored, store, k=k, mask=mask, cosines=own, rows=rows))
     return answers, approximate
+
+
+def _rank_text(
+    query: TextQuery,
+    scored: _Scored,
+    store: ItemStore,
+    *,
+    k: int,
+    mask: Array,
+    cosines: Array | None = None,
+    rows: Array | None = None,
+) -> Ranking:
+    """Rank marked items for a query, or some rows; products with all vectors may be given."""
+    if rows is None:
+        if cosines is None and scored.space > 0:
+            cosines = store.vectors.products(query.vector[None])[0]
+        allowed = scored.allowed(mask)
+        rows = _candidates(scored, cosines, allowed=allowed, k=k, slack=store.vectors.slack)
+    return _ranked(query, rows, store.vectors, scored, _exact(query.text, store, mask), k=k)
 
 
 def match_all(
@@ -345,18 +360,16 @@ def match_all(
         return found.take(np.flatnonzero(enough)), found.take(np.flatnonzero(~enough)[:close])
     (text,), _ = text_queries(model, store, query, (), (), balance)
     scored = _Scored.of(text, store, balance)
-    allowed = mask if scored.found.allowed is None else mask & scored.found.allowed
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(scored.allowed(mask))
     if balance < 1:
         rows = rows[scored.found.coverage[rows] >= _WEAK_COVERAGE]
     else:
         rows = rows[vectors.cosines(text.vector, rows) >= _WEAK_COSINE]
     exact = _exact(text.text, store, mask)
-    strong = _ranked(text, rows, vectors, scored, exact, k=len(mask), balance=balance)
+    strong = _ranked(text, rows, vectors, scored, exact, k=len(mask))
     others = mask.copy()
     others[strong.rows] = False
-    weak = _rank_texts([text], store, k=close, mask=others, balance=balance, ann=None)[0][0]
-    return strong, weak
+    return strong, _rank_text(text, scored, store, k=close, mask=others)
 
 
 def text_match(
@@ -367,7 +380,7 @@ def text_match(
     scored = _Scored.of(query, store, balance)
     exact = _exact(query.text, store, store.vectors.alive)
     own = {one: how for one, how in exact.items() if one == row}
-    found = _ranked(query, np.array([row]), store.vectors, scored, own, k=1, balance=balance)
+    found = _ranked(query, np.array([row]), store.vectors, scored, own, k=1)
     shares = {
         word: scored.words * share
         for word, share in store.words.explain(query.parsed, row).items()
@@ -405,8 +418,9 @@ def _candidates(
     return np.flatnonzero((total >= least) & (total > 0))
 
 
-def _with_best_words(near: Array, scores: Array, allowed: Array, k: int) -> Array | None:
+def _with_best_words(near: Array, scored: _Scored, mask: Array, k: int) -> Array | None:
     """Join proposed rows with those of the best words; None if there are fewer than ``k``."""
+    scores, allowed = scored.found.scores, scored.allowed(mask)
     rows = np.flatnonzero((scores > 0) & allowed)
     most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
     if len(rows) > most:
@@ -435,7 +449,6 @@ def _ranked(
     exact: dict[int, Literal["id", "title"]],
     *,
     k: int,
-    balance: float,
 ) -> Ranking:
     """Rank rows by scores in float64; exact names first."""
     rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
@@ -448,7 +461,9 @@ def _ranked(
         first[np.searchsorted(rows, row)] = 2 if how == "id" else 1
     order = np.lexsort((rows, -scores, -first))
     order = order[(scores[order] > 0) | (first[order] > 0)][:k]
-    unsure = scored.found.coverage[rows] < _WEAK_COVERAGE if balance < 1 else cosines < _WEAK_COSINE
+    unsure = cosines < _WEAK_COSINE
+    if scored.balance < 1:
+        unsure = scored.found.coverage[rows] < _WEAK_COVERAGE
     unsure &= first == 0
     shown = np.where(first > 0, 1.0, np.minimum(scores, 1.0))
     return Ranking(rows, shown, from_words, from_space, unsure, exact).take(order)
