@@ -250,7 +250,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components, alpha, affinity, n_neighbors, gamma, label_weight, projection
+    n_components, alpha, affinity, n_neighbors, gamma, label_weight, projection : parameters
         As in :class:`DLE`.
 
     Attributes
@@ -350,7 +350,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, graph
+        X, y, graph : arrays
             As in :meth:`fit`.
 
         Returns
