@@ -32,8 +32,10 @@ def by_id(found):
 # --- labels behind tabs -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a"])
-@pytest.mark.parametrize("form", ["uris", "spaces", "labels"])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("a.tsv", "uris"), ("a.txt", "spaces"), ("a", "labels"), ("a", "uris"), ("a.tsv", "labels")],
+)
 def test_all_labels_behind_tabs_are_labels(tmp_path, name, form):
     uris = [[f"http://x.org/{tag}" for tag in own] for own in TAGS]
     joined = {
@@ -49,9 +51,10 @@ def test_all_labels_behind_tabs_are_labels(tmp_path, name, form):
     assert found.reading.format == "uris"
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a"])
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("numeric", [False, True])
+@pytest.mark.parametrize(
+    ("name", "turned", "numeric"),
+    [("a.tsv", False, False), ("a.txt", True, False), ("a", False, True), ("a.tsv", True, True)],
+)
 def test_a_text_and_a_class_without_header(tmp_path, name, turned, numeric):
     classes = [str(n % 3) if numeric else ["good", "bad", "fair"][n % 3] for n in range(60)]
     # The class of the first line comes nowhere else.
@@ -207,8 +210,8 @@ def test_add_takes_the_fields_of_the_fit(tmp_path):
         ("docs/{n}.txt", "indexers/one/{n}.key"),
     ],
 )
-@pytest.mark.parametrize("mark", ["\n", "; ", ","])
-def test_texts_and_labels_in_files(tmp_path, text, labels, mark):
+def test_texts_and_labels_in_files(tmp_path, text, labels):
+    mark = ["\n", "; ", ","][len(text + labels) % 3]
     files = {"README.md": "About.", "LICENSE": "Free.", "LICENSE.txt": "Free."}
     for n, item in enumerate(ITEMS):
         how = {"n": f"n{n}", "half": "ab"[n % 2]}

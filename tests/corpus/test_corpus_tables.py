@@ -70,9 +70,10 @@ def check(folder, one, head=1 << 23, **options):
     return stream
 
 
-@pytest.mark.parametrize("head", [1 << 23, 2000])
-@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
+@pytest.mark.parametrize(
+    ("kind", "suffix", "head"),
+    [("jsonl", "", 2000), ("csv", ".gz", 1 << 23), ("tsv", ".bz2", 2000), ("csv", "", 2000)],
+)
 def test_tables_are_read_as_one(tmp_path, kind, suffix, head):
     folder = write_parts(tmp_path / "all", kind, suffix=suffix)
     (tmp_path / f"one.{kind}").write_text(WRITERS[kind](rows()))
@@ -83,7 +84,7 @@ def test_tables_are_read_as_one(tmp_path, kind, suffix, head):
     assert (stream.head.notes[-1] == "guessed from the beginning of the file") == (head == 2000)
 
 
-@pytest.mark.parametrize("head", [300, 5000, 1 << 20])
+@pytest.mark.parametrize("head", [300, 1 << 20])
 def test_parquet_tables(tmp_path, head):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from pyarrow import parquet
