@@ -441,6 +441,7 @@ def test_openapi_describes_all_json_and_nothing_else(client):
     assert described["paths"].keys() == {
         *(p.json_path for p in PAGES),
         *(POINTS, MATCHES, ITEMS, COMPLETE, TREE, "/openapi.json"),
+        *(endpoint.path for endpoint in ENDPOINTS),
     }
     operations = [one for path in described["paths"].values() for one in path.values()]
     names = [one["operationId"] for one in operations]
