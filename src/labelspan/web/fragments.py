@@ -20,6 +20,7 @@ from .parameters import LONGEST_NAME
 
 __all__ = [
     "chips",
+    "choices",
     "cut",
     "first_chips",
     "heading",
@@ -80,6 +81,28 @@ def cut(text: str, most: int = _LONGEST_SHOWN) -> str:
     'a long…'
     """
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def choices(
+    base: str, include: str, exclude: str, entries: Sequence[tuple[str, str, int]], prefix: str = ""
+) -> Markup:
+    """Return values with counts, each with a link that includes and one that excludes it.
+
+    ``base`` is the address that a parameter is added to; of the names the
+    ``prefix`` is left out.
+    """
+    base = _safe(f"{base}{'&' if '?' in base else '?'}")
+    parts = []
+    for value, name, count in entries:
+        quoted, full = _quoted(value), _safe(cut(name, 60))
+        shown = _safe(cut(name.removeprefix(prefix), 60)) or "(empty)"
+        parts.append(
+            f'<li><a class="in" href="{base}{include}={quoted}"><bdi>{shown}</bdi></a> '
+            f'<span class="count">{count:,}</span> <a class="out" '
+            f'href="{base}{exclude}={quoted}"><span aria-hidden="true">&minus;</span>'
+            f'<span class="unseen">without {full}</span></a></li>\n'
+        )
+    return Markup("".join(parts))
 
 
 def chips(names: Sequence[str]) -> Markup:

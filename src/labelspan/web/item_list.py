@@ -259,6 +259,8 @@ def _number(end: str) -> float | None:
 
 def _within(snapshot: Snapshot, asked: Asked) -> Array | None:
     """Return a mask of the items that a finding is about, and that lie inside a polygon."""
+    if not asked["finding"] and not asked["lasso"]:
+        return None
     ids = snapshot.index.ids
     mask = np.ones(len(ids), dtype=bool)
     if asked["finding"]:
@@ -266,7 +268,7 @@ def _within(snapshot: Snapshot, asked: Asked) -> Array | None:
         mask &= np.fromiter((name in names for name in ids), bool, len(ids))
     if asked["lasso"]:
         mask &= _inside(snapshot, asked["lasso"])
-    return mask if asked["finding"] or asked["lasso"] else None
+    return mask
 
 
 def _concerned(snapshot: Snapshot, kind: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from typing import Any
@@ -18,6 +18,7 @@ from ..index.metadata_fields import metadata_text
 from ..index.searching import BALANCE
 from .fragments import (
     chips,
+    choices,
     cut,
     first_chips,
     heading,
@@ -147,6 +148,7 @@ def templates() -> Environment:
     environment.globals |= {
         "link": link,
         "hit_list": hit_list,
+        "choices": choices,
         "own_labels": own_labels,
         "menu": _menu,
         "version": __version__,
@@ -159,6 +161,7 @@ def templates() -> Environment:
     environment.filters |= {
         "chips": chips,
         "cut": cut,
+        "entries": _entries,
         "heading": heading,
         "value": metadata_text,
         "first_chips": first_chips,
@@ -184,6 +187,14 @@ def _menu(here: str) -> Markup:
         more = f"<span> {rest}</span>" if rest else ""
         parts.append(f'<li><a href="{path}"{current}>{first}{more}</a></li>')
     return Markup("\n".join(parts))
+
+
+def _entries(
+    counted: Sequence[Mapping[str, Any]], chosen: Sequence[str], prefix: str = ""
+) -> list[tuple[str, str, int]]:
+    """Return what is counted as values of a parameter, names and counts, without those chosen."""
+    names = [(one.get("label", one.get("value", "")), one["count"]) for one in counted]
+    return [(f"{prefix}{name}", name, n) for name, n in names if f"{prefix}{name}" not in chosen]
 
 
 def _template(name: str) -> Any:
