@@ -19,6 +19,7 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 
 from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app, parameters  # noqa: E402
+from labelspan.web.api import ENDPOINTS  # noqa: E402
 from labelspan.web.examples import example_queries  # noqa: E402
 from labelspan.web.label_names import COMPLETE, TREE  # noqa: E402
 from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
