@@ -171,3 +171,13 @@ def test_at_least_k_values_reach_the_bound_of_candidates(count, seed):
     bound = kth_largest(values, 10)
     assert np.sum(values >= bound) >= 10
     assert bound >= np.sort(values)[-min(count, 40)], "few others do"
+
+
+def test_only_some_words_of_a_long_query_are_corrected(index, monkeypatch):
+    asked = []
+    words = index.store.words
+    monkeypatch.setattr(words, "near", lambda word: asked.append(word) or ["chess"])
+    found = index.unknown_words(" ".join(f"zq{n}" for n in range(300)))
+    assert len(found) == 300
+    assert asked == list(found)[:3]
+    assert [bool(near) for near in found.values()] == [True] * 3 + [False] * 297

@@ -52,6 +52,8 @@ _WEAK_COVERAGE = 1 / 3
 # For a query that has only a vector, the cosine decides.
 _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
+# Words of a query for which near spellings are looked for: each takes some milliseconds.
+_MOST_CORRECTED = 3
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,8 @@ def unknown_words(store: ItemStore, text: str) -> dict[str, list[str]]:
     """Return the words of a query that no item has, each with words that are spelt nearly so."""
     if store.words is None:
         return {}
-    unknown = store.words.score(parse_query(text)).unknown
-    return {word: store.words.near(word) for word in unknown}
+    words, unknown = store.words, store.words.score(parse_query(text)).unknown
+    return {word: words.near(word) if n < _MOST_CORRECTED else [] for n, word in enumerate(unknown)}
 
 
 # --- queries --------------------------------------------------------------------------------

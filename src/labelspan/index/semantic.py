@@ -780,7 +780,8 @@ class SemanticIndex:
         Returns
         -------
         dict
-            For each such word at most three others, the most likely first.
+            For each such word at most three others, the most likely first; only the first three
+            words are corrected.
 
         Examples
         --------
