@@ -122,7 +122,7 @@ def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
 
 
 def test_rare_labels_are_left_out_everywhere(tmp_path):
-    done = fitted(tmp_path / "index", items(), min_count=2, limit_labels=6)
+    done = fitted(tmp_path / "index", items(), min_count=27)
     with SemanticIndex.load(tmp_path / "index") as index:
         assert done.labels == len(index.labels) == 6
         assert "one" not in index.labels
@@ -136,7 +136,7 @@ def test_items_without_labels_may_be_known_to_have_none(tmp_path):
     content = items()
     for one in content:
         one.labels = one.labels or []
-    done = fitted(tmp_path / "index", content, limit_labels=3, empty_is_none=True)
+    done = fitted(tmp_path / "index", content, min_count=40, empty_is_none=True)
     assert done.labelled == N
     with SemanticIndex.load(tmp_path / "index") as index:
         assert index.item("id5").labels == ()

@@ -114,8 +114,8 @@ class FitOptions:
         Learns the space.
     language : str
         A code, or "none".
-    min_count, limit_labels : int
-        Labels of fewer items, and labels beyond the most frequent ones, are left out.
+    min_count : int
+        Labels of fewer items are left out.
     empty_is_none : bool
         Whether items without labels, after that, are known to have none.
     tag_sample : int or None
@@ -130,7 +130,6 @@ class FitOptions:
     estimator: Any
     language: str
     min_count: int = 1
-    limit_labels: int | None = None
     empty_is_none: bool = False
     tag_sample: int | None = None
     hold: Callable[[Any], Operator] | None = None
@@ -294,7 +293,7 @@ def fit_stream(
             {name: repr(value) for name, value in estimator.get_params().items()},
         ],
         "language": language,
-        "labels": [options.min_count, options.limit_labels, options.empty_is_none],
+        "labels": [options.min_count, options.empty_is_none],
         "tags": options.tag_sample,
         "options": dict(plan or {}),
         "block": block_items,
@@ -482,12 +481,8 @@ class _Fit:
         """Choose the labels, and write them to the database."""
         options, lists = self._options, self._texts.labels()
         table = LabelTable.of(lists)
-        if options.min_count > 1 or options.limit_labels is not None:
-            counts = table.totals
-            ranked = sorted(counts, key=lambda label: (-counts[label], label))
-            kept = {
-                one for one in ranked[: options.limit_labels] if counts[one] >= options.min_count
-            }
+        if options.min_count > 1:
+            kept = {one for one, count in table.totals.items() if count >= options.min_count}
             empty = () if options.empty_is_none else None
             table = LabelTable.of(
                 [own and (tuple(label for label in own if label in kept) or empty) for own in lists]
