@@ -156,8 +156,9 @@ def orthonormal_columns(block: Array) -> Array:
         return _singular(block, found)[0]
     if not found.columns.size:
         return np.zeros((block.shape[0], 0))
-    mixing = lapack.dtrtri(found.lower, lower=1)[0].T / found.lengths[found.columns][:, None]
-    return np.asarray(host(block)[:, found.columns] @ mixing)
+    mixing = np.zeros((block.shape[1], found.columns.size))
+    mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
+    return np.asarray(host(block) @ (mixing / found.lengths[:, None]))
 
 
 def orthonormal_map(block: Array) -> Array:
@@ -184,6 +185,10 @@ def orthonormal_map(block: Array) -> Array:
     if found.close:
         _, singular, axes = _singular(block, found)
         return np.asarray(axes / singular / found.lengths[:, None])
+    if found.columns.size == block.shape[1]:
+        mixing = np.empty((block.shape[1],) * 2)
+        mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
+        return np.asarray(mixing / found.lengths[:, None])
     square = inner(block, block, dtype=np.float64) / np.outer(found.lengths, found.lengths)
     values, axes = np.linalg.eigh((square + square.T) / 2)
     leading = slice(values.size - found.columns.size, None)
@@ -220,9 +225,12 @@ def _independent(block: Array) -> _Independent:
     close = False
     if others.size:
         rows = host(block).astype(np.float64, copy=False)
-        chosen, rest = rows[:, index] / lengths[index], rows[:, others] / lengths[others]
+        rest, seen = rows[:, others] / lengths[others], unit[order[:rank]][:, order[rank:]]
         for _ in range(2):
-            rest = rest - chosen @ lapack.dpotrs(lower, chosen.T @ rest, lower=1)[0]
+            mixing = np.zeros((lengths.size, others.size))
+            mixing[index] = lapack.dpotrs(lower, seen, lower=1)[0] / lengths[index][:, None]
+            rest = rest - rows @ mixing
+            seen = (rest.T @ rows).T[index] / lengths[index][:, None]
         tolerance = rank_tolerance(width_of(block), block.shape)
         close = bool(np.linalg.norm(rest) > tolerance * np.sqrt(alive.size))
     return _Independent(index, lower, np.where(lengths > 0, lengths, 1.0), close)

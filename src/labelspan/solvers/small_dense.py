@@ -248,7 +248,8 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     if not diagonal.size or not diagonal.min() > 0:
         return None
     scale = np.sqrt(diagonal)
-    scaled = np.divide(matrix, scale, order="F")
+    # Symmetric: its transpose is in the order of LAPACK.
+    scaled = np.divide(matrix.T, scale, order="F")
     scaled /= scale[:, None]
     # The diagonal of ``matrix + alpha I`` over its own root twice, as for the other entries.
     np.fill_diagonal(scaled, diagonal / scale / scale)
