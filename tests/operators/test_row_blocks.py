@@ -1,4 +1,4 @@
-"""Rows in blocks, in memory and in files: the products of the dense rows, on hard data too."""
+"""Rows in blocks, in memory, in files, moved to a device: the products of dense rows."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from scipy import sparse
 from labelspan.checks import check_operator
 from labelspan.errors import InvalidInput, Mismatch
 from labelspan.operators import MemoryBlocks, RowBlocks, RowFiles, RowWriter, as_operator, dottest
+from labelspan.operators.array_backend import on_host
 
 RNG = np.random.default_rng(0)
 
@@ -27,6 +28,12 @@ DATA = {
     "hard": hard_rows(),
     "one row": RNG.standard_normal((1, 9)),
 }
+try:
+    import torch
+
+    DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+except ImportError:
+    DEVICES = []
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
@@ -34,13 +41,16 @@ def stored(store, rows, folder, size=25):
     parts = [rows[start : start + size] for start in range(0, rows.shape[0], size)]
     if store == "memory":
         return RowBlocks(MemoryBlocks(parts))
+    if store in DEVICES:
+        tensor = pytest.importorskip("labelspan.operators.tensor", reason="torch is not installed")
+        return tensor.to_device(as_operator(rows), store, most=1000)
     with RowWriter(folder) as writer:
         for part in parts:
             writer.append(part)
     return RowFiles(folder)
 
 
-@pytest.mark.parametrize("store", ["memory", "files"])
+@pytest.mark.parametrize("store", ["memory", "files", *DEVICES])
 @pytest.mark.parametrize(
     ("kind", "data", "dtype"),
     [
@@ -56,6 +66,9 @@ def test_operators_equal_dense_arrays(tmp_path, store, kind, data, dtype, monkey
     monkeypatch.setattr("labelspan.operators.sparse._WORTH_ARRANGING", 0)
     X = DATA[data].astype(dtype)
     operator = stored(store, KINDS[kind](X), tmp_path)
+    if len(X) == 1 and store in DEVICES:
+        pytest.skip("one row fits on the device")
+    assert len(X) == 1 or len(operator.store.shapes) > 2
     wide = X.astype(float)
     centered, means = operator.centered()
     np.testing.assert_allclose(means, wide.mean(axis=0), rtol=1e-14, atol=1e-7)
@@ -85,14 +98,15 @@ def test_operators_equal_dense_arrays(tmp_path, store, kind, data, dtype, monkey
             (mine.column_squares(), np.square(dense).sum(axis=0), 70 * size**2),
         ]
         for found, expected, scale in products:
-            np.testing.assert_allclose(found, expected, atol=close * scale)
+            np.testing.assert_allclose(on_host(found), expected, atol=close * scale)
     np.testing.assert_array_equal(centered.rows(index).take(np.arange(0, len(X), 30)).shape[1], 9)
 
 
+@pytest.mark.parametrize("store", ["files", *DEVICES])
 @pytest.mark.parametrize("kind", KINDS)
-def test_large_means_keep_their_digits(tmp_path, kind):
+def test_large_means_keep_their_digits(tmp_path, kind, store):
     X = hard_rows()
-    centered, means = stored("files", KINDS[kind](X), tmp_path).centered()
+    centered, means = stored(store, KINDS[kind](X), tmp_path).centered()
     near = X - means
     near[:, 2] = 0.0
     assert means[2] == X[0, 2]
@@ -100,7 +114,7 @@ def test_large_means_keep_their_digits(tmp_path, kind):
     np.testing.assert_allclose(centered.column_squares(), np.square(near).sum(axis=0), rtol=1e-7)
     assert centered.column_squares()[2] == 0
     block = RNG.standard_normal((9, 2))
-    np.testing.assert_allclose(centered.matmat(block), near @ block, atol=1e-6)
+    np.testing.assert_allclose(on_host(centered.matmat(block)), near @ block, atol=1e-6)
 
 
 def test_sums_of_plain_rows_need_no_second_pass(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._typing import Array
 from .array_backend import column_sums, inner, sum_of_squares, times
-from .operator import Operator, checked_offset
+from .operator import Operator, checked_offset, digits_to_lose
 from .threads import map_threads, row_parts
 
 __all__ = ["Dense"]
@@ -30,9 +30,6 @@ _MOSTLY_ZERO, _SOME_ROWS = 0.1, 128
 _FEW_SUMS, _NARROW = 1 << 17, 16
 # Rows that show whether a column may be constant, and whether there is anything but zeros.
 _FIRST_ROWS = 64
-# Sums of squares about zero may be this many times those about the means, of 16 digits; and
-# where products are taken in float32, of 7.
-_DIGITS_TO_LOSE, _FEW_TO_LOSE = 1e3, 10.0
 
 
 class Dense(Operator):
@@ -185,8 +182,8 @@ class Dense(Operator):
         aside = np.outer(half, self._offset)
         gram -= aside
         gram -= aside.T
-        few = _clear(squares, gram, _FEW_TO_LOSE)
-        if not (few or (dtype == np.float64 and _clear(squares, gram))):
+        few = _clear(squares, gram, np.float32)
+        if not (few or _clear(squares, gram, dtype)):
             return self._products(block, dtype)
         self._mild = few or self.dtype == np.float64
         if block.shape[1]:
@@ -229,7 +226,7 @@ class Dense(Operator):
             return sum_of_squares(self._array)
         about_zero, rows = sum_of_squares(self._array), self.shape[0]
         square = about_zero + float(self._offset @ (rows * self._offset - 2 * self._column_sums()))
-        if about_zero <= _DIGITS_TO_LOSE * square < np.inf:
+        if about_zero <= digits_to_lose(np.float64) * square < np.inf:
             return square
         return sum(sum_of_squares(self._piece(part, np.float64)) for part in self._slices())
 
@@ -273,6 +270,6 @@ def _pulled(rows: Array, block: Array) -> Array:
     return np.asarray((block.T @ rows).T)
 
 
-def _clear(squares: Array, about_means: Array, most: float = _DIGITS_TO_LOSE) -> bool:
-    """Return whether sums of squares keep enough digits when centred afterwards."""
-    return bool((squares <= most * np.diag(about_means)).all())
+def _clear(squares: Array, about_means: Array, dtype: Any) -> bool:
+    """Return whether sums of squares of a type keep enough digits when centred afterwards."""
+    return bool((squares <= digits_to_lose(dtype) * np.diag(about_means)).all())
