@@ -31,7 +31,7 @@ Ranked = tuple[Array, Array]
 # A block of scores, queries by items, of 16 MiB.
 _SCORES_AT_ONCE = 1 << 22
 _QUERIES_AT_ONCE = 256
-_ROWS_AT_ONCE = 1 << 14
+_ROWS_AT_ONCE = 1 << 12
 _GROUP = 32
 # Rows from which the spread of the items is estimated.
 _SAMPLE = 1 << 14
@@ -159,7 +159,7 @@ class UnitVectors:
         scores = np.concatenate(
             [np.zeros(0)]
             + [
-                (self.rows(rows[start : start + _ROWS_AT_ONCE]) * wide).sum(axis=1)
+                np.einsum("ij,j->i", self.rows(rows[start : start + _ROWS_AT_ONCE]), wide)
                 for start in range(0, len(rows), _ROWS_AT_ONCE)
             ]
         )
