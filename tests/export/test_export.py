@@ -164,6 +164,12 @@ def test_what_cannot_be_written_changes_nothing(index, database, monkeypatch):
     with pytest.raises(MissingData, match="The database cannot be used"):
         export_postgresql(index, "postgresql://127.0.0.1:1/none")
 
+    with monkeypatch.context() as patch:
+        # As a server answers on which pgvector is not installed.
+        patch.setattr("labelspan.export.postgresql._VECTOR", "no_such_extension")
+        with pytest.raises(MissingData, match="has no pgvector"):
+            export_postgresql(index, database, schema="half")
+
     def broken(*args):
         raise InvalidInput("stopped")
 

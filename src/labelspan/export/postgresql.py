@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Exported", "export_postgresql"]
 
 _FORMAT = 1
+# The extension with the type of vectors.
+_VECTOR = "vector"
 _ITEMS_AT_ONCE = 2000
 # The largest number of dimensions that pgvector's HNSW takes.
 _MOST_INDEXED = 2000
@@ -269,8 +271,8 @@ class _Writer:
                 raise MissingData(
                     f"There is no schema {self._schema!r} to update; leave out --update."
                 )
-            available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
-            if not self._number(available):
+            available = "SELECT count(*) FROM pg_available_extensions WHERE name = '{name}'"
+            if not self._number(available.replace("{name}", _VECTOR)):
                 raise MissingData(
                     "The database has no pgvector; install its package on the server, for example "
                     "postgresql-16-pgvector."
