@@ -92,9 +92,7 @@ def tune(
     alpha: Sequence[float] | None = None,
     beta: Sequence[float] | None = None,
     cv: int = 3,
-    scoring: Literal["average_precision", "label scores", "neighbours", "r2"]
-    | Scoring
-    | None = None,
+    scoring: Literal["label scores", "neighbours", "r2"] | Scoring | None = None,
     most_scored: int = 2000,
     refit: bool = True,
     random_state: int = 0,
@@ -124,8 +122,8 @@ def tune(
     cv : int, default=3
         The number of folds.
     scoring : str, a function of (Y, scores), or None
-        "label scores" (the same as "average_precision") is the mean average precision over labels,
-        of each label on the rows where it is known; "neighbours" is nDCG at 10 of the nearest
+        "label scores" is the mean average precision over labels, of each label on the rows where
+        it is known; "neighbours" is nDCG at 10 of the nearest
         training rows by cosine, whose gain is the Jaccard index of the labels, unknown ones
         counted as absent; "r2" is for real targets. None is "label scores", and "r2" for real
         targets. For "r2" and for a function, rows with unknown entries are not scored.
@@ -176,8 +174,8 @@ def tune(
         train = np.setdiff1d(np.arange(features.operator.shape[0]), left_out)
         if left_out.size > most_scored:
             left_out = np.sort(rng.choice(left_out, most_scored, replace=False))
-        fold = _Fold(estimator, features.operator, labels, train, left_out)
-        fold.build_basis(grid, random_state)
+        split = train, left_out
+        fold = _Fold(estimator, features.operator, labels, split, grid=grid, seed=random_state)
         measure = fold.score_neighbours if score is None else partial(fold.score, scoring=score)
         folds.append([measure(params) for params in grid])
         found.append([fold.directions(params) for params in grid])
@@ -215,53 +213,49 @@ class _Solved:
 
 
 class _Fold:
-    """One fold: the training rows' shared basis, and the rows left out in it."""
+    """One fold: a basis of the training rows that serves the whole grid, and the rows left out."""
 
     def __init__(
         self,
         estimator: LabelledEmbedding,
         X: Operator,
         labels: Labels,
-        train: Array,
-        left_out: Array,
+        split: tuple[Array, Array],
+        *,
+        grid: list[dict[str, Any]],
+        seed: int,
     ) -> None:
-        self._estimator = clone(estimator)
+        train, left_out = split
+        self._estimator: Any = clone(estimator)
         self._truth = labels.values[left_out]
         self._hidden = None if labels.unknown is None else labels.unknown[left_out]
-        if hasattr(estimator, "label_factor"):
+        by_factor = hasattr(estimator, "label_factor")
+        if by_factor:
             # These methods learn only from labelled rows.
             train = train[labels.labelled[train]]
         self._labels = labels.rows(train)
         self._rows, means = centre(estimator, X.rows(train))
-        self._unseen = X.rows(left_out).shifted(means) if estimator.center else X.rows(left_out)
-        self._values, self._means = centred_labels(self._estimator, self._labels)
-        self._completed: dict[float, _FoldLabels] = {}
+        self._values, self._means = centred_labels(estimator, self._labels)
         self._found: dict[tuple[float | str, float | str], _Solved] = {}
         self._chosen: float | None = None
         self._curve: AlphaCurve | None = None
         self._items: Array | None = None
-
-    def build_basis(self, grid: list[dict[str, Any]], seed: int) -> None:
-        """Build the basis that serves the whole grid."""
-        estimator = self._estimator
-        factor = np.zeros((self._values.shape[0], 0))
-        if hasattr(estimator, "label_factor"):
-            factor = estimator.label_factor(self._labels)
         self._most = max(params["n_components"] or 100 for params in grid)
         alpha = min(self._number(params["alpha"]) for params in grid)
-        values, means = self._values, self._means
+        learned = self._values, self._means
         if self._completes(1.0):
-            values, means = estimator._completed(self._rows, self._labels, alpha)
+            learned = self._estimator._completed(self._rows, self._labels, alpha)
+        none = np.zeros((self._rows.shape[0], 0))
         self._basis: SharedBasis = shared_basis(
             self._rows,
-            values,
-            factor,
+            learned[0],
+            self._estimator.label_factor(self._labels) if by_factor else none,
             alpha=alpha,
             count=min(self._most, *self._rows.shape),
             seed=seed,
         )
-        self._completed[alpha] = _FoldLabels(values, means, self._basis)
-        self._coordinates = self._basis.coordinates(self._unseen)
+        self._completed = {alpha: _FoldLabels(*learned, self._basis)}
+        self._coordinates = self._basis.coordinates(X.rows(left_out).shifted(means))
 
     def _completes(self, beta: float) -> bool:
         """Whether a fit with this beta would fill unknown entries with fitted values."""
@@ -417,7 +411,7 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring | None:
         return None
     if scoring is None:
         return _r_squared if labels.kind == "targets" else _precision
-    if scoring in ("average_precision", "label scores"):
+    if scoring == "label scores":
         return _precision
     if scoring == "r2":
         return _r_squared
