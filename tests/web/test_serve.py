@@ -14,6 +14,7 @@ import pytest
 from _support.explorer import make_index
 from typer.testing import CliRunner
 
+from labelspan._install import install_command
 from labelspan.cli import app as command
 from labelspan.errors import InvalidParameter
 
@@ -39,7 +40,7 @@ def test_the_command_without_its_packages_says_how_to_get_them(folder, monkeypat
     result = run(folder)
     assert result.exit_code == 1
     assert result.stderr == (
-        "serve needs starlette, uvicorn, jinja2; run pip install 'labelspan[app]'.\n"
+        f"serve needs starlette, uvicorn, jinja2; run {install_command('app')}.\n"
     )
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .._install import install_command
 from .corpus_argument import AsJson
 from .failures import plain_errors
 from .progress import progress_bar
@@ -26,7 +27,7 @@ _NEXT = (
     ("search -i {out} --like gimp --explain", "programs similar to one, and why"),
     ("tag -i {out} 'A drawing program for vector graphics'", "tags for a text"),
     ("axes {out}", "what the dimensions mean"),
-    ("map {out}", "a map of all items (first: pip install 'labelspan[plot,app]')"),
+    ("map {out}", "a map of all items (first: {install})"),
     ("serve {out} --open", "explore it in a browser (the same extras)"),
     ("evaluate debtags", "compare more methods, in two minutes"),
     ("fit YOURS.jsonl", "the same for your own corpus"),
@@ -82,7 +83,8 @@ def demo(
     kept = "exists and was not changed; --force overwrites it" if there else "is the index"
     console.print(Text(f"\n{out} {kept}. {found.seconds:.0f} s in all. Next:\n"))
     for command, what in _NEXT:
-        typer.echo(f"  # {what}\n  labelspan {command.format(out=out)}")
+        about = what.format(install=install_command("plot,app"))
+        typer.echo(f"  # {about}\n  labelspan {command.format(out=out)}")
 
 
 def _table(found: Demo) -> Table:

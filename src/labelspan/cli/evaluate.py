@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .._install import install_command
 from .corpus_argument import (
     AsJson,
     CorpusName,
@@ -219,7 +220,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
     typer.echo(f"Report: {file}")
     if not has_figure:
         typer.echo(
-            "It has no figure because matplotlib is not installed; pip install 'labelspan[plot]'.",
+            f"It has no figure because matplotlib is not installed; {install_command('plot')}.",
             err=True,
         )
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from .._install import install_command
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
 from .progress import progress_bar
@@ -79,7 +80,7 @@ def _check(files: list[Path]) -> None:
             raise InvalidParameter(f"--out must end in .png or .html, but {str(path)!r} was given.")
         if ending == ".png" and find_spec("matplotlib") is None:
             raise MissingData(
-                f"{path} needs matplotlib, which is not installed; pip install 'labelspan[plot]'."
+                f"{path} needs matplotlib, which is not installed; {install_command('plot')}."
             )
 
 

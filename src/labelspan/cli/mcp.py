@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._install import install_command
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
 
@@ -28,7 +29,7 @@ def mcp(index: IndexArgument = DEFAULT, same: SameIndex = None) -> None:
         except ImportError as error:
             raise MissingData(
                 "labelspan mcp needs the package mcp, which is not installed; "
-                "pip install 'labelspan[mcp]'."
+                f"{install_command('mcp')}."
             ) from error
         with open_index(index) as opened:
             mcp_server(opened, index.stem).run("stdio")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._install import install_command
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index
 
@@ -103,9 +104,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             check_index(folder)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
-            raise MissingData(
-                f"serve needs {', '.join(missing)}; run pip install 'labelspan[app]'."
-            )
+            raise MissingData(f"serve needs {', '.join(missing)}; run {install_command('app')}.")
         from ..web import serve as run  # noqa: PLC0415
         from ..web.server import is_loopback  # noqa: PLC0415
 

@@ -15,6 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from .._install import install_command
 from ..errors import InvalidFile, MissingData
 from .label_values import name_of, unique_names
 from .sources import open_source, text_of
@@ -330,7 +331,7 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
         import rdflib  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise MissingData(
-            f"{path} needs rdflib, which is not installed; pip install 'labelspan[skos]'."
+            f"{path} needs rdflib, which is not installed; {install_command('skos')}."
         ) from error
     graph = rdflib.Graph()
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import read_bytes
+from .._install import install_command
 from ..errors import InvalidFile, InvalidInput
 from .sources import Member
 
@@ -28,7 +29,7 @@ def arrow_errors(name: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
         raise InvalidInput(
-            "A parquet file needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+            f"A parquet file needs pyarrow, which is not installed; {install_command('io')}."
         ) from error
     try:
         yield arrow, parquet

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from .._files import write_whole
+from .._install import install_command
 from .._typing import Array
 from ..errors import MissingData
 
@@ -217,7 +218,7 @@ def write_parquet(records: Iterator[ExportedItem], path: str | os.PathLike[str])
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
         raise MissingData(
-            f"{path} needs pyarrow, which is not installed; pip install 'labelspan[io]'."
+            f"{path} needs pyarrow, which is not installed; {install_command('io')}."
         ) from error
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     count = 0

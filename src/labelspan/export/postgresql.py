@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._install import install_command
 from ..errors import InvalidInput, Mismatch, MissingData
 from .item_table import ExportedItem, item_records
 
@@ -204,7 +205,7 @@ def export_postgresql(
     except ImportError as error:
         raise MissingData(
             "Writing to PostgreSQL needs psycopg, which is not installed; "
-            "pip install 'labelspan[postgresql]'."
+            f"{install_command('postgresql')}."
         ) from error
     if index.store.words is None:
         raise Mismatch("export: this index has no texts, so there are no words to write.")

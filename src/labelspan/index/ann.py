@@ -24,6 +24,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._install import install_command
 from .._typing import Array
 from ..errors import InvalidFile, Mismatch
 from .array_file import ArrayFile, write_arrays
@@ -185,7 +186,7 @@ class AnnCache:
         if not installed():
             raise Mismatch(
                 "approximate search needs usearch, which is not installed; "
-                "pip install 'labelspan[ann]', or leave approximate= out."
+                f"{install_command('ann')}, or leave approximate= out."
             )
         # Meanwhile searches are exact.
         with self._building:

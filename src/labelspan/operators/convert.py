@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._install import install_command
 from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import is_tensor, on_host
@@ -104,7 +105,7 @@ def _on_devices() -> Any:
     try:
         from . import tensor  # noqa: PLC0415
     except ImportError:
-        raise InvalidInput("device= needs torch; pip install 'labelspan[gpu]'.") from None
+        raise InvalidInput(f"device= needs torch; {install_command('gpu')}.") from None
     return tensor
 
 

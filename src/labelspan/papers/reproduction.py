@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._files import write_whole
+from .._install import install_command
 from ..errors import InvalidInput, InvalidParameter
 from ..evaluation.measurements import Results
 from .paper import Paper, PaperPart, Scale
@@ -183,7 +184,7 @@ def _need_matplotlib() -> None:
         import matplotlib  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise InvalidInput(
-            "The figures of the report need matplotlib; pip install 'labelspan[plot]'."
+            f"The figures of the report need matplotlib; {install_command('plot')}."
         ) from None
     matplotlib.use("Agg")
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._install import install_command
 from ...errors import InvalidInput, InvalidParameter
 from ..row_blocks import RowBlocks
 from .worker_blocks import WorkerBlocks, prepare_block
@@ -74,7 +75,7 @@ def row_blocks(
         import distributed  # noqa: F401, PLC0415 - optional
     except ImportError:
         raise InvalidInput(
-            "row_blocks needs dask.distributed; pip install 'labelspan[dask]'."
+            f"row_blocks needs dask.distributed; {install_command('dask')}."
         ) from None
     if isinstance(parts, (str, bytes)) or not isinstance(parts, Sequence):
         raise InvalidInput(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
+from ..._install import install_command
 from ...errors import InvalidInput, InvalidParameter, LostWorkers, Mismatch
 
 __all__ = ["cluster_client"]
@@ -61,7 +62,7 @@ def cluster_client(address: str) -> Iterator[Any]:
         from distributed import Client  # noqa: PLC0415 - optional
     except ImportError:
         raise InvalidInput(
-            f"The cluster at {address} needs dask.distributed; pip install 'labelspan[dask]'."
+            f"The cluster at {address} needs dask.distributed; {install_command('dask')}."
         ) from None
     with _silent():
         _await_workers(address)

@@ -1,0 +1,29 @@
+"""The command that installs an extra, from where labelspan itself was installed."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, distribution
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+__all__ = ["install_command"]
+
+
+def install_command(extras: str) -> str:
+    """Return the command that installs extras, such as ``"app"`` or ``"app,plot"``.
+
+    A package index need not have labelspan: a clone that it was installed from is named by its
+    folder.
+    """
+    source = "labelspan"
+    try:
+        origin = distribution("labelspan").read_text("direct_url.json")
+    except PackageNotFoundError:
+        origin = None
+    if origin:
+        url = urlsplit(json.loads(origin)["url"])
+        source = url2pathname(url.path) if url.scheme == "file" else f"labelspan @ {url.geturl()}"
+        if url.scheme != "file":
+            return f"pip install '{source.replace(' @', f'[{extras}] @', 1)}'"
+    return f"pip install '{source}[{extras}]'"
