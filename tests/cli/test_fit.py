@@ -233,6 +233,18 @@ def test_items_without_ids_get_the_next_numbers(here):
     assert SemanticIndex.load("index.labelspan").ids == [str(n) for n in range(50)]
 
 
+@pytest.mark.parametrize(("most", "saved"), [(1000, 24), (20, 48)])
+def test_many_added_items_are_joined_with_the_others(here, monkeypatch, most, saved):
+    monkeypatch.setattr("labelspan.index.store._MANY_ADDED", most)
+    items = rows(48)
+    (here / "first.jsonl").write_text(as_lines(items[:24]))
+    (here / "more.jsonl").write_text(as_lines(items[24:]))
+    assert run("fit", "first.jsonl", "--dimensions", 3).exit_code == 0
+    assert run("add", "more.jsonl").exit_code == 0
+    with SemanticIndex.load(here / "index.labelspan") as index:
+        assert (len(index), len(index.store.vectors.base)) == (48, saved)
+
+
 def test_add_is_all_or_nothing(here, monkeypatch):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0

@@ -108,6 +108,20 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
     assert len(again) == 25
 
 
+def test_a_save_joins_what_was_added(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        for number in range(5):
+            index.add(["song tune"], [["sound"]], [f"late{number}"])
+        assert len(index.store.words.segments) == 2
+        before = answers(index)
+        index.save()
+        assert len(index.store.words.segments) == 1
+        assert answers(index) == before
+    with SemanticIndex.load(folder) as reader:
+        assert answers(reader) == before
+        assert len(reader.store.vectors.base) == 29
+
+
 def test_numbers_of_rows_are_not_used_twice(folder):
     with SemanticIndex.load(folder, write=True) as index:
         for _ in range(3):

@@ -416,8 +416,13 @@ def add(  # noqa: PLR0917
                 metadata=found.metadata,
                 replace=replace,
             )
+            large = opened.store.many_added and opened.large
+            if opened.store.many_added:
+                opened.save()
             after = len(opened)
             new = [name for name in opened.labels if name not in learned]
+        if large:
+            prepare_search(index)
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}

@@ -99,6 +99,8 @@ LARGEST_VALUE = 1 << 26
 _LARGEST_COUNT = 1 << 53
 _TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
+# Rows from which added ones are many, whatever the size of the index.
+_MANY_ADDED = 1000
 # Up to this size all items are checked whenever an index is opened.
 _SMALL_DATABASE = 1 << 20
 # Stands for an item that was added after the last save and removed since.
@@ -763,6 +765,15 @@ class ItemStore:
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.vectors.alive))
+
+    @property
+    def many_added(self) -> bool:
+        """Whether so many rows were added since the last save that opening takes longer.
+
+        Their words are numbered whenever the index is opened; a save does that once.
+        """
+        saved = len(self.vectors.base)
+        return self.vectors.alive.size - saved >= max(_MANY_ADDED, saved // 8)
 
     # --- changing ---------------------------------------------------------------------
 
