@@ -21,8 +21,7 @@ from ..operators import Operator, Product, VStack
 from ..operators.array_backend import column_norms, host, inner, like, sum_of_squares
 from ..operators.label_columns import seen_by
 from ..operators.row_graph import incidence
-from ..solvers import AlphaCurve, LeastSquares, Problem, Solution
-from ..solvers.penalties import L1, L2
+from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution
 from ..solvers.rank_choice import choose_rank, degrees_of_freedom
 from ._options import choose_penalty, dimensions_for, solve, stream_penalty
 from ._streams import Stream, rows_of

@@ -5,8 +5,16 @@ from .auto import SOLVERS, SolverChoice, choose_solver
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
-from .penalties import L1, L2, Penalty
-from .problem import Problem, Solution, Solver, eigen_residual, refuse_unless_fit
+from .problem import (
+    L1,
+    L2,
+    Penalty,
+    Problem,
+    Solution,
+    Solver,
+    eigen_residual,
+    refuse_unless_fit,
+)
 from .sufficient_statistics import Statistics
 
 __all__ = [

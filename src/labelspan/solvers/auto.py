@@ -8,8 +8,7 @@ from ..operators import Operator
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
-from .penalties import L1
-from .problem import DIRECT_LIMIT, Problem, Solver, decomposes
+from .problem import DIRECT_LIMIT, L1, Problem, Solver, decomposes
 
 __all__ = ["FORMER", "SOLVERS", "SolverChoice", "choose_solver"]
 

@@ -30,8 +30,7 @@ from .accuracy import (
     sentence,
     unsure,
 )
-from .penalties import L1
-from .problem import DIRECT_LIMIT, Problem, Solution
+from .problem import DIRECT_LIMIT, L1, Problem, Solution
 from .small_dense import (
     few_leading,
     fitted_coordinates,

@@ -39,8 +39,7 @@ from .krylov_space import (
     truncated_svd,
     unit_columns,
 )
-from .penalties import L1
-from .problem import Problem, Solution, solve_arranged
+from .problem import L1, Problem, Solution, solve_arranged
 from .regression import fitted_square, regress, regress_to_share
 from .small_dense import (
     Ritz,

@@ -18,8 +18,7 @@ from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
 from .exact import factorise, small_enough
-from .penalties import L1
-from .problem import Problem, Solution
+from .problem import L1, Problem, Solution
 
 __all__ = ["LeastSquares", "targets"]
 

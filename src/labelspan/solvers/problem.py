@@ -13,10 +13,12 @@ from ..errors import Mismatch
 from ..labels import Factor
 from ..operators import Operator
 from ..operators.array_backend import put_rows
-from .penalties import L2, Penalty
 
 __all__ = [
     "DIRECT_LIMIT",
+    "L1",
+    "L2",
+    "Penalty",
     "Problem",
     "Solution",
     "Solver",
@@ -34,6 +36,57 @@ DIRECT_LIMIT = 4096
 _DENSE_SIDE, _SPARSE_SIDE = 1024, 192
 # Data with a smaller share of entries that are stored is sparse.
 _SPARSE = 0.1
+
+
+@dataclass(frozen=True)
+class L2:
+    """``alpha * |w|^2``, added to the metric: ``X'X + alpha I``.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Regularization strength, in squared units of the features.
+
+    See Also
+    --------
+    L1 : Sparse loadings.
+
+    Examples
+    --------
+    >>> from labelspan.solvers import L2
+    >>> L2().alpha
+    0.0
+    """
+
+    alpha: float = 0.0
+    name = "l2"
+
+
+@dataclass(frozen=True)
+class L1:
+    """``alpha * |w|_1`` added to the squared error: sparse loadings.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization strength.
+
+    See Also
+    --------
+    L2 : Ridge.
+
+    Examples
+    --------
+    >>> from labelspan.solvers import L1
+    >>> L1(0.1).name
+    'l1'
+    """
+
+    alpha: float
+    name = "l1"
+
+
+Penalty = L1 | L2
 
 
 @dataclass(frozen=True)

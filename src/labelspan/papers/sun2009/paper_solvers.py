@@ -10,9 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..._typing import Array
 from ...operators import Operator
-from ...solvers import Exact, LeastSquares, Problem, Solution
+from ...solvers import L2, Exact, LeastSquares, Problem, Solution
 from ...solvers.exact import factorise
-from ...solvers.penalties import L2
 from ...solvers.regression import regress
 from ...solvers.small_dense import spectral
 
