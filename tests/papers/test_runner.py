@@ -204,14 +204,16 @@ def test_the_report_is_complete(tmp_path):
     picture.write_bytes(b"\x89PNG")
     section = Section(PAPER, PART, PART.tables(found), picture, 6, 1.0, ("mind | this",))
     above = claim(kind="above", left={"method": "two"}, right={"method": "one"}, text="a & b")
-    verdicts = [judge(above, found)]
+    size = claim(kind="near", id="data-rows", printed=1.0, tolerance=9.0)
+    verdicts = [judge(above, found), judge(size, found)]
     text = markdown("Title", ["about"], [section], verdicts)
     for part in ("# Title", "## toy", "### table 1", "holds", "![two methods](p.png)", "6 job(s)"):
         assert part in text
     found = markdown_pages("Title", ["about"], [section], verdicts, "In short: it holds.\n")
     assert list(found) == ["report.md", "toy.md"]
     assert "# Title\n\nIn short: it holds.\n\n**Summary**" in found["report.md"]
-    assert "| [toy](toy.md) | 1 | 0 | 0 | " in found["report.md"]
+    # The size of a data set is no result.
+    assert "| [toy](toy.md) | 1 | 0 | 0 | 0 of 1 | 1 of 1 |" in found["report.md"]
     assert found["toy.md"].startswith("# toy")
     assert "## table 1" in found["toy.md"]
     html = page("Title", ["about"], [section], verdicts)

@@ -68,13 +68,13 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
             f"Stopped; finished results are in {out}, and the same command continues.", err=True
         )
         raise typer.Exit(STOPPED) from None
-    _print(report, as_json=as_json)
+    _print(report, as_json=as_json, quick=quick)
     if check and report.failed:
         typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)
         raise typer.Exit(1)
 
 
-def _print(report: Report, *, as_json: bool) -> None:
+def _print(report: Report, *, as_json: bool, quick: bool) -> None:
     if as_json:
         found = [
             {
@@ -106,6 +106,22 @@ def _print(report: Report, *, as_json: bool) -> None:
         shown.add_row(f"{claim.paper}, {claim.part}", claim.text, outcome, cases)
     console = Console()
     console.print(shown)
+    results = [verdict for verdict in run if not verdict.claim.about_data]
+    counts = ", ".join(
+        f"{sum(verdict.outcome == outcome for verdict in results)} {outcome}"
+        for outcome in ("holds", "holds in part", "does not hold")
+    )
+    console.print(f"{len(results)} claims about results: {counts}.", highlight=False)
+    if len(results) < len(run):
+        agree = sum(verdict.outcome == "holds" for verdict in run if verdict.claim.about_data)
+        console.print(
+            f"{len(run) - len(results)} sizes of data sets: {agree} agree.", highlight=False
+        )
+    if quick:
+        console.print(
+            "This was a quick run, with small sizes and few repeats: its verdicts are no evidence. "
+            "Leave out --quick for the experiments of the papers."
+        )
     if len(run) < len(report.verdicts):
         console.print(f"{len(report.verdicts) - len(run)} claim(s) were not part of this run.")
     console.print(f"The report: {report.folder / 'report.html'}", soft_wrap=True)

@@ -132,15 +132,22 @@ def _summary_table(sections: Sequence[Section], verdicts: Sequence[Verdict]) -> 
     rows = []
     for paper in _papers(sections):
         own = [verdict for verdict in verdicts if verdict.claim.paper == paper.name]
-        counts = [sum(verdict.outcome == outcome for verdict in own) for outcome in outcomes]
+        counts = [
+            sum(one.outcome == outcome and not one.claim.about_data for one in own)
+            for outcome in outcomes
+        ]
+        data = [one for one in own if one.claim.about_data and one.outcome != "not run"]
+        agree = sum(one.outcome == "holds" for one in data)
         ties = sum(verdict.ties for verdict in own)
         cells = sum(verdict.cells for verdict in own if verdict.claim.right)
-        rows.append((paper.name, *map(str, counts), f"{ties} of {cells}"))
+        sizes = f"{agree} of {len(data)}" if data else ""
+        rows.append((paper.name, *map(str, counts), f"{ties} of {cells}", sizes))
     note = (
-        "Number of claims. A comparison is a near tie if the two means differ by less than a "
-        "quarter of the standard deviation over the runs: its order says little."
+        "Number of claims about results; sizes of data sets are counted apart. A comparison is a "
+        "near tie if the two means differ by less than a quarter of the standard deviation over "
+        "the runs: its order says little."
     )
-    head = ("paper", *outcomes, "comparisons that are near ties")
+    head = ("paper", *outcomes, "comparisons that are near ties", "sizes of data that agree")
     return ReportTable("Summary", head, rows, note)
 
 

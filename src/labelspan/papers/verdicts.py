@@ -49,6 +49,11 @@ class Claim:
     limit: float = 0.0
     sure: bool = False
 
+    @property
+    def about_data(self) -> bool:
+        """Whether it states the size of a data set, and no result."""
+        return self.id.startswith("data-")
+
 
 @dataclass(frozen=True)
 class Verdict:
