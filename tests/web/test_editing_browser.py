@@ -239,6 +239,7 @@ def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
         page.get_by_role("link", name="Open music").press("Enter")
         page.wait_for_url("**/label?name=music")
         page.goto("/history")
+        page.wait_for_selector(".history li")
         while page.get_by_role("button", name="Undo").count():
             left = page.get_by_role("button", name="Undo").count()
             page.get_by_role("button", name="Undo").first.press("Enter")
