@@ -163,6 +163,12 @@ def test_a_fault_of_an_sdist_is_seen(check, name, content, fault):
     assert any(one.startswith(f"{name} {fault}") for one in found), found
 
 
+def test_placeholders_are_not_published(check):
+    about = b"Name: labelspan\nProject-URL: Homepage, https://labelspan.example.invalid\n"
+    assert len(check.placeholders({"labelspan-1.dist-info/METADATA": about})) == 1
+    assert check.placeholders({"labelspan-1.dist-info/METADATA": b"Name: labelspan\n"}) == []
+
+
 def test_members_are_read_from_both_kinds_of_archive(check, tmp_path):
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr("labelspan/errors.py", "x")

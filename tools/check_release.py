@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["faults_of_sdist", "faults_of_wheel", "main", "members"]
+__all__ = ["faults_of_sdist", "faults_of_wheel", "main", "members", "placeholders"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -158,6 +158,13 @@ def faults_of_wheel(files: Mapping[str, bytes], sources: set[str]) -> list[str]:
     return found
 
 
+def placeholders(files: Mapping[str, bytes]) -> list[str]:
+    """Addresses of the project that lead nowhere, in the metadata of a wheel."""
+    (about,) = (content for name, content in files.items() if name.endswith("/METADATA"))
+    found = re.findall(r"^Project-URL: (.*example\.invalid.*)$", about.decode(), re.MULTILINE)
+    return [f"{line} is a placeholder; write the address into pyproject.toml" for line in found]
+
+
 def faults_of_sdist(files: Mapping[str, bytes], tracked: set[str]) -> list[str]:
     """What is wrong with an sdist's content; ``tracked`` are files that must be in it."""
     found = _common(files)
@@ -280,7 +287,9 @@ def _refuse(name: str, faults: Sequence[str]) -> None:
 def main() -> None:
     """Check a release of the working tree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="keep the wheel and the sdist here")
+    parser.add_argument(
+        "--out", type=Path, help="keep wheel and sdist here to publish them; refuses placeholders"
+    )
     parser.add_argument("--only", choices=["newest", "oldest"], help="only one environment")
     args = parser.parse_args()
     say = _Steps()
@@ -293,6 +302,8 @@ def main() -> None:
         _run([sys.executable, "-m", "twine", "check", "--strict", wheel, sdist], work)
         say("look into both")
         _refuse(wheel.name, faults_of_wheel(members(wheel), _sources()))
+        if args.out:
+            _refuse(wheel.name, placeholders(members(wheel)))
         files = members(sdist)
         _refuse(sdist.name, faults_of_sdist(files, _needed()))
         chosen = [args.only] if args.only else ["newest", "oldest"]
