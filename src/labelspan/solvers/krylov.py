@@ -74,6 +74,8 @@ _MIXTURES = 8
 _DEVICE_TOL = 1e-6
 # Directions up to which a space may have all of them, and the most that it has in any case.
 _MANY_DIRECTIONS, _MOST_DIRECTIONS = 512, 4096
+# Tolerances up to which the last gains foretell the number of blocks.
+_FORETOLD = 1e-3
 # Blocks up to which the directions are computed after each.
 _EACH_BLOCK = 8
 # The first block has at least this many columns: copies of one eigenvalue are then all in it, and
@@ -81,7 +83,7 @@ _EACH_BLOCK = 8
 _WIDTH = 36
 # Directions of labels in the first block, at most, unless more components are asked for.
 _LABEL_AXES = 64
-# Labels of which the first block has less than this share are asked again along the directions.
+# Labels of an operator are asked again along the directions where the first block has less of them.
 _MOST_LABELS = 0.8
 # Labels up to which each enters the small problems; a square root of their products beyond.
 _EACH_LABEL = 2048
@@ -363,7 +365,7 @@ class LabelledSpace:
         self._noise = rounding(X.dtype)
         self.labels = LabelBlock(X, factor.labels, factor.mixing)
         axes, share = self.labels.leading(max(count, _LABEL_AXES), rng)
-        self._all_labels = share >= _MOST_LABELS
+        self._all_labels = share >= _MOST_LABELS or not isinstance(factor.labels, Operator)
         few = axes.shape[1]
         extra = max(4, count // 10, count // 3 - few, _WIDTH - few)
         extra += -(few + extra) % SMOOTH_WIDTH
@@ -481,7 +483,8 @@ class LabelledSpace:
         if small_enough(X) and not X.one_pass and not isinstance(self.labels.values, Operator):
             # A space that has half of all directions costs as much as a decomposition.
             most = max(X.short_side // 2, self._count)
-            size += self._width * remaining_blocks(gains, self.rest, self._tol)
+            if self._tol <= _FORETOLD:
+                size += self._width * remaining_blocks(gains, self.rest, self._tol)
         self.crowded = size > most and self.rest > self._tol
         return self.crowded
 
