@@ -346,8 +346,15 @@ TABLES = [
         for change in ("counts = zeroblob(96)", "numbers = x''", "counts = 'text'", "numbers = 3")
     ],
     (["DELETE FROM item_labels"], "labels do not fit the items"),
-    (["DELETE FROM labels WHERE number = 1"], "a label is missing"),
-    (["DELETE FROM labels"], "labels do not fit the items"),
+    *[
+        ([change], "labels are not what was written")
+        for change in (
+            "DELETE FROM labels WHERE number = 1",
+            "DELETE FROM labels",
+            "UPDATE labels SET name = 'gane' WHERE number = 1",
+            "UPDATE about SET value = x'00' WHERE name = 'labels hash'",
+        )
+    ],
     (["INSERT INTO removed VALUES (99)"], "Removed rows do not fit"),
     (["INSERT INTO removed VALUES (3)"], "items are missing"),
     (["INSERT INTO added VALUES (8, x'00', x'00')"], "a part of the added vectors is not what"),

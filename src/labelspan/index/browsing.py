@@ -83,12 +83,19 @@ class ItemList:
 
     Items that are only close in meaning come last; they are in pages, and in no count.
 
+    Parameters
+    ----------
+    store : ItemStore
+        The items of the index.
+    found, close : Ranking
+        Items that match, and items that are only close in meaning.
+    scored : bool
+        Whether there was something to compare the items with.
+
     Attributes
     ----------
     total : int
         Number of items that match.
-    scored : bool
-        Whether there was something to compare the items with.
 
     See Also
     --------

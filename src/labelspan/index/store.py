@@ -8,7 +8,8 @@ The items are in one SQLite database, in memory or in a file:
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    about        key of the index, next row, a revision that grows with every change, vocabulary
+    about        key of the index, next row, a revision that grows with every change, vocabulary,
+                 hashes of the vocabulary and of the labels
 
 A change is one transaction, on disk when its call returns, and then made in memory. Each record
 has a hash, which is checked when it is read. Files from elsewhere are opened without running
@@ -53,6 +54,8 @@ T = TypeVar("T")
 
 # Where the database keeps the vocabulary of the labels.
 VOCABULARY = "vocabulary"
+# Where it keeps the hash of numbers and names of all labels.
+_LABELS_HASH = "labels hash"
 # Labels of an item, sorted; None if they are unknown.
 Labels = tuple[str, ...] | None
 
@@ -346,7 +349,7 @@ class ItemDatabase:
         with self._writing():
             for statement in _SCHEMA.split(";"):
                 self._connection.execute(statement)
-            about = {"key": key, "next": 0, "revision": 0}
+            about = {"key": key, "next": 0, "revision": 0, _LABELS_HASH: _digest([])}
             self._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
 
     # --- changing ---------------------------------------------------------------------
@@ -401,8 +404,10 @@ class ItemDatabase:
         if rows is not None:
             blocks = sorted({int(row) // LABEL_BLOCK for row in rows})
         known = cursor.execute("SELECT count(*) FROM labels").fetchone()[0]
-        names = enumerate(table.names[known:], start=known)
-        cursor.executemany("INSERT INTO labels VALUES (?, ?)", names)
+        names = list(enumerate(table.names))
+        cursor.executemany("INSERT INTO labels VALUES (?, ?)", names[known:])
+        if rows is None or len(names) != known:
+            self._put_about(cursor, _LABELS_HASH, _digest(names))
         for block in blocks:
             start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
             counts, numbers = (part.astype("<i4").tobytes() for part in table.block(start, end))
@@ -417,14 +422,17 @@ class ItemDatabase:
 
     def put_about(self, cursor: sqlite3.Cursor, name: str, value: str) -> None:
         """Keep a text about the whole index."""
-        cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+        self._put_about(cursor, name, value)
+        self._put_about(cursor, f"{name} hash", _digest(value))
 
     def about(self, name: str) -> str | None:
         """Return what is kept about the whole index under a name."""
         with self.reading():
-            value = self._about(name)
-        if value is not None and not isinstance(value, str):
-            raise InvalidFile(f"{self._where} is damaged: {name!r} is not a text.")
+            value, written = self._about(name), self._about(f"{name} hash")
+        if value is None and written is None:
+            return None
+        if not isinstance(value, str) or written != _digest(value):
+            raise InvalidFile(f"{self._where} is damaged: {name!r} is not what was written.")
         return value
 
     # --- decisions --------------------------------------------------------------------
@@ -520,8 +528,8 @@ class ItemDatabase:
             size = self._whole("next")
             query = "SELECT number, name FROM labels ORDER BY number"
             names = self._connection.execute(query).fetchall()
-            if [number for number, _ in names] != list(range(len(names))):
-                raise InvalidFile(f"{self._where} is damaged: a label is missing.")
+            if self._about(_LABELS_HASH) != _digest(names):
+                raise InvalidFile(f"{self._where} is damaged: labels are not what was written.")
             counts: list[Array] = [np.zeros(0, "<i4")]
             numbers: list[Array] = [np.zeros(0, "<i4")]
             records = self._connection.execute("SELECT * FROM item_labels ORDER BY block")
@@ -590,6 +598,9 @@ class ItemDatabase:
         query = "SELECT value FROM about WHERE name = ?"
         found = self._connection.execute(query, (name,)).fetchone()
         return None if found is None else found[0]
+
+    def _put_about(self, cursor: sqlite3.Cursor, name: str, value: Any) -> None:
+        cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
     def _whole(self, name: str) -> int:
         value = self._about(name)
@@ -1070,7 +1081,12 @@ def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Append the hash of a record to its values."""
     # Arrays are hashed first: their text would be several times as long.
     parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
-    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())
+    return (*values, _digest(parts))
+
+
+def _digest(value: Any) -> bytes:
+    """Return the hash of a plain value."""
+    return hashlib.blake2b(repr(value).encode(), digest_size=16).digest()
 
 
 def _is_id(name: Any) -> bool:
