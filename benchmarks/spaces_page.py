@@ -146,7 +146,7 @@ def tables(record: Values) -> dict[str, str]:
                 ("test", "held out", "macro F1"),
                 ("test", "100%", "nDCG"),
             ],
-            ["nDCG@10, new labels", "AP, new", "macro F1, new", "nDCG@10, labels of the fit"],
+            ["nDCG@10, new labels", "AP, new", "macro F1, new", "nDCG@10, training labels"],
         ),
         "unlabelled": _gains(record),
         "peers": _peers(record),
