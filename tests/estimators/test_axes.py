@@ -8,7 +8,7 @@ from sklearn.linear_model import lars_path
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidParameter
-from labelspan.labels import lda_factor, opls_factor, read_labels
+from labelspan.labels import lda_factor, read_labels
 from labelspan.solvers.least_squares import targets
 
 
@@ -36,19 +36,6 @@ def test_names_come_from_a_data_frame_and_zeros_are_left_out():
     assert 0 < kept < 13
     assert len(found.high) + len(found.low) == kept
     assert {entry.name for entry in found.high} <= set(wine.data.columns)
-
-
-def test_a_penalty_may_leave_nothing_of_an_axis():
-    X, Y = features("tall", 0), indicator(60, 0)
-    strong = (
-        2 * np.abs((X - X.mean(axis=0)).T @ targets(opls_factor(read_labels(Y, 60, "t")))).max()
-    )
-    model = OPLS(penalty="l1", alpha=0.999 * strong).fit(X, Y)
-    assert (model.components_ != 0).sum() == 1
-    assert np.isfinite(model.transform(X)).all()
-    assert (model.eigenvalues_ >= 0).all()
-    empty = int(np.flatnonzero((model.components_ == 0).all(axis=1))[0])
-    assert model.top_features(empty) == ([], [])
 
 
 def test_every_penalty_at_once_is_a_lars_path_to_the_targets():

@@ -98,10 +98,3 @@ def test_few_known_labels_weigh_less(data, part):
     assert stream.beta_ == pytest.approx(model.beta_, abs=0.1)
     assert MLSI(9).fit(X, Y).beta_ == 0.65
     assert MLSI(9, beta=0.2).fit(X, partly).beta_ == 0.2
-
-
-def test_known_labels_have_their_whole_weight(data):
-    X, Y = data
-    model = MLSI(5).fit(X, Y)
-    same = MLSI(5, alpha=model.alpha_).fit(X, Y)
-    np.testing.assert_allclose(model.transform(X), same.transform(X), atol=1e-12)

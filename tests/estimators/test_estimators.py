@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from _support.support import SHAPES, angle, classes, features, indicator, scattered
+from _support.support import SHAPES, angle, classes, features, indicator
 from scipy import sparse
 from sklearn.cross_decomposition import CCA as SklearnCCA
 from sklearn.datasets import load_digits, load_iris, load_linnerud, load_wine
@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labelspan
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
+from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, KernelFeatures
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput
 from labelspan.operators import convert
@@ -30,15 +30,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_multilabel_checks(
-    [
-        *FAMILY,
-        MLSI(4, solver="krylov", tol=1e-14),
-        HSL(laplacian="star", alpha=0.5),
-        OPLS(solver="exact", alpha=0.1),
-        CCA(solver="exact"),
-    ]
-)
+@parametrize_with_multilabel_checks([*FAMILY, DLE(), PLSSVD(), PLSDA()])
 def test_multilabel_checks(estimator, check):
     check(estimator)
 
@@ -180,14 +172,6 @@ def test_mlsi_without_weight_of_the_labels_is_lsi(shape):
     np.testing.assert_allclose(mlsi.eigenvalues_ * (X**2).sum(), lsi.eigenvalues_, rtol=1e-9)
 
 
-def test_mlsi_with_only_labels_keeps_label_directions():
-    X, Y = features("tall", 7), indicator(60, 7)
-    mlsi = MLSI(beta=1.0, alpha=0.3, center=False).fit(X, Y)
-    assert mlsi.n_components_ == 4
-    fitted = X @ np.linalg.solve(X.T @ X + 0.3 * np.eye(12), X.T @ Y)
-    assert angle(mlsi.transform(X), fitted) < 1e-8
-
-
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_opls_with_all_components_is_ridge_regression(alpha):
     X, Y = features("tall", 9), indicator(60, 9)
@@ -209,36 +193,7 @@ def test_unlabelled_rows_are_left_out_or_used():
     np.testing.assert_allclose(LDA(alpha=1.0).fit(X, y).mean_, X[:30].mean(axis=0))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("center", [False, True])
-def test_rows_that_were_learned_from_need_no_transform(dtype, center, monkeypatch):
-    """The randomized solver keeps their images, which are the places that transform gives."""
-    rng = np.random.default_rng(0)
-    X = scattered((400, 11_000), 0.01, rng, dtype)
-    Y = (X[:, :6] @ rng.random((6, 5)) > 0.01).astype(float)
-    model = MLSI(8, alpha=1.0, center=center, solver="krylov")
-    expected = model.fit(X, Y).transform(X)
-    with monkeypatch.context() as patch:
-        patch.setattr(MLSI, "transform", None)
-        found = model.fit_transform(X, Y)
-    assert found.dtype == dtype
-    close = 1e-9 if dtype == "float64" else 1e-5
-    np.testing.assert_allclose(found, expected, atol=close * np.abs(expected).max())
-    exact = MLSI(4, alpha=1.0).fit_transform(X[:, :50], Y)
-    np.testing.assert_array_equal(exact, MLSI(4, alpha=1.0).fit(X[:, :50], Y).transform(X[:, :50]))
-
-
-@pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_label_scores_of_least_squares_are_the_regression_on_the_space(penalty):
-    X, Y = features("tall", 11), indicator(60, 11)
-    alpha = 2.0 if penalty == "l1" else 0.0
-    model = OPLS(3, penalty=penalty, alpha=alpha, solver="least-squares").fit(X, Y)
-    Z = model.transform(X)
-    expected = Z @ np.linalg.lstsq(Z, Y - Y.mean(axis=0), rcond=None)[0] + Y.mean(axis=0)
-    np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-8)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", ">f8", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", ">f8", "int64"])
 def test_an_array_after_a_data_frame_leaves_no_names(dtype):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, (30, 4)).astype(dtype)
@@ -255,8 +210,9 @@ def test_an_array_after_a_data_frame_leaves_no_names(dtype):
             model.fit(few)
 
 
-@pytest.mark.parametrize("mean", [0.0, 1.0, 1e6, 1e9])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("mean", "dtype"), [(0.0, np.float64), (1.0, np.float32), (1e6, np.float32), (1e9, np.float64)]
+)
 def test_small_projections_keep_the_digits_of_large_ones(mean, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((50, 6)) + mean).astype(dtype)

@@ -17,8 +17,9 @@ STORES = [np.asarray, sparse.csr_array]
 # --- constant features ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("store", "dtype"), [(np.asarray, np.float32), (sparse.csr_array, np.float64)]
+)
 def test_centring_leaves_nothing_of_a_constant_column(store, dtype):
     X = np.column_stack([features("tall", 2), np.full(60, 0.1)]).astype(dtype)
     centered, means = as_operator(store(X)).centered()
@@ -46,8 +47,11 @@ def test_the_mean_of_a_constant_column_does_not_drift_over_parts():
     assert (joined.rows(center=True)[0] == 0.0).all()
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("model", [LDA(alpha=0.5), OPLS(alpha=0.5), CCA(), HSL()], ids=repr)
+@pytest.mark.parametrize(
+    ("model", "store"),
+    zip([LDA(alpha=0.5), OPLS(alpha=0.5), CCA(), HSL()], STORES * 2, strict=True),
+    ids=repr,
+)
 def test_features_that_are_all_constant_are_refused(model, store):
     """A sparse X of equal rows got a component made of rounding."""
     with pytest.raises(InvalidInput, match="says nothing about y"):
@@ -73,8 +77,9 @@ def test_an_even_design_under_a_kernel_predicts_what_a_small_penalty_does():
 # --- nothing at all -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["auto", "exact", "krylov"])
-@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    ("solver", "center"), [("auto", False), ("exact", True), ("krylov", False), ("krylov", True)]
+)
 def test_features_without_a_direction_are_refused_by_every_solver(solver, center):
     """The iterations ended in an IndexError."""
     X = np.full((6, 3), 0.1) if center else np.zeros((6, 3))

@@ -1,5 +1,7 @@
 """KernelFeatures: the kernel form of every method, against dense equations and KernelPCA."""
 
+import itertools
+
 import numpy as np
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator
@@ -27,8 +29,10 @@ def labels_for(estimator, rows):
     return classes(rows, 0) if isinstance(estimator, LDA) else indicator(rows, 0)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "cosine", "laplacian"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("kernel", "shape"),
+    zip(["linear", "poly", "rbf", "cosine", "laplacian"], itertools.cycle(SHAPES), strict=False),
+)
 def test_inner_products_are_the_kernel(kernel, shape):
     X = features(shape, 3)
     options = {"metric": kernel, "filter_params": True, "gamma": 0.02, "degree": 3, "coef0": 1}
@@ -43,8 +47,9 @@ def test_inner_products_are_the_kernel(kernel, shape):
     np.testing.assert_allclose(cross, expected, atol=1e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("estimator", FAMILY, ids=lambda e: f"{type(e).__name__}")
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("estimator", "shape"), zip(FAMILY, itertools.cycle(SHAPES), strict=False), ids=str
+)
 def test_a_linear_kernel_gives_the_primal_answer(estimator, shape):
     X = features(shape, 1)
     y = labels_for(estimator, X.shape[0])
@@ -70,9 +75,11 @@ def test_lsi_is_kernel_pca(kernel):
     np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(expected), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("alpha", [0.2, 3.0])
-@pytest.mark.parametrize("gamma", [0.05, 1e-6])
-@pytest.mark.parametrize("estimator", [OPLS(), CCA(), LDA()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    ("estimator", "alpha", "gamma"),
+    [(OPLS(), 0.2, 1e-6), (CCA(), 3.0, 1e-6), (CCA(), 0.2, 0.05), (LDA(), 0.2, 0.05)],
+    ids=str,
+)
 def test_thin_methods_are_two_stages_in_the_dual(estimator, alpha, gamma):
     """``A = (K + alpha I)^-1 H``, ``M = H'K A``, with K centred as kernel PCA does.
 

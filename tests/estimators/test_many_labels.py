@@ -1,7 +1,5 @@
 """Labels that stay sparse: the same answers as dense ones, without dense arrays of labels."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from _support.support import angle
@@ -12,18 +10,11 @@ from labelspan import CCA, DLE, HSL, LDA, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels, NotEnoughMemory
 from labelspan.labels import (
     Factor,
-    Regression,
-    cca_factor,
-    hsl_factor,
-    lda_factor,
-    opls_factor,
     read_labels,
     reading,
 )
 from labelspan.operators import as_operator, memory
 from labelspan.solvers import L2, Krylov, Problem
-from labelspan.solvers.alpha import held_out
-from labelspan.solvers.krylov import krylov_bytes
 
 
 def problem(seed=0, rows=300, columns=60, labels=40):
@@ -85,26 +76,6 @@ def test_sparse_labels_give_the_answer_of_dense_ones(model, sparse_labels):
         assert angle(*sides) < 1e-2
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_factors_of_sparse_labels(sparse_labels, center):
-    Y = one_label(problem()[1])
-    many = read_labels(sparse.csr_array(Y), len(Y), "test", keep_sparse=True)
-    few = read_labels(Y, len(Y), "test")
-    assert many.many
-    assert not few.many
-    assert many.kind == few.kind == "indicator"
-    for make in (
-        opls_factor,
-        cca_factor,
-        lda_factor,
-        hsl_factor,
-        lambda labels, center: hsl_factor(labels, laplacian="star", center=center),
-        lambda labels, center: hsl_factor(labels, laplacian="zhou", center=center),
-    ):
-        H, expected = make(many, center=center).toarray(), make(few, center=center)
-        np.testing.assert_allclose(H @ H.T, expected @ expected.T, atol=1e-10)
-
-
 @pytest.mark.parametrize("model", [MLSI(8), OPLS(6), HSL(6), PLSSVD(4)], ids=str)
 def test_labels_are_never_dense(model, sparse_labels, monkeypatch):
     """Neither rows x labels nor labels x labels, nor features x labels."""
@@ -122,22 +93,6 @@ def test_labels_are_never_dense(model, sparse_labels, monkeypatch):
         model.set_params(alpha=0.5)
     fitted = model.fit(X, labels)
     assert fitted.n_components_ == model.n_components
-
-
-def test_alpha_is_chosen_on_held_out_rows(sparse_labels):
-    X, Y = problem()
-    for model in (OPLS(5), MLSI(5)):
-        fitted = model.fit(X, sparse.csr_array(Y))
-        expected = held_out(as_operator(X), Y, intercept=model.center).alpha
-        np.testing.assert_allclose(fitted.alpha_, expected, rtol=1e-3)
-        assert fitted.alpha_curve_.alpha == fitted.alpha_
-
-
-def test_the_number_of_components(sparse_labels):
-    X, Y = problem(rows=700, labels=360)
-    assert OPLS(alpha=1.0).fit(X, sparse.csr_array(Y)).n_components_ == 60
-    model = MLSI("auto", alpha=1.0).fit(sparse.csr_array(X.toarray() @ np.eye(60, 200)), Y)
-    assert model.n_components_ <= 120
 
 
 def test_unknown_labels_are_read_as_dense_ones(sparse_labels):
@@ -181,25 +136,6 @@ def test_fitted_labels_outside_the_space_are_counted(sparse_labels, tol):
     assert found.n_iter_ <= (8 if tol == 1e-2 else 9)
 
 
-def test_a_space_that_is_complete_has_converged():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))
-    Y = (X[:, :6] > 0).astype(float)
-    L = as_operator(Y)
-    for factor in (Factor(labels=L), Factor(L, 1.0, Regression(0.1))):
-        found = Krylov().solve(Problem(as_operator(X), factor, 10, L2(0.1 * factor.thin)))
-        assert found.converged
-        assert found.eigenvalues.size == 3
-
-
-def test_a_space_that_stops_early_says_so():
-    X, Y = problem(rows=600, columns=200, labels=120)
-    problem_ = Problem(as_operator(X), Factor(labels=as_operator(Y)), 20, L2(1e-6))
-    found = Krylov(tol=1e-12, max_iter=2).solve(problem_)
-    assert not found.converged
-    assert "raise max_iter or tol" in found.status
-
-
 # --- memory ---------------------------------------------------------------------------
 
 
@@ -220,23 +156,3 @@ def test_a_fit_that_does_not_fit_says_so_first(monkeypatch):
         PLSDA(2).fit(X, Y)
     with pytest.raises(MemoryError):
         OPLS(2, alpha=1.0, solver="krylov").fit(X, Y)
-
-
-@pytest.mark.parametrize("blocks", [3, 12])
-def test_the_estimate_is_that_of_all_blocks_that_a_space_may_have(blocks):
-    """It was that of eight blocks, and a million rows took twelve."""
-    X, Y = problem(rows=4000, columns=1500, labels=400)
-    # Passes over the entries of X may copy them.
-    X = sparse.csr_array(X.toarray() * (np.random.default_rng(0).random(X.shape) < 0.1))
-    labels = as_operator(sparse.csr_array(Y))
-    thin = Problem(as_operator(X).arranged()[0], Factor(labels=labels), 20, L2(1e-6))
-    solver = Krylov(tol=1e-12, max_iter=blocks)
-    tracemalloc.start()
-    try:
-        found = solver.solve(thin)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert found.n_iter == blocks
-    expected = krylov_bytes(4000, 1500, 400, 20, 8, blocks)
-    assert 0.5 * expected < peak < 1.5 * expected

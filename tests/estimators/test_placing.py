@@ -1,13 +1,12 @@
 """Rows placed by their features and their known labels."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from _support.fitting import MLSI_SOLVERS
 from scipy import sparse
 
 from labelspan import CCA, MLSI, OPLS
-from labelspan.errors import InvalidLabels, Mismatch
+from labelspan.errors import InvalidLabels
 from labelspan.labels import reading
 
 N, D, K = 60, 14, 4
@@ -116,27 +115,6 @@ def test_forms_of_labels(data, model):
         model.transform(X, labels=Y[:5])
 
 
-@pytest.mark.parametrize("model", [MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str)
-def test_classes_and_data_frames(data, model):
-    X, Y = data
-    y = np.array(["b", "a", "c"])[np.argmax(Y[:, :3], axis=1)]
-    model.fit(X, y)
-    whole = model.transform(X, labels=y)
-    np.testing.assert_allclose(model.transform(X[:1], labels=y[:1]), whole[:1])
-    with pytest.raises(InvalidLabels, match="classes that fit did not have"):
-        model.transform(X[:2], labels=["a", "z"])
-    frame = pd.DataFrame(Y, columns=list("wxyz"))
-    model.fit(X, frame)
-    turned = frame[list("zyxw")]
-    np.testing.assert_allclose(
-        model.transform(X, labels=turned), model.transform(X, labels=frame), atol=1e-12
-    )
-    model.set_output(transform="pandas")
-    table = model.transform(X, labels=frame)
-    assert isinstance(table, pd.DataFrame)
-    model.set_output(transform="default")
-
-
 def test_many_labels_and_streams_have_the_same_directions(data, monkeypatch):
     X, Y = data
     model = MLSI(4, alpha=1.0, tol=1e-10, max_iter=40)
@@ -154,10 +132,3 @@ def test_many_labels_and_streams_have_the_same_directions(data, monkeypatch):
     whitened = CCA(alpha=1.0).fit(X, Y)
     sides = whitened.transform_labels(Y)
     np.testing.assert_allclose(whitened.transform_labels(sparse.csr_array(Y)), sides, atol=1e-12)
-
-
-def test_least_squares_refuses_labels(data):
-    X, Y = data
-    for model in (OPLS(2, solver="least-squares", alpha=1.0), CCA(2, penalty="l1", alpha=0.1)):
-        with pytest.raises(Mismatch, match="directions of the eigenproblem"):
-            model.fit(X, Y).transform(X, labels=Y)

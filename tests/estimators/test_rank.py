@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from labelspan import CCA, HSL, LDA, MLSI, OPLS, tune
+from labelspan import CCA, HSL, LDA, OPLS, tune
 from labelspan.errors import InvalidParameter, Mismatch
-from labelspan.estimators._options import dimensions_for
 from labelspan.operators import as_operator
 from labelspan.solvers.rank_choice import choose_rank, degrees_of_freedom
 
@@ -45,15 +44,6 @@ def test_the_choice_is_that_of_the_formula():
     np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_[: found.rank])
 
 
-def test_degrees_of_freedom():
-    X = np.random.default_rng(0).standard_normal((60, 15))
-    X -= X.mean(axis=0)
-    values = np.square(np.linalg.svd(X, compute_uv=False))
-    exact = (values / (values + 20.0)).sum()
-    assert abs(degrees_of_freedom(as_operator(X), 20.0) / exact - 1) < 0.1
-    assert degrees_of_freedom(as_operator(X), 0.0) <= 15
-
-
 @pytest.mark.parametrize("kind", [OPLS, CCA, LDA, HSL], ids=lambda kind: kind.__name__)
 def test_streams_choose_as_fits_do(kind):
     X, Y = problem(1)
@@ -65,16 +55,6 @@ def test_streams_choose_as_fits_do(kind):
     assert 1 <= stream.n_components_ <= whole.label_loadings_.shape[1]
     assert abs(stream.n_components_ - whole.n_components_) <= 1
     assert stream.transform(X).shape[1] == stream.n_components_
-
-
-def test_the_rule_for_larger_spaces():
-    assert dimensions_for(40, 10_000) == 50
-    assert dimensions_for(600, 10_000) == 330
-    assert dimensions_for(6, 100) == 30
-    assert dimensions_for(100_000, 10**6) == 500
-    assert dimensions_for(3000, 1000) == 250
-    X, Y = problem(2, rows=60)
-    assert MLSI("auto", alpha=1.0).fit(X, Y).n_components_ == 20
 
 
 def test_refusals():

@@ -26,11 +26,3 @@ def test_scaled_directions_are_roots_of_eigenvalues_longer(model, streamed):
     Z = plain.transform(X) * np.sqrt(plain.eigenvalues_)
     np.testing.assert_allclose(scaled.transform(X), Z, atol=1e-10)
     np.testing.assert_allclose(scaled.label_scores(X), plain.label_scores(X), atol=1e-10)
-
-
-def test_label_side():
-    plain = CCA(alpha=0.1).fit(X, Y)
-    scaled = CCA(alpha=0.1, scale="eigenvalue").fit(X, Y)
-    Z = plain.transform(X) * np.sqrt(plain.eigenvalues_)
-    np.testing.assert_allclose(scaled.transform(X), Z, atol=1e-10)
-    np.testing.assert_allclose(scaled.transform_labels(Y), plain.transform_labels(Y), atol=1e-10)

@@ -7,9 +7,6 @@ from sklearn.base import clone
 
 from labelspan import CCA, DLE, LSI, MLSI, OPLS, choose_solver
 from labelspan.errors import InvalidLabels, Mismatch
-from labelspan.labels import Factor
-from labelspan.operators import as_operator
-from labelspan.solvers import Problem
 
 RNG = np.random.default_rng(0)
 NARROW = RNG.standard_normal((200, 12))
@@ -33,15 +30,6 @@ def test_it_is_what_a_fit_takes(model, X):
     assert not hasattr(model, "components_")
     assert found.solver == model.fit(X, Y).solver_
     assert found.reason
-
-
-def test_a_model_keeps_its_parameters_and_options():
-    model = MLSI(3, alpha=1.0, solver="krylov", tol=1e-3)
-    assert choose_solver(model, NARROW, labels(NARROW)).solver == "exact"
-    assert (model.solver, model.tol) == ("krylov", 1e-3)
-    assert choose_solver(LSI(3), NARROW).solver == "exact"
-    problem = Problem(as_operator(NARROW), Factor(share=1.0), n_components=2)
-    assert choose_solver(problem).solver == "exact"
 
 
 def test_refusals():

@@ -31,8 +31,11 @@ def regression(alpha, unknown, intercept):
     return fitted
 
 
-@pytest.mark.parametrize("unknown", [ROWS, ENTRIES, BOTH], ids=["rows", "entries", "both"])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("unknown", "intercept"),
+    [(ROWS, True), (ENTRIES, False), (BOTH, True)],
+    ids=["rows", "entries", "both"],
+)
 def test_unknown_entries_get_the_fit_of_the_known_rows(unknown, intercept):
     for rows in (X, sparse.csr_array(X)):
         found = complete_labels(as_operator(rows), Y, unknown, 0.5, intercept=intercept)
@@ -41,9 +44,15 @@ def test_unknown_entries_get_the_fit_of_the_known_rows(unknown, intercept):
         np.testing.assert_allclose(found.values, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("unknown", [ROWS, ENTRIES, BOTH], ids=["rows", "entries", "both"])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("solver", ["exact", "krylov"])
+@pytest.mark.parametrize(
+    ("unknown", "center", "solver"),
+    [
+        (ROWS, True, "krylov"),
+        (ENTRIES, False, "exact"),
+        (BOTH, True, "exact"),
+        (BOTH, False, "krylov"),
+    ],
+)
 def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center, solver):
     """With beta=1 and all directions the scores are fitted labels plus alpha W'B."""
     options = {"alpha": 0.5, "beta": 1.0, "label_weight": None, "center": center, "solver": solver}
@@ -56,8 +65,7 @@ def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center,
     np.testing.assert_allclose(scores, regression(0.5, unknown, center), atol=1e-5)
 
 
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("beta", [0.5, 1.0])
+@pytest.mark.parametrize(("center", "beta"), [(True, 0.5), (False, 1.0)])
 def test_streams_with_unlabelled_rows_equal_fit(center, beta):
     partly = np.where(ROWS, np.nan, Y)
     order = RNG.permutation(150)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from labelspan.operators import array_backend, threads
 
@@ -11,39 +10,6 @@ from labelspan.operators import array_backend, threads
 def small_parts(monkeypatch):
     """Split blocks of a few rows, as long ones are."""
     monkeypatch.setattr(threads, "_PART", 64)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_long_blocks_are_those_of_numpy(dtype, small_parts):
-    rng = np.random.default_rng(0)
-    block = rng.standard_normal((301, 6)).astype(dtype)
-    other = rng.standard_normal((301, 4)).astype(dtype)
-    small = rng.standard_normal((6, 4))
-    tolerance = 1e-5 if dtype == "float32" else 1e-13
-    exact = block.astype(float)
-    close = {"rtol": tolerance, "atol": tolerance}
-    np.testing.assert_allclose(array_backend.inner(block, other), exact.T @ other, **close)
-    gram = array_backend.inner(block, block, dtype=np.float64)
-    np.testing.assert_allclose(gram, exact.T @ exact, rtol=1e-12)
-    np.testing.assert_allclose(
-        array_backend.column_norms(block), np.linalg.norm(exact, axis=0), rtol=1e-12
-    )
-    assert array_backend.sum_of_squares(block) == pytest.approx((exact**2).sum(), rel=1e-12)
-    product = array_backend.times(block, small)
-    assert product.dtype == block.dtype
-    np.testing.assert_allclose(product, exact @ small, **close)
-    array_backend.add_product(other, block, small)
-    np.testing.assert_allclose(other - product, other - exact @ small, **close)
-    total = array_backend.add_all([product.copy(), product, product])
-    np.testing.assert_allclose(total, 3 * product, **close)
-
-
-def test_blocks_without_rows_or_columns_have_products(small_parts):
-    empty = np.empty((0, 3))
-    np.testing.assert_array_equal(array_backend.inner(empty, empty), np.zeros((3, 3)))
-    np.testing.assert_array_equal(array_backend.column_norms(empty), np.zeros(3))
-    assert array_backend.times(empty, np.ones((3, 2))).shape == (0, 2)
-    assert array_backend.inner(np.ones((5, 0)), np.ones((5, 2))).shape == (0, 2)
 
 
 def test_blocks_are_scaled_added_and_joined_as_numpy_does(small_parts, monkeypatch):
@@ -83,16 +49,6 @@ def test_norms_of_what_is_left_in_any_unit(unit):
     before, after = array_backend.subtract_products(block, [basis], [block[:1].copy()])
     np.testing.assert_allclose(before, expected, rtol=1e-5)
     np.testing.assert_allclose(after, np.linalg.norm(block[1:].astype(float), axis=0), rtol=1e-5)
-
-
-def test_contiguous_copies_only_what_is_not(small_parts):
-    block = np.arange(600.0).reshape(100, 6)
-    assert array_backend.contiguous(block, np.float64) is block
-    turned = array_backend.contiguous(block.T, np.float32)
-    assert turned.flags.c_contiguous
-    assert turned.dtype == np.float32
-    np.testing.assert_array_equal(turned, block.T)
-    assert array_backend.contiguous(block[0], np.float32).shape == (6,)
 
 
 def test_random_numbers_do_not_depend_on_threads(monkeypatch):
@@ -155,29 +111,3 @@ def test_one_pass_over_several_blocks_gives_what_many_give(kind, dtype, small_pa
     np.testing.assert_allclose(block, wanted, **close)
     np.testing.assert_allclose(before, norms[0], **close)
     np.testing.assert_allclose(after, norms[1], **close)
-
-
-def test_one_pass_over_several_blocks_does_not_depend_on_threads(small_parts):
-    rng = np.random.default_rng(6)
-    blocks = [rng.standard_normal((500, width)).astype("float32") for width in (8, 3)]
-    small = rng.standard_normal((11, 4))
-    found = []
-    for limit in (1, 2):
-        with threadpool_limits(limit):
-            block = array_backend.combine(blocks, small)
-            along = array_backend.inner_all(blocks, block)
-            norms = array_backend.subtract_products(block, blocks, along)
-            found.append([*along, *norms, block])
-    for one, two in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_sums_of_blocks_are_finished_row_by_row(small_parts):
-    blocks = np.random.default_rng(8).standard_normal((3, 301, 4))
-    column = np.arange(301.0)[:, None]
-
-    def finish(rows, out):
-        out -= column[rows]
-
-    wanted = blocks[0] + blocks[1] + blocks[2] - column
-    np.testing.assert_array_equal(array_backend.add_all(list(blocks), finish), wanted)

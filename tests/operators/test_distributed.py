@@ -2,7 +2,7 @@
 
 import os
 import signal
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,6 @@ from labelspan.errors import (
     Mismatch,
 )
 from labelspan.operators import dottest
-from labelspan.operators import row_blocks as blocks_module
 from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -90,15 +89,6 @@ def test_operators_equal_dense_arrays(client, kind):
         np.testing.assert_allclose(operator.rmatmat(block), reference.T @ block, atol=1e-12)
 
 
-def test_float32_stays_and_is_summed_in_float64_where_asked(client):
-    X = features("tall", 1).astype(np.float32)
-    operator = row_blocks_of(client, X, 3)
-    assert operator.dtype == operator.matmat(np.ones((12, 2))).dtype == np.float32
-    assert operator.rmatmat(np.ones((60, 2))).dtype == np.float32
-    wide = X.astype(np.float64)
-    np.testing.assert_allclose(operator.gram(), wide.T @ wide, rtol=1e-12)
-
-
 MODELS = [
     LSI(3, center=True, solver="krylov", tol=1e-10),
     MLSI(4),
@@ -138,23 +128,6 @@ def test_estimators_give_the_local_answer(held, model, shape, kind):
     assert angle(found.transform(X), local.transform(X)) < 1e-5
     if not isinstance(model, LSI):
         np.testing.assert_allclose(found.label_scores(X), local.label_scores(X), atol=1e-5)
-
-
-def test_rows_on_workers_are_mapped(client):
-    X, Y = features("tall", 3), indicator(60, 3)
-    model = CCA(alpha=0.1).fit(X, Y)
-    operator = row_blocks_of(client, X, 3)
-    np.testing.assert_allclose(model.transform(operator), model.transform(X), atol=1e-12)
-    np.testing.assert_allclose(model.label_scores(operator), model.label_scores(X), atol=1e-12)
-
-
-def test_partial_fit(client):
-    X, Y = features("tall", 7), indicator(60, 7)
-    local = MLSI(3, alpha=1.0, center=True).fit(X, Y)
-    found = MLSI(3, alpha=1.0, center=True)
-    for part in (slice(0, 25), slice(25, 60)):
-        found.partial_fit(row_blocks_of(client, X[part]), Y[part])
-    np.testing.assert_allclose(found.eigenvalues_, local.eigenvalues_, rtol=1e-6)
 
 
 # --- parts --------------------------------------------------------------------------------
@@ -216,30 +189,6 @@ def test_refusals(client):
 
 
 # --- what travels -------------------------------------------------------------------------
-
-
-def test_a_worker_keeps_the_operators_of_a_block_as_long_as_the_block():
-    block = sparse.csr_matrix(np.eye(4))
-    held = blocks_module._kept(block)
-    assert blocks_module._kept(block) is held
-    key = id(block)
-    del block, held
-    assert key not in blocks_module._KEPT
-
-
-def test_sums_are_taken_once(client):
-    X = features("tall", 2) + 3.0
-    X[:, 1] = 0.1
-    passes = []
-    operator = row_blocks_of(client, X, 2, on_pass=passes.append)
-    passes.clear()
-    centred, means = operator.centered()
-    operator.sum_of_squares()
-    about = X - X.mean(axis=0)
-    np.testing.assert_allclose(means, X.mean(axis=0), rtol=1e-14)
-    np.testing.assert_allclose(centred.column_squares(), np.square(about).sum(axis=0), atol=1e-12)
-    assert centred.column_squares()[1] == 0
-    assert passes == ["column_sums", "column_sums"]
 
 
 def received(dask_worker):
@@ -344,23 +293,6 @@ def test_a_worker_killed_in_a_pass_changes_nothing(mortal_client, monkeypatch):
     assert agrees(found, local)
 
 
-def test_a_worker_killed_between_passes_gets_its_arrays_again(mortal_client):
-    client = mortal_client
-    model, X, Y, local = problem()
-    seen = []
-
-    def watch(name):
-        seen.append(name)
-        if len(seen) == 6:
-            kill_one(client)
-
-    operator = row_blocks_of(client, X, 4, on_pass=watch)
-    assert len(set(operator.store._homes)) == 2
-    found = clone(model).fit(operator, Y)
-    assert len(seen) > 6
-    assert agrees(found, local)
-
-
 def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypatch):
     X = features("tall", 3)
     operator = row_blocks_of(client, X, 2)
@@ -377,35 +309,6 @@ def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypa
         row_blocks(client, [X])
 
 
-def test_a_block_that_kills_every_worker_is_named():
-    class Fatal:
-        status = "error"
-
-        def exception(self):
-            return distributed.KilledWorker("task", None, 3)
-
-    with pytest.raises(LostWorkers, match="smaller blocks, or workers with more"):
-        worker_blocks._raise_failure(Fatal())
-
-
-def test_an_error_on_a_worker_comes_through(client):
-    def broken():
-        raise ZeroDivisionError("in the loader")
-
-    with pytest.raises(ZeroDivisionError, match="in the loader"):
-        row_blocks(client, [broken])
-
-
-def test_scattered_futures_that_are_lost_are_named(mortal_client):
-    client = mortal_client
-    X = features("tall", 3)
-    home = sorted(client.nthreads())[0]
-    operator = row_blocks(client, [client.scatter(X, workers=[home], hash=False)])
-    kill_one(client, home)
-    with pytest.raises(LostWorkers, match=r"Block 0 was data.* give functions or delayed"):
-        operator.gram()
-
-
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_columns_with_large_means_and_constant_ones(client, make):
     rng = np.random.default_rng(0)
@@ -420,19 +323,3 @@ def test_columns_with_large_means_and_constant_ones(client, make):
     np.testing.assert_allclose(operator.gram(), near.T @ near, atol=1e-5)
     found = OPLS(2).fit(row_blocks_of(client, make(X), 3), Y)
     np.testing.assert_allclose(found.eigenvalues_, OPLS(2).fit(X, Y).eigenvalues_, rtol=1e-6)
-
-
-def test_a_suspended_worker_is_given_up_by_the_scheduler():
-    dask = pytest.importorskip("dask")
-    model, X, Y, local = problem()
-    with dask.config.set({"distributed.scheduler.worker-ttl": "2s"}), started() as client:
-        operator = row_blocks_of(client, X, 4)
-        worker, pid = sorted(client.run(os.getpid).items())[0]
-        assert worker in operator.store._homes
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            assert agrees(clone(model).fit(operator, Y), local)
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        assert worker not in operator.store._homes

@@ -57,10 +57,16 @@ MAKE = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("means", MEANS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "means", "gaps", "dtype"),
+    [
+        ("tall", "all", True, np.float64),
+        ("wide", "all", False, np.float32),
+        ("wide", "one", True, np.float64),
+        ("tall", "small", True, np.float32),
+        ("wide", "times", False, np.float64),
+    ],
+)
 def test_centred_products_equal_those_of_the_deviations(shape, means, gaps, dtype):
     X, _ = far_rows(shape, means, dtype=dtype)
     X = with_gaps(X) if gaps else X
@@ -90,23 +96,6 @@ def test_centred_products_equal_those_of_the_deviations(shape, means, gaps, dtyp
         np.testing.assert_allclose(operator.matmat(scaled), near / size, atol=slack, err_msg=name)
         norm = np.square(near).sum()
         assert operator.sum_of_squares() == pytest.approx(norm, rel=100 * slack), name
-
-
-def test_the_matrix_of_the_caller_is_not_changed():
-    X, _ = far_rows("tall", "all")
-    for matrix in (sparse.csr_array(with_gaps(X)), duplicated(X)):
-        before = matrix.data.copy(), matrix.indices.copy(), matrix.indptr.copy()
-        as_operator(matrix).centered()[0].gram()
-        for one, two in zip(before, (matrix.data, matrix.indices, matrix.indptr), strict=True):
-            np.testing.assert_array_equal(one, two)
-
-
-def test_columns_without_large_means_share_their_entries():
-    rng = np.random.default_rng(0)
-    X = sparse.csr_array((rng.random((200, 30)) < 0.6) * rng.random((200, 30)) * 1e9)
-    operator = as_operator(X)
-    centered, _ = operator.centered()
-    assert centered.base is operator
 
 
 def test_the_mean_of_a_constant_column_is_exact():
@@ -166,19 +155,11 @@ def test_sparse_fits_equal_dense_ones(model, shape, means):
         assert angle(found.transform(make(X)), dense.transform(X)) < 1e-4
 
 
-def test_batches_with_large_means():
-    X, Y = far_rows("tall", "all")
-    whole = OPLS(2, alpha=0.0).fit(X, Y)
-    model = OPLS(2, alpha=0.0)
-    for rows in np.array_split(np.arange(300), 4):
-        model.partial_fit(sparse.csr_array(X[rows]), Y[rows])
-    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "gaps", "dtype"),
+    [("tall", False, np.float64), ("wide", True, np.float64), ("wide", False, np.float32)],
+)
 def test_sparse_tensors(shape, gaps, dtype):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     X, Y = far_rows(shape, "all", dtype=dtype)

@@ -21,9 +21,3 @@ def test_a_lack_of_room_is_an_error(monkeypatch):
         assert not memory._taken
     memory.take_buffers()
     assert memory._taken
-
-
-def test_buffers_are_taken_once(monkeypatch):
-    memory.take_buffers()
-    monkeypatch.setattr(mmap, "mmap", None)
-    memory.take_buffers()

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import make_pipeline
 
-from labelspan import LSI, MLSI, OPLS, KernelFeatures
+from labelspan import LSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput
-from labelspan.metrics import principal_angles
 from labelspan.operators import Dense
-from labelspan.solvers import Statistics
 
 
 def rows(far, dtype="float64", shape=(400, 12), seed=0):
@@ -47,25 +44,6 @@ def test_moments_about_the_means(far, dtype, few, request):
     np.testing.assert_allclose(gram, wide.T @ wide, rtol=1e-9, atol=1e-9 * 400)
     np.testing.assert_allclose(cross, wide.T @ block, rtol=1e-9, atol=1e-9 * 400)
     np.testing.assert_allclose(operator.gram(), gram, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize(("far", "dtype", "few"), FAR)
-def test_products_after_moments_keep_their_digits(far, dtype, few, request):
-    """Means that are not large are subtracted afterwards; large ones, and of few rows, before."""
-    if not few:
-        request.getfixturevalue("many_rows")
-    X = rows(far, dtype)
-    rng = np.random.default_rng(1)
-    block, weights = rng.standard_normal((400, 3)), rng.standard_normal((12, 2))
-    operator, means = Dense(X).centered()
-    operator.gram()
-    assert operator._mild == (not few and far < (1e3 if dtype == "float64" else 1.0))
-    wide = X.astype(np.float64) - means
-    close = 1e-12 if dtype == "float64" else 1e-4
-    size = 400 * np.abs(wide).max()
-    np.testing.assert_allclose(operator.matmat(weights), wide @ weights, atol=close * size)
-    np.testing.assert_allclose(operator.rmatmat(block), wide.T @ block, atol=close * size)
-    np.testing.assert_allclose(operator.cross(block), wide.T @ block, atol=1e-12 * size)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +109,6 @@ def test_a_rare_value_does_not_make_a_column_constant():
     assert means[3] == pytest.approx(-1.0 + 2 / 5000, abs=1e-9)
 
 
-@pytest.mark.parametrize("far", [0.0, 30.0, 1e7])
-def test_the_squared_norm_about_the_means(far):
-    X = rows(far)
-    operator, means = Dense(X).centered()
-    assert operator.sum_of_squares() == pytest.approx(np.square(X - means).sum(), rel=1e-12)
-
-
 def test_rows_are_zero_where_no_row_differs():
     X = np.full((3000, 100), 1 / 3)
     assert Dense(X).centered()[0].sum_of_squares() == 0
@@ -145,8 +116,7 @@ def test_rows_are_zero_where_no_row_differs():
     assert Dense(X).centered()[0].sum_of_squares() > 0
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("bad", "dtype"), [(np.nan, "float64"), (np.inf, "float32")])
 def test_a_fit_that_centres_refuses_what_is_not_finite(bad, dtype):
     X = rows(0.0, dtype)
     X[17, 3] = bad
@@ -157,17 +127,6 @@ def test_a_fit_that_centres_refuses_what_is_not_finite(bad, dtype):
     wrong = pytest.raises(InvalidInput, match="NaN" if np.isnan(bad) else "infinity")
     with np.errstate(invalid="ignore"), wrong:
         OPLS(1).fit(X, X[:, :1] > 0)
-
-
-@pytest.mark.parametrize("far", [0.0, 1e7])
-def test_statistics_of_a_batch_far_from_zero(far):
-    X = rows(far)
-    block = np.random.default_rng(1).random((400, 2))
-    found = Statistics.of(Dense(X), block)
-    wide = X - X.mean(axis=0)
-    few, labels, _ = found.rows(center=True)
-    np.testing.assert_allclose(few.T @ few, wide.T @ wide, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(few.T @ labels, wide.T @ (block - block.mean(axis=0)), atol=1e-6)
 
 
 def test_narrow_rows_with_small_directions_are_solved_in_float64():
@@ -191,13 +150,3 @@ def test_a_kernel_becomes_features_by_either_factor(gamma):
     values = rbf_kernel(X, gamma=gamma)
     np.testing.assert_allclose(coordinates @ coordinates.T, values, atol=1e-9)
     np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-4)
-
-
-def test_mlsi_under_a_kernel_is_the_same_by_either_factor(monkeypatch):
-    X = rows(0.0, shape=(150, 5))
-    Y = (np.random.default_rng(4).random((150, 3)) < 0.4).astype(int)
-    one = make_pipeline(KernelFeatures(gamma=1.0), MLSI(4)).fit(X, Y)
-    monkeypatch.setattr("labelspan.estimators.kernel_features._SAFE", 2.0)
-    two = make_pipeline(KernelFeatures(gamma=1.0), MLSI(4)).fit(X, Y)
-    np.testing.assert_allclose(one[-1].eigenvalues_, two[-1].eigenvalues_, rtol=1e-8)
-    assert principal_angles(one.transform(X), two.transform(X)).max() < 1e-6

@@ -167,9 +167,8 @@ def test_operator_equals_its_dense_equivalent(name, shape, seed, small_blocks, m
 
 
 @pytest.mark.parametrize("name", CELLS)
-@pytest.mark.parametrize(("shape", "seed"), [((11, 6), 2), ((6, 11), 3)])
-def test_compositions_of_every_operator(name, shape, seed):
-    operator, reference = cells(Data(*shape, seed))[name]
+def test_compositions_of_every_operator(name):
+    operator, reference = cells(Data(11, 6, 2))[name]
     tol = 4 * tolerance(name, operator)
     shifted, means = operator.centered()
     assert_close(means, reference.mean(axis=0), tol)
@@ -202,19 +201,8 @@ def test_other_numbers_become_float64(dtype):
         assert_equals_dense(as_operator(make(values)), values.astype(float), 1e-14)
 
 
-def test_indices_become_int32_and_numbers_are_shared():
-    csr = Data(9, 5, 0).csr
-    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
-    inside = as_operator(csr)._csr
-    assert inside.indices.dtype == inside.indptr.dtype == np.int32
-    assert csr.indices.dtype == np.int64
-    assert np.shares_memory(inside.data, csr.data)
-    operator = as_operator(csr)
-    assert as_operator(operator) is operator
-
-
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("shape", [(5, 4), (4, 5), (1, 3), (3, 1), (1, 1)])
+@pytest.mark.parametrize("shape", [(4, 5), (3, 1), (1, 1)])
 def test_no_nonzeros(make, shape, monkeypatch):
     monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
@@ -235,28 +223,11 @@ def test_entries_that_are_not_canonical(order):
     assert_array_equal(matrix.indices, order)
 
 
-def test_an_operator_may_return_its_block():
-    class Identity(Loopback):
-        def _matmat(self, block):
-            return block
-
-        _rmatmat = _matmat
-
-    identity = Identity(np.eye(4))
-    for operator in (Centered(identity, np.ones(4)), VStack([identity, identity])):
-        left, right = (np.ones((side, 2)) for side in operator.shape)
-        operator.matmat(right)
-        operator.rmatmat(left)
-        assert_array_equal(right, 1)
-        assert_array_equal(left, 1)
-
-
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("dtype", "far", "step", "tol"), [("float64", 1e8, 10, 1e-13), ("float32", 2e5, 5, 1e-5)]
 )
-def test_dense_columns_far_from_zero_keep_their_digits(dtype, far, step, tol, seed):
-    rng = np.random.default_rng(seed)
+def test_dense_columns_far_from_zero_keep_their_digits(dtype, far, step, tol):
+    rng = np.random.default_rng(0)
     # Multiples of 2^-step, and a power of two of rows: sums, means and the reference are exact.
     near = rng.integers(-4096, 4096, (64, 5)) * 2.0**-step
     level = np.round(far * rng.uniform(0.7, 1, 5))
@@ -279,24 +250,10 @@ def test_one_heavy_row_among_empty_ones_on_threads(row, monkeypatch):
     assert len(pickle.dumps(operator)) < 2 * len(pickle.dumps(operator.csr))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_dot_test_sees_a_broken_operator(seed):
-    class Broken(Loopback):
-        def _rmatmat(self, block):
-            return -self.array.T @ block
-
-    class Silent(Loopback):
-        def _matmat(self, block):
-            return 0 * self.array @ block
-
-    array = np.random.default_rng(seed).standard_normal((9, 6))
-    assert dottest(Loopback(array), seed=seed) < 1e-14
-    assert dottest(Broken(array), seed=seed) > 1e-3
-    assert dottest(Silent(array), seed=seed) > 1e-3
-
-
-@pytest.mark.parametrize("name", ["dense", "csr_matrix-float64", "stack", "loopback", "deep"])
-@pytest.mark.parametrize("shape", [(3, 2), (4,), (4, 2, 2), ()])
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("dense", (3, 2)), ("csr_matrix-float64", (4,)), ("stack", (4, 2, 2)), ("loopback", ())],
+)
 def test_blocks_of_a_wrong_shape_are_refused(name, shape):
     operator, _ = cells(Data(6, 8, 0))[name]
     for product, rows in zip(("rmatmat", "matmat"), operator.shape, strict=True):
@@ -333,10 +290,3 @@ def test_compositions_refuse_what_does_not_fit():
     for index in ([0.5], [[0, 1]], 2, [True, False, True, True], ["a"]):
         with pytest.raises(InvalidInput, match="rows: index must be a vector of row numbers"):
             Operator.rows(operator, np.array(index))
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, Loopback])
-def test_offsets_of_a_wrong_length_are_refused(make):
-    for offset in (np.ones(1), np.ones(4), np.ones((3, 1))):
-        with pytest.raises(InvalidInput, match="offset must hold 3 numbers"):
-            as_operator(make(np.ones((4, 3)))).shifted(offset)

@@ -1,8 +1,6 @@
 """Rows in files: the same products and fits as in memory, and what happens to damaged files."""
 
 import json
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -44,22 +42,6 @@ def test_fits_are_those_in_memory(tmp_path, kind, model):
     on_disk = model.fit(write(tmp_path / "rows", rows), LABELS)
     np.testing.assert_allclose(on_disk.eigenvalues_, in_memory, rtol=1e-8)
     np.testing.assert_allclose(on_disk.transform(ROWS).shape, (130, on_disk.n_components_))
-
-
-def test_memory_holds_two_blocks(tmp_path, monkeypatch):
-    operator = write(tmp_path / "rows", ROWS, size=10)
-    alive = []
-    load = type(operator.store).load
-
-    def counted(self, number):
-        alive.append(number)
-        return load(self, number)
-
-    monkeypatch.setattr(type(operator.store), "load", counted)
-    for number, _ in enumerate(operator.blocks()):
-        # The next block may have been read; the one after it has not.
-        assert max(alive) <= number + 1
-    assert alive == list(range(13))
 
 
 def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
@@ -139,25 +121,3 @@ def test_a_summary_that_does_not_fit_raises(tmp_path, change):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(InvalidFile):
         RowFiles(tmp_path / "rows").toarray()
-
-
-def test_two_threads_do_not_read_headers_at_once(tmp_path, monkeypatch):
-    """Python 3.11 raises SystemError where two threads parse the header of an array."""
-    files = [write(tmp_path / name, ROWS) for name in ("one", "two")]
-    inside, most, plain = [], [], np.load
-
-    def watched(*args, **options):
-        inside.append(1)
-        most.append(len(inside))
-        time.sleep(0.005)
-        try:
-            return plain(*args, **options)
-        finally:
-            inside.pop()
-
-    monkeypatch.setattr(np, "load", watched)
-    with ThreadPoolExecutor(2) as readers:
-        arrays = list(readers.map(RowFiles.toarray, files))
-    for array in arrays:
-        np.testing.assert_array_equal(array, ROWS)
-    assert max(most) == 1

@@ -6,9 +6,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from labelspan import CCA, LSI, MLSI
-from labelspan.errors import InvalidInput
 from labelspan.metrics import principal_angles
-from labelspan.operators import Centered, as_operator
+from labelspan.operators import as_operator
 from labelspan.operators import sparse as sparse_module
 
 
@@ -59,47 +58,6 @@ def test_products_are_those_of_the_dense_array(dtype, shape, width, loops, alway
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=10 * tolerance)
 
 
-def test_numba_serves_a_whole_fit(monkeypatch):
-    pytest.importorskip("numba", reason="the extra fast is not installed")
-    X = sparse_data(300, 80)
-    Y = (np.random.default_rng(2).random((300, 5)) < 0.3).astype(int)
-    plain = MLSI(4).fit(X, Y)
-    monkeypatch.setattr(sparse_module, "_WORTH_COMPILING", 0)
-    np.testing.assert_allclose(MLSI(4).fit(X, Y).eigenvalues_, plain.eigenvalues_, rtol=1e-10)
-
-
-def test_arranged_has_the_same_columns_the_heavy_ones_first(always_arranged):
-    X = sparse_data(60, 20)
-    operator = as_operator(X)
-    arranged, order = operator.arranged()
-    assert sorted(order) == list(range(20))
-    np.testing.assert_array_equal(arranged.toarray(), X.toarray()[:, order])
-    counts = np.count_nonzero(arranged.toarray(), axis=0)
-    assert (np.diff(counts) <= 0).all()
-    rng = np.random.default_rng(3)
-    block, back = rng.standard_normal((20, 3)), rng.standard_normal((60, 3))
-    np.testing.assert_allclose(arranged.matmat(block[order]), X @ block, atol=1e-12)
-    np.testing.assert_allclose(arranged.rmatmat(back), (X.T @ back)[order], atol=1e-12)
-    np.testing.assert_array_equal(operator.toarray(), X.toarray())
-
-
-def test_arranged_leaves_what_is_in_order_or_small(monkeypatch):
-    X = sparse_data(60, 20)
-    operator = as_operator(X)
-    assert operator.arranged() == (operator, None)
-    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 0)
-    arranged, _ = operator.arranged()
-    assert arranged.arranged() == (arranged, None)
-    assert as_operator(X.toarray()).arranged()[1] is None
-
-
-def test_a_centred_operator_is_arranged_with_its_offset(always_arranged):
-    X = sparse_data(60, 20)
-    offset = np.arange(20.0)
-    centred, order = Centered(as_operator(X), offset).arranged()
-    np.testing.assert_allclose(centred.toarray(), (X.toarray() - offset)[:, order])
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -122,16 +80,6 @@ def test_the_order_of_the_columns_does_not_change_the_result(model, monkeypatch)
     assert principal_angles(plain.T, arranged.T).max() < 1e-5
 
 
-def test_blocks_of_rows_share_the_entries():
-    csr = as_operator(sparse_data(600, 20)).csr
-    blocks = sparse_module._row_blocks(csr, 8)
-    assert len(blocks) == 8
-    for rows, piece in blocks:
-        assert np.shares_memory(piece.data, csr.data)
-        assert np.shares_memory(piece.indices, csr.indices)
-        np.testing.assert_array_equal(piece.toarray(), csr[rows].toarray())
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_number_of_threads_changes_no_bit(dtype, loops, monkeypatch, always_arranged):
     monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
@@ -147,31 +95,6 @@ def test_the_number_of_threads_changes_no_bit(dtype, loops, monkeypatch, always_
     if operator._transposed is not None:
         assert operator._transposed.has_sorted_indices
         np.testing.assert_array_equal(operator._transposed.toarray(), X.T.toarray())
-
-
-def test_numba_is_taken_for_much_data(monkeypatch):
-    pytest.importorskip("numba", reason="the extra fast is not installed")
-    X = sparse_data(50, 10)
-    assert not as_operator(X)._products.stores_transpose
-    monkeypatch.setattr(sparse_module, "_WORTH_COMPILING", 0)
-    assert as_operator(X)._products.stores_transpose
-    monkeypatch.setattr(sparse_module, "find_spec", lambda name: None)
-    assert not as_operator(X)._products.stores_transpose
-
-
-def test_sums_in_float64_do_not_sort_arranged_columns(always_arranged, monkeypatch):
-    """Sorting cost more than the product, each time."""
-    X = sparse_data(40, 30, dtype="float32")
-    arranged, order = as_operator(X).arranged()
-    monkeypatch.setattr(
-        sparse.csr_array, "sum_duplicates", lambda self: pytest.fail("columns were sorted")
-    )
-    block = np.random.default_rng(1).standard_normal((40, 2))
-    found = arranged.cross(block)
-    assert found.dtype == np.float64
-    wide = X.toarray().astype(np.float64)[:, order]
-    np.testing.assert_allclose(found, wide.T @ block, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(arranged.cogram(), wide @ wide.T, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.usefixtures("loops", "always_arranged")
@@ -209,26 +132,3 @@ def test_entries_out_of_order_in_a_later_part_are_put_in_order(monkeypatch):
     operator = as_operator(doubled)
     assert operator.csr.has_sorted_indices
     np.testing.assert_array_equal(operator.toarray(), dense)
-
-
-@pytest.mark.usefixtures("loops")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_less_a_row_or_an_outer_product(dtype, monkeypatch):
-    monkeypatch.setattr(sparse_module, "_WORTH_ARRANGING", 1)
-    monkeypatch.setattr(sparse_module, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 12)) * (rng.random((60, 12)) < 0.3)
-    X[7] = X[:, 3] = 0.0
-    operator = as_operator(sparse.csr_array(X.astype(dtype)))
-    right, left = (rng.standard_normal((side, 5)).astype(dtype) for side in (12, 60))
-    row, column = rng.standard_normal(5).astype(dtype), rng.standard_normal((12, 1)).astype(dtype)
-    # The same to the bit as what an operator does that knows no shorter way.
-    less_row = operator._matmat_less_row(right, row)
-    np.testing.assert_array_equal(less_row, operator.matmat(right) - row)
-    less_outer = operator._rmatmat_less_outer(left, column, row)
-    np.testing.assert_array_equal(less_outer, operator.rmatmat(left) - column * row)
-    with pytest.raises(InvalidInput, match="takes a block with 12 rows"):
-        operator._matmat_less_row(left, row)
-    with pytest.raises(InvalidInput, match="takes a block with 60 rows"):
-        operator._rmatmat_less_outer(right, column, row)

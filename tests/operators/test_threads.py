@@ -41,39 +41,6 @@ def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):
     assert 1 <= len(started) < 99
 
 
-def test_an_error_in_another_thread_reaches_the_caller(monkeypatch):
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
-    caller, failed = threading.get_ident(), Event()
-
-    def task(item):
-        if threading.get_ident() != caller:
-            failed.set()
-            raise ZeroDivisionError
-        assert failed.wait(10)
-
-    with pytest.raises(ZeroDivisionError):
-        threads_module.map_threads(task, range(50))
-
-
-def test_a_task_has_no_threads_of_its_own(monkeypatch):
-    threads = {
-        "_one_blas_thread": SimpleNamespace(before=4),
-        "_here": threading.local(),
-    }
-    for name, value in threads.items():
-        monkeypatch.setattr(threads_module, name, value)
-    assert threads_module.n_threads() == 4
-    found = threads_module.map_threads(
-        lambda item: threads_module.map_threads(
-            lambda other: (threads_module.n_threads(), threading.get_ident()), range(item + 2)
-        ),
-        range(20),
-    )
-    assert all({threads for threads, _ in inside} == {1} for inside in found)
-    assert all(len({thread for _, thread in inside}) == 1 for inside in found)
-    assert threads_module.n_threads() == 4
-
-
 def test_a_call_does_not_wait_for_threads_that_another_call_keeps_busy(monkeypatch):
     monkeypatch.setattr(threads_module, "n_threads", lambda: 3)
     go_on, inside = Event(), Barrier(4)
@@ -135,17 +102,6 @@ def eight_cores(monkeypatch):
     )
     monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", "")
     return blas
-
-
-def test_own_threads_limit_blas_and_leave_all_threads_to_products(eight_cores):
-    with threads_module.own_threads():
-        assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 8)
-        with threads_module.single_thread():
-            assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 1)
-        assert (eight_cores.num_threads, threads_module.n_threads()) == (1, 8)
-        # A task of a product does not start threads itself.
-        assert threads_module.map_threads(lambda _: threads_module.n_threads(), range(3)) == [1] * 3
-    assert (eight_cores.num_threads, threads_module.n_threads()) == (8, 8)
 
 
 def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):

@@ -49,22 +49,6 @@ def test_sums_of_parts_are_products(cached, longest, seed, monkeypatch):
     np.testing.assert_allclose(product(torch.as_tensor(block)), X @ block, atol=1e-12)
 
 
-def test_parts_of_long_rows_come_in_the_order_of_the_rows_that_they_meet(monkeypatch):
-    monkeypatch.setattr(tensor, "_CACHED_ROWS", 10)
-    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 1)
-    csr = as_tensor(sparse.csr_array(np.ones((5, 30))))
-    (first, last, places), counts = tensor.parts_of_rows(csr)
-    met = csr.col_indices()[first.long()] // 10
-    assert met.tolist() == sorted(met.tolist())
-    assert counts.tolist() == [3] * 5
-    assert sorted(places.tolist()) == list(range(15))
-    assert (last - first).tolist() == [10] * 15
-    monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 11)
-    parts, counts = tensor.parts_of_rows(csr)
-    assert counts is None
-    assert parts[2].tolist() == list(range(5))
-
-
 def test_rows_whose_columns_are_not_in_order_are_not_cut_by_columns(monkeypatch):
     monkeypatch.setattr(tensor, "_CACHED_ROWS", 10)
     monkeypatch.setattr(tensor, "_FEWEST_IN_PART", 0)
