@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from labelspan.errors import InvalidLabels, InvalidParameter
 from labelspan.labels import (
-    Labels,
     cca_factor,
     hsl_factor,
     lda_factor,
@@ -15,7 +14,7 @@ from labelspan.labels import (
 )
 from labelspan.labels.factor import block_rank, orthonormal_columns, orthonormal_map
 
-SEEDS = range(4)
+SEEDS = range(2)
 LAPLACIANS = ["clique", "star", "zhou"]
 NAN = np.nan
 
@@ -109,9 +108,8 @@ CCA_LABELS = {
 
 @pytest.mark.parametrize("name", CCA_LABELS)
 @pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_cca_is_the_projector_on_the_labels(name, center, seed):
-    Y = CCA_LABELS[name](indicator(seed))
+def test_cca_is_the_projector_on_the_labels(name, center):
+    Y = CCA_LABELS[name](indicator(0))
     block = Y - Y.mean(axis=0) if center else Y
     norms = np.linalg.norm(block, axis=0)
     # The reference sees columns of like scale, and no rounding of a constant.
@@ -133,12 +131,6 @@ def test_cca_does_not_depend_on_the_scale_of_labels(seed):
     assert cca_factor(read(Y * scales)).shape[1] == block_rank(Y * scales) == 5
 
 
-def test_cca_of_constant_labels_is_zero():
-    constant = Labels(np.full((6, 2), 0.1), None, np.arange(2), "targets")
-    assert_array_equal(cca_factor(constant), np.zeros((6, 1)))
-    assert_array_equal(cca_factor(read(np.zeros((6, 2)))), np.zeros((6, 1)))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lda_is_the_class_means_and_equals_cca_on_one_hot(seed):
     y = classes(seed)
@@ -153,16 +145,14 @@ def test_lda_is_the_class_means_and_equals_cca_on_one_hot(seed):
 
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_hsl_on_one_hot_classes_equals_lda(laplacian, seed):
-    labels = read(classes(seed))
+def test_hsl_on_one_hot_classes_equals_lda(laplacian):
+    labels = read(classes(0))
     want = lda_factor(labels) @ lda_factor(labels).T
     assert_same(hsl_factor(labels, laplacian=laplacian), want)
 
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("weighted", "seed"), [(False, 0), (True, 1)])
 def test_hsl_is_a_normalised_hypergraph_laplacian(laplacian, weighted, seed):
     Y = indicator(seed)
     Y[3] = Y[:, 1] = 0.0
@@ -178,13 +168,6 @@ def test_hsl_is_a_normalised_hypergraph_laplacian(laplacian, weighted, seed):
     values = np.linalg.eigvalsh(plain @ plain.T)
     assert values[0] > -1e-12
     assert values[-1] == pytest.approx(1.0)
-
-
-def test_hsl_is_clique_by_default():
-    labels = read(indicator(0))
-    assert_array_equal(hsl_factor(labels), hsl_factor(labels, laplacian="clique"))
-    doubled = hsl_factor(labels, edge_weight=[2, 2, 2, 2, 2])
-    assert_same(doubled, hsl_factor(labels) @ hsl_factor(labels).T)
 
 
 FACTORS = {
@@ -215,10 +198,9 @@ def test_empty_rows_and_labels_give_zeros(name):
 
 
 @pytest.mark.parametrize("name", COLUMNWISE)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_unknown_entries_become_zeros_and_do_not_change_the_mean(name, seed):
-    rng = np.random.default_rng(seed)
-    Y = indicator(seed)
+def test_unknown_entries_become_zeros_and_do_not_change_the_mean(name):
+    rng = np.random.default_rng(0)
+    Y = indicator(0)
     holes = rng.random(Y.shape) < 0.2
     holes[:, 3] = True
     labels = read(np.where(holes, NAN, Y))
@@ -242,9 +224,8 @@ def test_cca_projects_on_what_is_known(seed):
 
 
 @pytest.mark.parametrize("name", FACTORS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_unlabelled_rows_are_as_if_they_were_not_there(name, seed):
-    y = classes(seed)
+def test_unlabelled_rows_are_as_if_they_were_not_there(name):
+    y = classes(0)
     y[::5] = -1
     labels = read(y)
     known = np.flatnonzero(labels.labelled)
@@ -254,60 +235,20 @@ def test_unlabelled_rows_are_as_if_they_were_not_there(name, seed):
     assert_same(FACTORS[name](labels), S)
 
 
-@pytest.mark.parametrize("name", FACTORS)
-def test_factors_leave_the_labels_unchanged(name):
-    Y = indicator(1)
-    for y in (Y, np.where(np.eye(*Y.shape) > 0, NAN, Y)):
-        labels = read(y)
-        before = labels.values.copy()
-        labels.values.flags.writeable = False
-        FACTORS[name](labels)
-        FACTORS[name](labels, center=False)
-        assert_array_equal(labels.values, before)
-
-
-@pytest.mark.parametrize("laplacian", LAPLACIANS)
 @pytest.mark.parametrize(
     "weight",
-    [
-        [1.0, 1.0],
-        [1.0, 0.0, 1.0],
-        [1.0, -2.0, 1.0],
-        [1.0, NAN, 1.0],
-        [1.0, np.inf, 1.0],
-        [[1.0, 1.0, 1.0]],
-        2.0,
-        "heavy",
-        [[1.0], [1.0, 2.0], []],
-    ],
-    ids=["short", "zero", "negative", "nan", "infinite", "2d", "number", "text", "ragged"],
+    [[1.0, 1.0], [1.0, 0.0, 1.0], [1.0, NAN, 1.0], [[1.0] * 3], "heavy", [[1.0], [1.0, 2.0], []]],
+    ids=["short", "zero", "nan", "2d", "text", "ragged"],
 )
-def test_edge_weights_are_one_positive_number_per_label(laplacian, weight):
+def test_edge_weights_are_one_positive_number_per_label(weight):
     message = "HSL: edge_weight must hold one positive number for each of the 3 labels, but"
     with pytest.raises(InvalidParameter, match=message):
-        hsl_factor(read(indicator(0, labels=3)), laplacian=laplacian, edge_weight=weight)
+        hsl_factor(read(indicator(0, labels=3)), edge_weight=weight)
 
 
 def test_hsl_refuses_negative_memberships():
     with pytest.raises(InvalidLabels, match="HSL: y must not be negative"):
         hsl_factor(read(np.array([[0.5, -2.0], [1.0, 3.0]])))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_block_rank(seed):
-    rng = np.random.default_rng(seed)
-    block = rng.standard_normal((20, 4))
-    for rank, other in (
-        (4, block),
-        (4, block * [1e-12, 1.0, 1e5, 1e12]),
-        (4, np.hstack([block, block @ rng.standard_normal((4, 3))])),
-        (4, np.hstack([block, np.zeros((20, 2))])),
-        (1, np.ones((20, 3))),
-        (3, rng.standard_normal((3, 7))),
-        (0, np.zeros((20, 3))),
-        (0, np.zeros((20, 0))),
-    ):
-        assert block_rank(other) == rank
 
 
 @pytest.mark.parametrize("kind", ["plain", "dependent", "zeros", "near"])

@@ -6,8 +6,7 @@ from scipy import linalg, sparse
 
 from labelspan import CCA, HSL, LDA, MLSI, OPLS
 from labelspan.errors import InvalidLabels, Mismatch
-from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator
-from labelspan.solvers.alpha import held_out
+from labelspan.operators import RowBlocks, RowFiles, RowWriter
 
 ROWS, COLUMNS, LABELS = 900, 300, 30
 
@@ -108,37 +107,6 @@ def test_labels_that_a_method_does_not_take(tmp_path, data, files):
         HSL(2, alpha=1.0).fit(files[0], written(tmp_path / "negative", strange))
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense"])
-def test_changed_rows(tmp_path, data, kind):
-    Y = data[1] if kind == "sparse" else data[1].toarray()
-    found = written(tmp_path / "Y", Y).changed(lambda block: 3.0 * block)
-    np.testing.assert_allclose(found.toarray(), 3 * data[1].toarray())
-    np.testing.assert_allclose(found.column_means(), 3 * data[1].toarray().mean(axis=0))
-    np.testing.assert_allclose(found.column_squares(), 9 * np.square(data[1].toarray()).sum(axis=0))
-    np.testing.assert_allclose(found.changed(abs).toarray(), 3 * data[1].toarray())
-    with pytest.raises(Mismatch, match="were shifted before"):
-        found.centered()[0].changed(abs)
-
-
-def test_label_directions_are_those_in_memory(files, data):
-    X, Y = data
-    found = MLSI(6, alpha=5.0, tol=1e-6, max_iter=40).fit(*files)
-    whole = MLSI(6, alpha=5.0, solver="exact").fit(X.toarray(), Y.toarray())
-    rows, labels = X.toarray()[:40], Y.toarray()[:40]
-    one, other = found.transform(rows, labels=labels), whole.transform(rows, labels=labels)
-    turn = linalg.orthogonal_procrustes(one, other)[0]
-    np.testing.assert_allclose(one @ turn, other, atol=1e-3 * np.abs(other).max())
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_alpha_is_that_of_held_out_rows(files, data, intercept):
-    curve = held_out(*files, intercept=intercept)
-    whole = held_out(as_operator(data[0]), data[1], intercept=intercept)
-    # Other rows are held out.
-    assert abs(np.log(curve.alpha / whole.alpha)) < 0.5
-    assert curve.error == pytest.approx(whole.error, rel=0.1)
-
-
 def test_the_error_is_that_of_models_of_the_other_rows(files, data, monkeypatch):
     """The Krylov space holds all of a small problem: its error is that of a plain regression."""
     import labelspan.solvers.alpha as module
@@ -157,13 +125,6 @@ def test_the_error_is_that_of_models_of_the_other_rows(files, data, monkeypatch)
     )
     gap = Y[held] - means[1] - (X[held] - means[0]) @ slopes
     assert curve.error == pytest.approx(np.square(gap).sum() / held.size, rel=1e-3)
-
-
-def test_automatic_alpha_in_a_fit(files):
-    model = MLSI(4).fit(*files)
-    assert model.alpha_ > 0
-    assert model.alpha_curve_ is not None
-    assert model.label_loadings_.shape == (4, LABELS)
 
 
 def test_what_cannot_be_fitted(tmp_path, data, files):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from labelspan import LSI, MLSI, OPLS
-from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator
-from labelspan.solvers.krylov_space import truncated_svd
+from labelspan import LSI, MLSI
+from labelspan.operators import RowBlocks, RowFiles, RowWriter
 
 ROWS, COLUMNS, LABELS = 1300, 1050, 5
 
@@ -110,24 +109,3 @@ def test_one_pass_for_each_block(tmp_path, data, passes, shape):
     assert [name for name, _ in passes].count("_rmatmat") == 1
     assert found.n_iter_ <= [width for _, width in passes].count(36) + 3
     assert found.n_iter_ < len(passes) <= found.n_iter_ + 12
-
-
-def test_opls_from_files(tmp_path, data, passes):
-    X, Y = data
-    found = OPLS(3, alpha=1.0, tol=1e-9).fit(written(tmp_path, X), Y)
-    expected = OPLS(3, alpha=1.0, solver="exact").fit(X, Y)
-    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-6)
-    assert {width for name, width in passes if name == "_rmatmat"} <= {LABELS}
-
-
-def test_copies_of_the_largest_value_are_found():
-    class Lean(type(as_operator(np.eye(2)))):
-        one_pass = True
-
-    rng = np.random.default_rng(0)
-    left, right = (linalg.qr(rng.standard_normal((n, 300)), mode="economic")[0] for n in (900, 400))
-    values = np.concatenate([np.full(120, 3.0), np.linspace(1, 0.1, 180)])
-    svd = truncated_svd(
-        Lean((left * values) @ right.T), 100, tol=1e-4, max_iter=100, rng=np.random.default_rng(0)
-    )
-    np.testing.assert_allclose(svd.values, 9.0, rtol=1e-3)

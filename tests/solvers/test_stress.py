@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from labelspan import CCA, LDA, LSI, MLSI, OPLS
-from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning, NotConverged
+from labelspan.errors import InvalidInput, NotConverged
 from labelspan.labels import Factor, Regression, cca_factor, read_labels
 from labelspan.labels.factor import block_rank
 from labelspan.metrics import principal_angles
-from labelspan.operators import Dense, VStack, as_operator
+from labelspan.operators import Dense, as_operator
 from labelspan.solvers import (
     L2,
     Exact,
@@ -26,9 +26,9 @@ from labelspan.solvers import (
     regression,
     small_dense,
 )
-from labelspan.solvers.krylov_space import inspect, truncated_svd
+from labelspan.solvers.krylov_space import truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
-from labelspan.solvers.small_dense import few_leading, leading, psd_basis
+from labelspan.solvers.small_dense import few_leading, leading
 
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
@@ -75,8 +75,7 @@ def test_one_column_of_unix_times_with_a_penalty(solver):
     np.testing.assert_allclose(found, [0.96859098, 0.96179258], atol=1e-8)
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e-4, 1e7])
-@pytest.mark.parametrize("solver", ["auto", "exact"])
+@pytest.mark.parametrize(("solver", "factor"), [("auto", 1e-8), ("exact", 1e7)])
 def test_the_unit_of_a_column_does_not_matter_without_a_penalty(solver, factor):
     X, y = load_wine(return_X_y=True)
     scaled = X.copy()
@@ -87,8 +86,7 @@ def test_the_unit_of_a_column_does_not_matter_without_a_penalty(solver, factor):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("power", [8, 10])
-@pytest.mark.parametrize("solver", ["auto", "exact"])
+@pytest.mark.parametrize(("solver", "power"), [("auto", 8), ("exact", 10)])
 def test_condition_numbers_whose_square_has_no_digits(solver, power):
     X = stress._rotated(200, 20, 10.0**power, np.random.default_rng(0))
     Y = stress.labels_of(X, np.random.default_rng(1))
@@ -125,8 +123,7 @@ def test_units_over_eight_decades_without_a_penalty(solver):
     np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-6])
-@pytest.mark.parametrize("method", [CCA, OPLS])
+@pytest.mark.parametrize(("method", "scale"), [(CCA, 1.0), (CCA, 1e-6), (OPLS, 1e-6)])
 def test_targets_that_nearly_repeat_each_other_are_two(method, scale):
     """One of start and end was dropped: their products have no digits of the difference."""
     rng = np.random.default_rng(77)
@@ -151,8 +148,9 @@ def test_labels_that_differ_only_by_rounding_are_one():
     assert cca_factor(read_labels(Y, 50, "mine")).shape == (50, 2)
 
 
-@pytest.mark.parametrize("means", [0.0, 1e6, 1e8, 1e9])
-@pytest.mark.parametrize("shape", [(20, 30), (20, 19), (20, 20)])
+@pytest.mark.parametrize(
+    ("shape", "means"), [((20, 30), 1e6), ((20, 19), 1e8), ((20, 20), 1e9), ((20, 30), 1e9)]
+)
 def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
     """Centred rows have n - 1 directions, and a regression without a penalty uses all of them."""
     rng = np.random.default_rng(0)
@@ -167,8 +165,9 @@ def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
     np.testing.assert_allclose(values[1], values[0], rtol=1e-13 * max(means, 100.0))
 
 
-@pytest.mark.parametrize("power", [-80, -85, -100, -160])
-@pytest.mark.parametrize("solver", ["exact", "krylov"])
+@pytest.mark.parametrize(
+    ("solver", "power"), [("exact", -80), ("krylov", -85), ("exact", -160), ("krylov", -160)]
+)
 def test_a_penalty_that_leaves_nothing_of_the_labels_is_right_or_refused(solver, power):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8))
@@ -181,9 +180,10 @@ def test_a_penalty_that_leaves_nothing_of_the_labels_is_right_or_refused(solver,
 # --- certificates -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("older", [False, True])
-@pytest.mark.parametrize("count", [7, 40, 96])
-@pytest.mark.parametrize("kind", ["falling", "equal", "pairs", "steep"])
+@pytest.mark.parametrize(
+    ("kind", "count", "older"),
+    [("falling", 7, False), ("equal", 40, False), ("pairs", 40, True), ("steep", 96, False)],
+)
 def test_few_eigenvectors_are_those_of_all(kind, count, older, monkeypatch):
     if older:
         monkeypatch.delattr(lapack, "dstevd", raising=False)
@@ -202,43 +202,6 @@ def test_few_eigenvectors_are_those_of_all(kind, count, older, monkeypatch):
     np.testing.assert_allclose(found, leading(matrix, count)[0], atol=1e-14)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", ["blocks", "glued", "zero", "large"])
-def test_few_eigenvectors_of_tridiagonal_matrices_in_parts(kind):
-    """Parts that do not touch, or hardly, share eigenvalues: inverse iteration must see it."""
-    part = np.diag(np.abs(np.arange(-10.0, 11.0))) + np.eye(21, k=1) + np.eye(21, k=-1)
-    matrix = np.kron(np.eye(3), part)
-    if kind == "glued":
-        matrix[[20, 21, 41, 42], [21, 20, 42, 41]] = 1e-10
-    matrix *= {"zero": 0.0, "large": 1e150}.get(kind, 1.0)
-    found, vectors = few_leading(matrix, 12)
-    size = np.abs(matrix).max()
-    np.testing.assert_allclose(found, leading(matrix, 12)[0], atol=1e-14 * size)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(12), atol=1e-12)
-    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-13 * size)
-
-
-@pytest.mark.parametrize("broken", ["alike", "failed"])
-@pytest.mark.parametrize("older", [False, True])
-def test_eigenvectors_that_are_not_orthogonal_are_computed_again(broken, older, monkeypatch):
-    def stein(diagonal, off_diagonal, values, blocks, ends):
-        return np.ones((diagonal.size, diagonal.size)), int(broken == "failed")
-
-    monkeypatch.setattr(lapack, "dstein", stein)
-    monkeypatch.setattr(small_dense, "_HAS_STEVD", not older and small_dense._HAS_STEVD)
-    matrix = np.cov(np.random.default_rng(0).standard_normal((30, 100)))
-    values, vectors = few_leading(matrix, 4)
-    np.testing.assert_allclose(values, leading(matrix, 4)[0])
-    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-13)
-
-
-@pytest.mark.parametrize("side", [1, 2, 3])
-def test_eigenvectors_of_tiny_matrices(side):
-    matrix = np.diag(np.arange(1.0, side + 1))
-    values, vectors = few_leading(matrix, 1)
-    np.testing.assert_allclose(values, [side])
-    np.testing.assert_allclose(np.abs(vectors[:, 0]), np.eye(side)[-1], atol=1e-15)
 
 
 @pytest.mark.parametrize("solver", [Exact()])
@@ -319,24 +282,7 @@ def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, more
             assert missing <= found.residual + 1e-13, (name, tol, missing, found.status)
 
 
-@pytest.mark.parametrize("labels", [40, 100])
-def test_the_number_reported_makes_up_for_the_estimate(labels):
-    """Where the regression of many labels is slow, the estimate itself is too small."""
-    for name, X in spectra(np.random.default_rng(0)):
-        if name not in {"flat", "slow", "power"}:
-            continue
-        Y = np.random.default_rng(labels).standard_normal((X.shape[0], labels))
-        for count, share in ((10, 1.0), (40, 0.1)):
-            factor = Factor(Y / np.linalg.norm(Y), share / float((X**2).sum()), Regression(1e-2))
-            problem = Problem(as_operator(X), factor, count)
-            found = Krylov(tol=1e-2).solve(problem)
-            missing = 1 - found.eigenvalues.sum() / Exact().solve(problem).eigenvalues.sum()
-            assert found.converged
-            assert missing <= found.residual + 1e-13 <= 5e-2, (name, count, missing, found.status)
-
-
-@pytest.mark.parametrize("labels", [40, 100])
-@pytest.mark.parametrize("alpha", [1e-4, 1e-2])
+@pytest.mark.parametrize(("alpha", "labels"), [(1e-4, 40), (1e-2, 100)])
 def test_labels_outside_the_first_block_are_not_overlooked(alpha, labels):
     """Few different eigenvalues exhaust a space that lacks labels: nothing seemed to be missing."""
     rng = np.random.default_rng(0)
@@ -364,7 +310,7 @@ def many_copies(copies, rng):
     return left * roots @ right.T, np.sort(roots**2)[::-1]
 
 
-@pytest.mark.parametrize("copies", [40, 60, 90, 150])
+@pytest.mark.parametrize("copies", [40, 150])
 def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
     X, exact = many_copies(copies, np.random.default_rng(0))
     model = LSI(100, solver="krylov").fit(X)
@@ -383,46 +329,18 @@ def test_a_warning_where_copies_of_an_eigenvalue_are_not_found_in_time():
         LSI(100, solver="krylov", max_iter=7).fit(X)
 
 
-def inspected(X, values, vectors, rng):
-    return inspect(
-        lambda block: X.T @ (X @ block),
-        vectors.__matmul__,
-        lambda block: block - vectors @ (vectors.T @ block),
-        values,
-        rng.standard_normal((X.shape[1], 2)),
-    )
-
-
-def test_an_inspection_finds_what_is_wrong():
-    rng = np.random.default_rng(0)
-    X, _ = many_copies(50, rng)
-    _, roots, right = np.linalg.svd(X)
-    values, vectors = roots[:60] ** 2, right[:60].T
-    exact = inspected(X, values, vectors, rng)
-    assert exact.missing < 1e-12
-    # Not orthonormal.
-    tilted = vectors * (1 + 1e-3 * rng.standard_normal(vectors.shape))
-    assert inspected(X, values, tilted, rng).off > 1e-5
-    # Eigenvalues that the directions do not attain.
-    assert inspected(X, 1.01 * values, vectors, rng).off > 5e-3
-    # Directions that are turned out of the space lack what the residual shows.
-    turned = np.linalg.qr(vectors + 0.01 * rng.standard_normal(vectors.shape))[0]
-    _, lengths, axes = np.linalg.svd(X @ turned, full_matrices=False)
-    found = inspected(X, lengths**2, turned @ axes.T, rng)
-    missing = 1 - (lengths**2).sum() / values.sum()
-    assert missing < found.inside < 20 * missing
-    # Leading directions that were left out, twenty of fifty copies.
-    kept = np.r_[20:80]
-    found = inspected(X, roots[kept] ** 2, right[kept].T, rng)
-    missing = 1 - (roots[kept] ** 2).sum() / values.sum()
-    assert 0.5 * missing < found.outside / (1 + found.outside) < 2 * missing
-
-
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
-@pytest.mark.parametrize("kind", ["dense", "sparse", "tensor", "sparse tensor"])
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("solver", ["krylov"])
-def test_a_tolerance_below_float32_is_met_in_float64(kind, center, solver, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "center"),
+    [
+        ("dense", True),
+        ("sparse", False),
+        ("sparse", True),
+        ("tensor", False),
+        ("sparse tensor", True),
+    ],
+)
+def test_a_tolerance_below_float32_is_met_in_float64(kind, center, monkeypatch):
     # Few entries are solved in float64 in any case.
     monkeypatch.setattr(krylov, "_SMALL", 0)
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
@@ -434,19 +352,12 @@ def test_a_tolerance_below_float32_is_met_in_float64(kind, center, solver, monke
         torch = pytest.importorskip("torch", reason="torch is not installed")
         given = torch.as_tensor(X)
         given = given.to_sparse_csr() if "sparse" in kind else given
-    model = MLSI(12, solver=solver, tol=1e-10, alpha=1.0, center=center)
+    model = MLSI(12, solver="krylov", tol=1e-10, alpha=1.0, center=center)
     found = clone(model).fit(given, Y)
     exact = clone(model).set_params(solver="exact", tol=None).fit(X.astype(float), Y)
     components = np.asarray(found.components_)
     assert components.dtype == np.float32
     assert principal_angles(components.T.astype(float), exact.components_.T).max() < 1e-5
-
-
-def test_a_tolerance_below_float32_is_raised_with_a_warning_elsewhere():
-    X = np.random.default_rng(0).standard_normal((60, 30)).astype(np.float32)
-    stacked = VStack([as_operator(X[:30]), as_operator(X[30:])])
-    with pytest.warns(LabelspanWarning, match="tol=1e-07 is below what float32 can tell"):
-        LSI(3, solver="krylov", tol=1e-7).fit(stacked)
 
 
 def test_long_runs_in_float32_stay_orthonormal():
@@ -461,19 +372,6 @@ def test_long_runs_in_float32_stay_orthonormal():
     np.testing.assert_allclose(basis.T @ basis, np.eye(20), atol=1e-3)
 
 
-def test_wide_rows_with_ordinary_means_need_no_warning():
-    rng = np.random.default_rng(0)
-    X = 1e3 + rng.standard_normal((24, 40))
-    Y = rng.standard_normal((24, 3))
-    model = OPLS(2, alpha=0, solver="exact").fit(X, Y)
-    assert "relative residual" in model.status_
-
-
-def test_a_random_state_beyond_the_range_is_refused():
-    with pytest.raises(InvalidParameter, match=r"from 0 to 2\*\*32 - 1"):
-        LSI(2, random_state=2**32).fit(np.eye(6))
-
-
 def test_dummy_variables_need_no_warning():
     rng = np.random.default_rng(0)
     X = np.concatenate([np.eye(5)[rng.integers(0, 5, 5000)] for _ in range(20)], axis=1)
@@ -485,8 +383,7 @@ def test_dummy_variables_need_no_warning():
     np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-6, 10.0])
-@pytest.mark.parametrize("huge", [False, True])
+@pytest.mark.parametrize(("alpha", "huge"), [(0.0, True), (1e-6, False), (10.0, True)])
 def test_many_columns_are_solved_from_their_rows_where_digits_allow(alpha, huge, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 400))
@@ -510,22 +407,14 @@ def test_many_columns_are_solved_from_their_rows_where_digits_allow(alpha, huge,
 # --- one rank rule ------------------------------------------------------------------------
 
 
-def test_the_unit_of_a_column_does_not_decide_the_rank():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 8))
-    X[:, 7] = X[:, 0] - X[:, 1]
-    units = 10.0 ** np.linspace(-8, 8, 8)
-    gram = X.T @ X * np.outer(units, units)
-    values, vectors = psd_basis(gram, 1e-10)
-    assert values.size == 7
-    # The short ones have as many digits as the long ones.
-    product = (vectors * values) @ vectors.T / np.outer(units, units)
-    np.testing.assert_allclose(product, X.T @ X, atol=1e-8)
-
-
-@pytest.mark.parametrize("shape", stress.SHAPES)
 @pytest.mark.parametrize(
-    "kind", ["plain", "units over 8 decades", "near-duplicate columns, 1e-06", "condition 1e8"]
+    ("shape", "kind"),
+    [
+        ("n < d", "plain"),
+        ("n > d", "units over 8 decades"),
+        ("n < d", "near-duplicate columns, 1e-06"),
+        ("n > d", "condition 1e8"),
+    ],
 )
 def test_candidates_share_a_basis_that_keeps_short_directions(shape, kind):
     data = dict(stress.data_sets(stress.SHAPES[shape]))[kind]
@@ -556,7 +445,7 @@ def graded(power, rng):
     return X, left @ slopes, right.T @ (slopes / lengths[:, None])
 
 
-@pytest.mark.parametrize("power", [1, 2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("power", [1, 4, 6])
 def test_iterating_without_a_penalty_knows_its_error(power, monkeypatch):
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     X, targets, truth = graded(power, np.random.default_rng(0))
@@ -572,8 +461,7 @@ def test_iterating_without_a_penalty_knows_its_error(power, monkeypatch):
     assert off <= fit.error or not fit.converged
 
 
-@pytest.mark.parametrize("targets", [3, 40])
-@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize(("alpha", "targets"), [(0.0, 40), (1e-3, 3)])
 def test_iterating_is_sure_of_ordinary_and_singular_data(alpha, targets, monkeypatch):
     monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
     rng = np.random.default_rng(0)
@@ -589,13 +477,6 @@ def test_iterating_is_sure_of_ordinary_and_singular_data(alpha, targets, monkeyp
         off = np.linalg.norm(tall @ (fit.slopes - exact)) / np.linalg.norm(T)
         assert fit.converged
         assert off <= (1e-7 if fit.error is None else fit.error)
-
-
-def test_an_iteration_that_is_not_sure_warns(monkeypatch):
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
-    X, targets, _ = graded(6, np.random.default_rng(0))
-    with pytest.warns(NotConverged, match="an estimated error of .*; raise alpha, max_iter or tol"):
-        OPLS(2, alpha=0.0, solver="krylov", max_iter=15).fit(X, targets)
 
 
 # --- a Gram matrix that is wrong ----------------------------------------------------------
@@ -626,8 +507,9 @@ def _spoiled(gram, how):
     return gram
 
 
-@pytest.mark.parametrize("how", ["an entry", "a column", "its size"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("how", "dtype"), [("an entry", "float64"), ("a column", "float32"), ("its size", "float64")]
+)
 def test_a_wrong_gram_matrix_is_not_silent(how, dtype, monkeypatch):
     """The random products of the pass for the means see it, and the data is factorised."""
     X = _rows_for_pca(dtype)
