@@ -12,7 +12,6 @@ from labelspan._axis_ends import Ends, Entry
 from labelspan.display import (
     LoadingsDisplay,
 )
-from labelspan.display.style import shorten
 
 mpl.use("Agg")
 
@@ -23,9 +22,6 @@ def _close():
     plt.close("all")
     yield
     plt.close("all")
-
-
-# --- labels -----------------------------------------------------------------------------
 
 
 # --- ends of axes -----------------------------------------------------------------------
@@ -79,12 +75,3 @@ def test_names_of_bars_do_not_touch(given):
     # A bar is as thick in one panel as in the other.
     thick = [ax.patches[0].get_window_extent().height for ax in shown.axes_]
     assert thick[0] == pytest.approx(thick[1])
-
-
-def test_long_names_lose_their_middle():
-    assert shorten("short") == "short"
-    assert shorten("two\nlines") == "two lines"
-    assert shorten("a\u202eb\u2066\0c\u200dd") == "a b c\u200dd"
-    long = shorten("x" * 40 + "end")
-    assert len(long) == 32
-    assert long.endswith("end")

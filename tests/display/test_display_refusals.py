@@ -64,12 +64,6 @@ def test_refusals_of_estimators(draw):
     assert plt.get_fignums() == []
 
 
-def test_refusals_of_estimators_without_labels():
-    model = LSI(2).fit(features("tall", 0))
-    with pytest.raises(Mismatch, match="this LSI has no weights on labels"):
-        LoadingsDisplay.from_estimator(model, show="labels")
-
-
 def test_refusals_of_labels():
     X, Y = features("tall", 0), indicator(60, 0)
     with pytest.raises(InvalidParameter, match="labels has 'q', which is none of the 4 labels"):

@@ -1,7 +1,6 @@
 """Comparing spaces on a corpus: the protocol, its measures, and what is recommended."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -9,9 +8,8 @@ from sklearn.linear_model import Ridge
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.evaluation import comparison as protocol
-from labelspan.evaluation.comparison import SETTINGS, TUNED, Evaluation, Facts, evaluate, overall
+from labelspan.evaluation.comparison import SETTINGS, TUNED, Evaluation, Facts, evaluate
 from labelspan.evaluation.comparison_report import (
-    page,
     recommend,
     tables,
     write_evaluation,
@@ -24,9 +22,7 @@ from labelspan.evaluation.spaces import (
     RIDGE,
     SplitVectors,
     embed,
-    make_estimator,
     retrieval_measures,
-    ridge_scores,
     tagging_measures,
     tagging_scores,
 )
@@ -81,16 +77,6 @@ def test_tagging_scores_are_ridge_regression():
     assert (tagging_scores(X, Y[:, 1:3], unseen) == [0, 1]).all()
 
 
-def test_ridge_scores_are_centred_predictions():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 6))
-    Y = (rng.random((40, 3)) < 0.5).astype(float)
-    model = best_ridge(X, Y)
-    np.testing.assert_allclose(
-        ridge_scores(X, Y, X)[0], model.predict(X) - Y.mean(axis=0), atol=1e-8
-    )
-
-
 def test_measures_are_those_of_the_metrics():
     rng = np.random.default_rng(2)
     vectors = SplitVectors(rng.normal(size=(30, 4)), rng.normal(size=(12, 4)))
@@ -118,17 +104,6 @@ def test_vectors_have_length_one(method):
     smaller = embed(method, X, Y, unseen, 2)
     agree = np.abs((vectors.first(2).test * smaller.test).sum(axis=1))
     np.testing.assert_allclose(agree, 1.0, atol=1e-3)
-
-
-def test_a_space_of_labels_has_no_more_dimensions_than_they_give():
-    rng = np.random.default_rng(4)
-    X = rng.random((50, 20))
-    classes = np.eye(5)[rng.integers(5, size=50)]
-    for method in ("OPLS", "CCA", "HSL"):
-        assert make_estimator(method, 100, classes).fit(X, classes).n_components_ == 4
-        assert make_estimator(method, 3, classes).fit(X, classes).n_components_ == 3
-    with pytest.raises(InvalidParameter, match="method must be one of LSI, MLSI, OPLS, CCA, HSL"):
-        make_estimator("PCA", 3, classes)
 
 
 # --- protocol -----------------------------------------------------------------------------
@@ -190,26 +165,6 @@ def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
     assert all(np.array_equal(Y, first[RAW], equal_nan=True) for Y in first.values())
 
 
-def test_rare_labels_and_sampled_items_are_reported():
-    texts, lists = corpus(200)
-    lists[0] = [*lists[0], "once"]
-    result = evaluate(texts, lists, folds=2, dimensions=4, most_items=150, tune=False)
-    assert result.facts.items == 150
-    assert "A random sample of 150 of 200 items was used." in result.facts.notes
-    full = evaluate(texts, lists, folds=2, dimensions=4, tune=False)
-    assert full.facts.notes == ("1 of 7 labels have fewer than 5 items and were left out.",)
-
-
-def test_progress_is_reported_until_all_is_done():
-    told = []
-    texts, lists = corpus(80)
-    evaluate(
-        texts, lists, folds=2, dimensions=4, progress=lambda done, total: told.append((done, total))
-    )
-    total = 9 + 2 * (len(METHODS) + 1)
-    assert told == [(n, total) for n in range(1, total + 1)]
-
-
 @pytest.mark.parametrize(
     ("lists", "options", "error", "message"),
     [
@@ -250,11 +205,6 @@ BASE = {RAW: (0.1, 0.2, 0.3), "LSI": (0.1, 0.1, 0.1), RIDGE: (0.5, 0.5, 0.5)}
 SETTINGS_FOUND = {"dimensions": 20, "alpha": 0.3, "beta": 0.8}
 
 
-def test_overall_is_the_mean_of_two_measures():
-    found = Results([{"macro F1": 0.2, "nDCG": 0.4}, {"macro F1": 0.4, "nDCG": 0.8}])
-    assert overall(found) == pytest.approx(0.45)
-
-
 def test_the_best_space_is_recommended():
     advice = recommend(made({**BASE, "MLSI": (0.3, 0.3, 0.3), "CCA": (0.4, 0.2, 0.9)}))
     assert (advice.method, advice.arguments) == ("CCA", "--method cca --dimensions 7")
@@ -270,11 +220,6 @@ def test_other_settings_must_be_better_for_sure():
     advice = recommend(chance)
     assert advice.arguments == "--method mlsi --dimensions 7"
     assert "not significantly better" in advice.reasons[1]
-
-
-def test_the_report_says_when_nothing_is_better_than_the_features():
-    advice = recommend(made({**BASE, RAW: (0.9, 0.9, 0.9), "MLSI": (0.3, 0.3, 0.3)}))
-    assert any("no method beats the raw features" in line for line in advice.reasons)
 
 
 def test_tables_hold_what_was_measured(found):
@@ -308,12 +253,3 @@ def test_the_report_needs_no_other_file(found, tmp_path):
     assert content["recommended"]["options"]["method"] in {name.lower() for name in ESTIMATORS}
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
     assert names == ["measures.png", "report.html", "results.json"]
-
-
-def test_without_matplotlib_there_is_no_picture(found, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    path, pictured = write_evaluation(tmp_path, found, "x", [])
-    assert not pictured
-    assert "<img" not in path.read_text()
-    assert "<h2>Measurements</h2>" in page(found, "x", [], None)
-    assert not (tmp_path / "measures.png").exists()

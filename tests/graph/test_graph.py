@@ -28,9 +28,8 @@ def dense_neighbors(X, k, near):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_matrix])
-@pytest.mark.parametrize("seed", range(3))
-def test_weights_of_neighbours(kind, seed):
-    X = rows(seed)
+def test_weights_of_neighbours(kind):
+    X = rows(0)
     squares = euclidean_distances(X, squared=True)
     links = dense_neighbors(X, 4, squares)
     binary = neighbor_graph(kind(X), 4, weight="binary")
@@ -59,9 +58,8 @@ def test_median_width():
     np.testing.assert_allclose(gaussian_graph(X, 2.0).toarray()[0, 1], np.exp(-2 * squares[0, 1]))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_label_graph_is_equation_18(seed):
-    Y = indicator(30, seed)
+def test_label_graph_is_equation_18():
+    Y = indicator(30, 0)
     Y[5] = 0
     norms = np.linalg.norm(Y, axis=0)
     C = (Y.T @ Y) / np.outer(norms, norms)
@@ -105,8 +103,9 @@ def test_laplacians(make, normalized):
     assert np.linalg.eigvalsh(L.toarray())[0] > -1e-12
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(np.asarray, np.float32), (sparse.csr_array, np.float64)]
+)
 def test_metric_form(kind, dtype):
     X = rows(4, 40, 300).astype(dtype)
     L = Laplacian(neighbor_graph(rows(4)))

@@ -9,7 +9,7 @@ from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mism
 from labelspan.metrics import retrieval as module
 from labelspan.metrics import retrieval_at_k
 
-SEEDS = range(3)
+SEEDS = range(2)
 GOOD = np.array([[1, 0], [0, 1], [1, 1]])
 
 
@@ -84,19 +84,9 @@ def test_a_query_does_not_find_itself(seed):
     assert retrieval_at_k(items, labels, items, labels, k=5).jaccard > found.jaccard
 
 
-def test_retrieval_by_hand():
-    items = [[3.0, 0.0], [2.0, 0.1], [0.0, 1.0], [-1.0, 0.0]]
-    item_labels = [[0, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 1]]
-    found = retrieval_at_k([[5.0, 0.0]], [[1, 0, 0]], items, item_labels, k=3)
-    # In order, the Jaccard indices are 0, 1/2 and 1; the best three of all are 1, 1/2, 1/2.
-    weights = 1 / np.log2([2, 3, 4])
-    assert found.precision == pytest.approx(2 / 3)
-    assert found.jaccard == pytest.approx(1 / 2)
-    assert found.ndcg == pytest.approx(([0, 0.5, 1] @ weights) / ([1, 0.5, 0.5] @ weights))
-
-
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize(
+    ("metric", "kind"), [("cosine", sparse.csr_array), ("euclidean", sparse.csc_matrix)]
+)
 def test_sparse_vectors_and_labels_are_dense_ones(metric, kind):
     given = corpus(0)
     expected = three(retrieval_at_k(*given, k=4, metric=metric))

@@ -18,9 +18,9 @@ from labelspan.evaluation.html_report import ReportTable
 from labelspan.evaluation.measurements import Results
 from labelspan.papers import reproduction as machinery
 from labelspan.papers.paper import Paper, PaperPart, Scale
-from labelspan.papers.records import Done, RecordFile, job_name
+from labelspan.papers.records import RecordFile, job_name
 from labelspan.papers.report import Section, markdown, markdown_pages, page
-from labelspan.papers.runner import Job, plan, run_jobs, select
+from labelspan.papers.runner import plan, run_jobs, select
 from labelspan.papers.verdicts import Claim, judge, load_claims
 
 DATA = os.environ.get("LABELSPAN_DATA")
@@ -89,48 +89,6 @@ def test_a_torn_line_is_run_again(tmp_path):
         assert all(again[name].records == whole[name].records for name in whole)
 
 
-def test_a_foreign_line_is_refused(tmp_path):
-    path = tmp_path / "results.jsonl"
-    path.write_text('{"something": "else"}\n')
-    with pytest.raises(InvalidInput, match=r"results\.jsonl: line 1 is not the record of a job"):
-        RecordFile(path).read()
-
-
-def test_warnings_and_seeds_are_kept(tmp_path):
-    import warnings
-
-    def run(key, data_home):
-        warnings.warn("take care", stacklevel=1)
-        return [{"value": np.float64(2.0)}]
-
-    part = PaperPart("table 1", "", lambda scale: [{"seed": 7}], run, lambda found: [])
-    file = RecordFile(tmp_path / "results.jsonl")
-    run_jobs([Job("toy", "table 1", {"seed": 7})], file, lambda *_: part)
-    line = json.loads(file.path.read_text())
-    assert line["warnings"] == ["UserWarning: take care"]
-    assert line["key"] == {"seed": 7}
-    assert line["records"] == [{"seed": 7, "value": 2.0}]
-
-
-def test_progress_is_reported(tmp_path):
-    told = []
-    jobs = plan([(PAPER, PART)], Scale())
-    file = RecordFile(tmp_path / "r.jsonl")
-    file.append("toy", "table 1", jobs[0].key, Done((), 0.0))
-    run_jobs(jobs, file, find, progress=lambda done, total: told.append((done, total)))
-    assert told == [(n, 6) for n in range(1, 7)]
-
-
-def test_results_select():
-    found = Results([{"a": 1, "v": 1.0}, {"a": 2, "v": 3.0}, {"a": 2, "v": 5.0}, {"b": 0}])
-    assert found.only(a=2).mean("v") == 4.0
-    assert found.only(a=[1, 2]).values("v").tolist() == [1, 3, 5]
-    assert found.only(a=2).deviation("v") == pytest.approx(np.sqrt(2))
-    assert found.only(a=1).deviation("v") == 0.0
-    assert np.isnan(found.only(a=9).mean("v"))
-    assert found.distinct("a") == [1, 2]
-
-
 def cells(one, two):
     return Results(
         [{"method": "one", "cell": c, "value": v} for c, v in enumerate(one)]
@@ -168,33 +126,6 @@ def test_margin_near_and_limits():
         judge(claim(kind="near"), found)
     with pytest.raises(InvalidInput, match="no record has the entry 'K'"):
         judge(claim(kind="above", by=["K"], **sides), found)
-
-
-def test_near_ties_are_counted():
-    found = Results(
-        [
-            {"method": method, "K": K, "value": value + 0.1 * step}
-            for K, gap in ((10, 0.01), (50, 0.5))
-            for method, value in (("one", 0.0), ("two", gap))
-            for step in range(3)
-        ]
-    )
-    sides = {"left": {"method": "two"}, "right": {"method": "one"}, "by": ["K"]}
-    verdict = judge(claim(kind="above", **sides), found)
-    assert (verdict.outcome, verdict.cells, verdict.ties) == ("holds", 2, 1)
-    # One run has no deviation to compare with.
-    assert judge(claim(kind="above", **sides), Results(found.records[::3])).ties == 0
-
-
-def test_a_record_without_an_entry_belongs_to_every_cell():
-    found = Results(
-        [{"method": "all", "value": 0.5}]
-        + [{"method": "MLSI", "K": K, "value": v} for K, v in ((10, 0.4), (50, 0.7))]
-    )
-    verdict = judge(
-        claim(kind="above", left={"method": "MLSI"}, right={"method": "all"}, by=["K"]), found
-    )
-    assert (verdict.agreeing, verdict.cells) == (1, 2)
 
 
 def test_the_report_is_complete(tmp_path):

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from _support.graphs import known, laplacian, weights
-from _support.support import SHAPES, classes, features, indicator, scattered
+from _support.support import SHAPES, classes, features, indicator
 from scipy import linalg, sparse
 from sklearn.linear_model import Ridge
 
-from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.graph.label_graph import label_correlation
 from labelspan.papers.wang2010.comparators import (
     MCGF,
@@ -107,15 +106,6 @@ def test_smse_limits():
     np.testing.assert_allclose(none, zeroed, atol=1e-12)
 
 
-def test_smse_takes_labels_that_go_with_no_other():
-    W, Y, labelled, _ = problem(0)
-    Y = np.where(labelled[:, None], np.c_[Y, np.zeros(40)], -1.0)
-    found = SMSE(normalized=True, tol=1e-12).fit(X0, Y, graph=W).scores_
-    np.testing.assert_allclose(found[:, 4], 0.0, atol=1e-12)
-    without = SMSE(normalized=True, tol=1e-12).fit(X0, Y[:, :4], graph=W).scores_
-    np.testing.assert_allclose(found[:, :4], without, atol=1e-9)
-
-
 # --- MCGF -----------------------------------------------------------------------------
 
 
@@ -129,13 +119,6 @@ def test_mcgf_is_its_closed_form(seed, mu):
     found = MCGF(mu=mu, tol=1e-12).fit(X0, Y, graph=W).scores_
     np.testing.assert_allclose(found, expected, atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-9)
-
-
-def test_mcgf_takes_labels_on_their_own_without_coupling():
-    W, Y, _, _ = problem(0)
-    whole = MCGF(mu=0.0, tol=1e-12).fit(X0, Y, graph=W).scores_
-    part = MCGF(mu=0.0, tol=1e-12).fit(X0, Y[:, [3, 1]], graph=W).scores_
-    np.testing.assert_allclose(whole[:, [3, 1]], part, atol=1e-9)
 
 
 # --- MLLS -----------------------------------------------------------------------------
@@ -192,15 +175,6 @@ def test_mlls_is_ridge_regression_at_both_ends(shape):
     assert np.abs(part.coef_ - reference.coef_).max() > 1e-3
 
 
-def test_mlls_confines_the_weights_as_alpha_grows():
-    X, Y = features("tall", 0), indicator(60, 0)
-    for alpha, most in ((1e2, 1e-2), (1e6, 1e-6)):
-        model = MLLS(n_components=2, alpha=alpha, beta=0.1).fit(X, Y)
-        U, theta = model.coef_.T, model.components_
-        outside = np.linalg.norm(U - theta.T @ (theta @ U))
-        assert outside < most * np.linalg.norm(U)
-
-
 def test_mlls_leaves_rows_without_labels_out_and_takes_sparse_data():
     X, Y = features("wide", 0), indicator(18, 0)
     partly = Y.copy()
@@ -210,17 +184,6 @@ def test_mlls_leaves_rows_without_labels_out_and_takes_sparse_data():
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)
     np.testing.assert_allclose(found.thresholds_, expected.thresholds_, atol=1e-9)
     np.testing.assert_array_equal(found.predict(sparse.csr_array(X)), expected.predict(X))
-
-
-def test_mlls_counts_its_components_and_refuses_what_is_too_large():
-    X, Y = features("tall", 0), indicator(60, 0)
-    assert MLLS().fit(X, Y).components_.shape == (2, 12)
-    assert MLLS().fit(X, classes(60, 0, 3)).components_.shape == (1, 12)
-    with pytest.raises(InvalidParameter, match=r"n_components=5 is too large; .* rank 4"):
-        MLLS(n_components=5).fit(X, Y)
-    wide = scattered((4200, 4200), 1e-3, np.random.default_rng(0))
-    with pytest.raises(InvalidInput, match="MLLS: X has shape"):
-        MLLS().fit(wide, np.arange(4200) % 2)
 
 
 # --- labels from scores ---------------------------------------------------------------
@@ -254,16 +217,3 @@ def test_nearest_rows_give_their_labels():
     for row in np.flatnonzero(~labelled)[:10]:
         near = np.flatnonzero(labelled)[np.square(Q[labelled] - Q[row]).sum(axis=1).argmin()]
         np.testing.assert_array_equal(model.transduction_[row], Y[near])
-
-
-def test_names_of_labels_and_new_rows():
-    import pandas as pd
-
-    X = features("tall", 0)
-    Y, _ = known(indicator(60, 0), 0.5, 0)
-    model = SMSE().fit(X, pd.DataFrame(Y, columns=list("abcd")))
-    assert list(model.classes_) == list("abcd")
-    scores = model.label_scores(X[:6] + 0.1)
-    np.testing.assert_array_equal(model.predict(X[:6] + 0.1), scores > model.thresholds_)
-    assert model.predict(X).dtype == np.int64
-    np.testing.assert_array_equal(SMSE().fit(X, sparse.csr_array(Y)).scores_, model.scores_)
