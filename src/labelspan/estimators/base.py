@@ -504,9 +504,12 @@ class LabelledEmbedding(Embedding):
     # Whether the factor is the labels themselves.
     _factor_is_labels: ClassVar[bool] = False
 
+    # Options of methods whose constructor does not have them, with those of Embedding.
     alpha: float | str = "auto"
+    max_iter: int | None = None
     penalty: str = "l2"
     scale: str | None = None
+    tol: float | None = None
 
     alpha_: float
     alpha_curve_: AlphaCurve | None
