@@ -274,7 +274,6 @@ def test_the_docs_have_the_limits_that_hold():
     limits = {name: re.findall(r"\d+(?:,\d+)*", limit) for name, limit in rows}
     number = "{:,.0f}".format
     assert limits["connections"] == [number(server.MOST_CONNECTIONS)]
-    assert limits["requests being worked on"] == [number(middleware.MOST_AT_ONCE)]
     assert limits["address; headers"] == [
         number(parameters.LONGEST_ADDRESS),
         number(parameters._MOST_FIELDS),

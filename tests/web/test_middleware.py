@@ -1,15 +1,15 @@
-"""What the explorer refuses: hosts, input, bodies, methods, files, and too many at once."""
+"""What the explorer refuses: hosts, input, bodies, methods and files."""
 
 import asyncio
 
 import pytest
-from _support.explorer import BASE, explore, make_index
+from _support.explorer import explore, make_index
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.http_errors import Refused  # noqa: E402
-from labelspan.web.middleware import Guard, read_all  # noqa: E402
+from labelspan.web.middleware import read_all  # noqa: E402
 from labelspan.web.openapi import POINTS  # noqa: E402
 from labelspan.web.parameters import (  # noqa: E402
     LONGEST_ADDRESS,
@@ -227,11 +227,3 @@ def test_a_body_that_does_not_come_is_not_waited_for():
     assert slow.value.status == 408
     with pytest.raises(Refused, match="ended before"):
         asyncio.run(read_all(leaves, 1))
-
-
-def test_too_many_requests_are_told_to_try_again(folder):
-    app = make_app(Served(folder), watch=False)
-    busy = Guard(app, {"127.0.0.1"}, most=0)
-    with testclient.TestClient(busy, base_url=BASE) as client:
-        answer = client.get("/index.json")
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -4,7 +4,6 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import quote_plus
 
 import pytest
 from _support.explorer import BASE, explore, make_index
@@ -204,37 +203,38 @@ def test_one_map_is_drawn_at_a_time(own, monkeypatch):
     assert len(most) == 2, "the first, and the last that there was by then"
 
 
-def test_cached_answers_are_those_of_their_snapshot(own, monkeypatch):
-    served, client = exploring(own)
-    with client:
-        first = client.get("/label.json?name=game")
-        with monkeypatch.context() as broken:
-            broken.setattr(SemanticIndex, "search", lambda *args, **kwargs: 1 / 0)
-            assert client.get("/label.json?name=game").content == first.content
-        with SemanticIndex.load(own, write=True) as writer:
-            writer.add(["chess"], [["game"]], ["new"])
-        assert served.look_again() is True
-        assert client.get("/label.json?name=game").json()["count"] == first.json()["count"] + 1
-
-
-@pytest.mark.parametrize(
-    "address", ["/search.json?q=chess", "/item.json?id={}", "/why.json?q=chess&id={}"]
-)
-def test_answers_are_kept_until_a_label_changes(own, monkeypatch, address):
+def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
+    made = []
+    browse = SemanticIndex.browse
+    monkeypatch.setattr(
+        SemanticIndex, "browse", lambda *given, **how: made.append(1) or browse(*given, **how)
+    )
     served = Served(own, edit=True)
     client = testclient.TestClient(make_app(served, watch=False), base_url=BASE)
-    with client, served.lease() as snapshot:
-        asked = address.format(quote_plus(snapshot.index.ids[0]))
-        first = client.get(asked)
-        assert first.status_code == 200
-        with monkeypatch.context() as broken:
-            for name in ("search", "explain", "unknown_words"):
-                broken.setattr(SemanticIndex, name, lambda *args, **kwargs: 1 / 0)
-            assert client.get(asked).content == first.content
-            assert client.get(asked.replace(".json", "")).status_code == 500, "another answer"
-            served.renew()
-            assert client.get(asked).status_code == 500, "computed again"
-        assert client.get(asked).status_code == 200
+    with client:
+        for page in (1, 2, 1):
+            assert client.get("/search.json", params={"page": page}).status_code == 200
+        assert len(made) == 1
+        served.renew()
+        client.get("/search.json")
+        assert len(made) == 2
+        for number in range(20):
+            client.get("/search.json", params={"balance": number})
+        client.get("/search.json")
+        assert len(made) == 23, "the least recently used was dropped"
+
+
+def test_what_is_made_while_labels_change_is_not_kept(own):
+    with Served(own).lease() as snapshot:
+
+        def make():
+            snapshot.renew()
+            return "old"
+
+        for keep in (snapshot.cached, snapshot.listed):
+            assert keep("one", make) == "old"
+            assert keep("one", lambda: "new") == "new"
+            assert keep("one", lambda: "newer") == "new"
 
 
 def test_a_server_that_ends_does_not_write_a_map_afterwards(folder, monkeypatch):

@@ -106,7 +106,7 @@ def home(snapshot: Snapshot, asked: Asked) -> HomeData:
         "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
         "common": counted(_by_count(snapshot)[:_COMMON]),
-        "examples": snapshot.cached(("examples",), lambda: _examples(snapshot)),
+        "examples": snapshot.cached("examples", lambda: _examples(snapshot)),
         "attention": _attention(snapshot),
         "picture": [
             {"colour": colour, "path": path}

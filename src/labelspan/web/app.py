@@ -147,14 +147,7 @@ def _answering(
 ) -> Handler:
     def work(asked: dict[str, Any]) -> Response:
         with served.lease() as snapshot:
-
-            def make() -> Response:
-                return render(page, page.answer(snapshot, asked), asked)
-
-            if not page.cached:
-                return make()
-            response: Response = snapshot.cached((page.name, render, *asked.values()), make)
-            return response
+            return render(page, page.answer(snapshot, asked), asked)
 
     async def answer(request: Request) -> Response:
         pairs = list(read_address(request.scope["query_string"]))

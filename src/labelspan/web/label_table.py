@@ -68,7 +68,7 @@ def report_rows(snapshot: Snapshot, asked: Asked) -> list[LabelReport]:
 
 def report_of(snapshot: Snapshot) -> dict[str, LabelReport]:
     """Return the report on every label that the tagger has learned."""
-    made: dict[str, LabelReport] = snapshot.cached(("report",), lambda: _made(snapshot))
+    made: dict[str, LabelReport] = snapshot.cached("report", lambda: _made(snapshot))
     return made
 
 

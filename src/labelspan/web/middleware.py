@@ -25,7 +25,6 @@ __all__ = ["LOOPBACK", "Guard"]
 _log = logging.getLogger("labelspan.web")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_AT_ONCE = 256
 MOST_HEADERS = 100
 LONGEST_HEADER = 1 << 13  # bytes
 SECONDS_FOR_A_BODY = 10.0
@@ -50,15 +49,12 @@ _HEADERS = [
 class Guard:
     """An ASGI application that checks requests before it calls another.
 
-    Host names other than ``hosts`` are refused, as a protection against DNS rebinding. At most
-    ``most`` requests are processed at once, without those that wait for their client.
+    Host names other than ``hosts`` are refused, as a protection against DNS rebinding.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], most: int = MOST_AT_ONCE) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
-        self._most = most
-        self._now = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,38 +63,22 @@ class Guard:
             return
         started = False
 
-        async def receive_on() -> Message:
-            self._now -= 1
-            try:
-                return await receive()
-            finally:
-                self._now += 1
-
         async def send_on(message: Message) -> None:
             nonlocal started
             started = True
-            self._now -= 1
-            try:
-                await _send(message, send)
-            finally:
-                self._now += 1
+            await _send(message, send)
 
-        self._now += 1
         try:
             self._check(scope)
-            await self._app(scope, receive_on, send_on)
+            await self._app(scope, receive, send_on)
         except Exception as error:
             refused = as_refused(error)
             if refused.status == 500:
                 _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
             if not started:
                 await refusing(refused)(scope, receive, send)
-        finally:
-            self._now -= 1
 
     def _check(self, scope: Scope) -> None:
-        if self._now > self._most:
-            raise Refused(503, "Too many requests at once; try again.", {"retry-after": "1"})
         if scope["http_version"] not in {"1.0", "1.1"}:
             raise Refused(505, "This server supports HTTP 1.0 and 1.1.", {"connection": "close"})
         if len(scope["headers"]) > MOST_HEADERS:

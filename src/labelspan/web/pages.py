@@ -19,8 +19,7 @@ class Page:
     """A page and its JSON endpoint: their addresses, parameters, and function.
 
     The return type of ``answer`` describes the answer. ``posts`` tells whether the parameters
-    may also come in the body of a POST request. ``cached`` is for answers that depend only on the
-    index and its labels, so that they are kept for the next who asks the same.
+    may also come in the body of a POST request.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Page:
     answer: Callable[[Snapshot, Mapping[str, Any]], Mapping[str, Any]]
     parameters: tuple[Parameter, ...] = ()
     posts: bool = False
-    cached: bool = False
 
     @property
     def json_path(self) -> str:
@@ -104,7 +102,6 @@ PAGES = (
             Parameter("open", "texts", "Lists of labels and values to show longer.", ()),
             _PAGE,
         ),
-        cached=True,
     ),
     Page(
         "compare",
@@ -126,7 +123,6 @@ PAGES = (
             Parameter("label", "texts", "The labels searched for, if there was no text.", ()),
             _BALANCE,
         ),
-        cached=True,
     ),
     Page(
         "item",
@@ -135,7 +131,6 @@ PAGES = (
         "An item, its labels and its neighbours.",
         answers.item,
         (_text("id", "The item.", None), _count("neighbours")),
-        cached=True,
     ),
     Page(
         "map",
@@ -164,7 +159,6 @@ PAGES = (
         "All labels, the most frequent first.",
         answers.labels,
         (_text("q", "Only labels whose name contains this.", largest=LONGEST_QUERY), _PAGE),
-        cached=True,
     ),
     Page(
         "label",
@@ -173,7 +167,6 @@ PAGES = (
         "A label, the labels near it, and its items.",
         answers.label,
         (_text("name", "The label.", None),),
-        cached=True,
     ),
     Page(
         "report",
@@ -188,7 +181,6 @@ PAGES = (
             ),
             _PAGE,
         ),
-        cached=True,
     ),
     Page(
         "review",
@@ -224,7 +216,6 @@ PAGES = (
         "A dimension of the embedding: words, labels and items at its ends, and a histogram.",
         axis.axis,
         (Parameter("number", "whole", "Number of the axis, from 0.", 0, 100_000),),
-        cached=True,
     ),
     Page(
         "tag",

@@ -23,7 +23,6 @@ from ..index import ItemList, SemanticIndex, Tag, TagExplanation
 from ..index.ann import installed
 from ..index.passages import QueryWords
 from ..index.tagging import tags_without_item
-from .answer_cache import AnswerCache
 from .editing import Editing
 from .points import MapPoints, draw
 
@@ -37,7 +36,6 @@ _LOOKS_AFTER_A_PROBLEM = 5
 # Findings about one label of one item, which can be decided; of other kinds only some are listed.
 PAIRS: tuple[AuditKind, ...] = ("wrong", "missing")
 _MOST_OTHERS = 200
-_MOST_PREDICTED = 50_000
 _MOST_LISTS = 16
 
 
@@ -74,24 +72,33 @@ class Snapshot:
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._cache = AnswerCache()
-        self._lists = AnswerCache(most=_MOST_LISTS)
-        self._renewed = 0
-        self._cache_lock = threading.Lock()
-        self._predicted: dict[str, list[Tag]] = {}
+        # Replaced when labels change, so that what is being made from older ones is not kept.
+        self._kept: dict[str, Any] = {}
+        self._lists: dict[Hashable, ItemList] = {}
+        self._listing = threading.Lock()
         # Whether labels have changed in this process, so that predictions are computed.
         self._learning = False
         self._once = threading.Lock()
 
-    def listed(self, key: tuple[Hashable, ...], make: Callable[[], ItemList]) -> ItemList:
+    def listed(self, key: Hashable, make: Callable[[], ItemList]) -> ItemList:
         """Return one of the last few lists, or make it."""
-        made: ItemList = self._lists.get(key, make)
-        return made
+        with self._listing:
+            lists = self._lists
+            found = lists.get(key)
+        if found is None:
+            found = make()
+        with self._listing:
+            # The least recently used is the first.
+            lists.pop(key, None)
+            lists[key] = found
+            if len(lists) > _MOST_LISTS:
+                del lists[next(iter(lists))]
+        return found
 
     @property
     def unlabelled(self) -> int:
         """Number of items that have no label, or whose labels are not known."""
-        made: int = self.cached(("unlabelled",), self._count_unlabelled)
+        made: int = self.cached("unlabelled", self._count_unlabelled)
         return made
 
     def _count_unlabelled(self) -> int:
@@ -105,34 +112,18 @@ class Snapshot:
         return QueryWords(self.words.vocabulary.analyzer, text)
 
     def predicted(self, ids: list[str]) -> list[list[Tag]]:
-        """Return the most probable labels of some items, predicted without the item.
-
-        Those of many items are kept.
-        """
+        """Return the most probable labels of some items, predicted without the item."""
         if not self.tags or not ids:
             return [[] for _ in ids]
-        with self._cache_lock:
-            fresh, before = self._learning, self._renewed
-            known = {name: self._predicted[name] for name in ids if name in self._predicted}
-        missing = [name for name in dict.fromkeys(ids) if name not in known]
-        if missing:
-            index = self.index
-            tags = tags_without_item(index.model, index.store, index.tagger, missing, fresh=fresh)
-            new = dict(zip(missing, tags, strict=True))
-            known |= new
-            with self._cache_lock:
-                if len(self._predicted) + len(new) > _MOST_PREDICTED:
-                    self._predicted.clear()
-                if before == self._renewed:
-                    self._predicted |= new
-        return [known[name] for name in ids]
+        index = self.index
+        return tags_without_item(index.model, index.store, index.tagger, ids, fresh=self._learning)
 
     @property
     def findings(self) -> list[Finding]:
         """What the audit has found and nobody has decided about; nothing before it is computed."""
         if self.audit_state != "ready":
             return []
-        found: list[Finding] = self.cached(("findings",), self._undecided)
+        found: list[Finding] = self.cached("findings", self._undecided)
         return found
 
     def _undecided(self) -> list[Finding]:
@@ -187,11 +178,14 @@ class Snapshot:
         except Exception:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
-        self._cache.clear()
+        self._kept = {}
 
-    def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        """Return the cached value of a key, or make it."""
-        return self._cache.get(key, make)
+    def cached(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what was made under a name since labels have changed, or make it."""
+        kept = self._kept
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
 
     def renew(self, *, items: bool = False) -> None:
         """Forget what was computed from labels that have changed, or from other items.
@@ -201,15 +195,10 @@ class Snapshot:
         if items:
             self.map, self.map_state, self.map_percent = None, "drawing", 0
         self._map_is_old = self.map is not None
-        labels = self.index.labels
-        with self._cache_lock:
-            self.labels = labels
-            self._renewed += 1
-            self._learning = True
-            self._predicted.clear()
+        self.labels = self.index.labels
+        self._learning = True
         # Last, so that what is kept from now on has seen the changes.
-        self._cache.clear()
-        self._lists.clear()
+        self._kept, self._lists = {}, {}
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
