@@ -274,7 +274,7 @@ def test_the_docs_have_the_limits_that_hold():
     limits = {name: re.findall(r"\d+(?:,\d+)*", limit) for name, limit in rows}
     number = "{:,.0f}".format
     assert limits["connections"] == [number(server.MOST_CONNECTIONS)]
-    assert limits["address; headers"] == [
+    assert limits["URL; headers"] == [
         number(parameters.LONGEST_ADDRESS),
         number(parameters._MOST_FIELDS),
         number(middleware.MOST_HEADERS),
@@ -284,7 +284,7 @@ def test_the_docs_have_the_limits_that_hold():
         number(parameters.LONGEST_BODY),
         number(middleware.SECONDS_FOR_A_BODY),
     ]
-    assert limits["a search; an id or a label; a text to tag"] == [
+    assert limits["a query; an id or a label; a text to tag"] == [
         number(parameters.LONGEST_QUERY),
         number(parameters.LONGEST_NAME),
         number(parameters.LONGEST_TEXT),
