@@ -7,7 +7,6 @@ from _support.topics import corpus
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.curation import label_audit
 from labelspan.errors import Mismatch
-from labelspan.evaluation.audit_report import audit_page, audit_rows
 
 
 @pytest.fixture(scope="module")
@@ -119,20 +118,6 @@ def test_findings_have_titles(planted):
     for one in found.findings:
         assert one.titles == tuple(index.item(name).title for name in one.items)
     assert any(one.titles for one in found.findings)
-    shown = next(one for one in found.findings if one.items)
-    assert shown.titles[0] in audit_page(found, "Labels")
-    assert [row[3] for row in audit_rows(found)] == ["|".join(one.titles) for one in found.findings]
-
-
-def test_reports_hold_every_finding_and_escape_names():
-    texts, labels, ids, _ = corpus(60, seed=5)
-    labels = [[f"<b>{name}" for name in own] for own in labels]
-    labels[0] = ["<b>game only"]
-    found = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).audit(3)
-    assert len(audit_rows(found)) == len(found.findings)
-    page = audit_page(found, "Labels")
-    assert "<b>" not in page
-    assert "&lt;b&gt;game only" in page
 
 
 def test_an_index_without_labels_cannot_be_audited():

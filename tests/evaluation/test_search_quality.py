@@ -8,7 +8,6 @@ from _support.topics import corpus
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from labelspan.errors import InvalidFile, InvalidInput, MissingData
-from labelspan.evaluation.estimate import estimated_cost
 from labelspan.evaluation.search_quality import (
     SYSTEMS,
     JudgedQuery,
@@ -82,14 +81,3 @@ def test_judged_queries_are_read(tmp_path):
         read_queries(path)
     with pytest.raises(MissingData, match="correct --queries"):
         read_queries(tmp_path / "nowhere")
-
-
-def test_an_estimate_grows_with_the_corpus():
-    def cost(count, **more):
-        options = {"folds": 3, "dimensions": 50, "most": 6000, "tune": True, **more}
-        return estimated_cost(["some words of a text"] * count, [["a"], ["b"]] * count, **options)
-
-    assert cost(100).seconds < cost(1000).seconds < cost(1000, folds=6).seconds
-    assert cost(1000, tune=False).seconds < cost(1000).seconds
-    assert cost(100).memory < cost(10_000).memory
-    assert str(cost(100)).startswith("estimated, roughly: ")

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from labelspan.cli import app
 from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.evaluation.html_report import ReportTable
-from labelspan.evaluation.measurements import Results
+from labelspan.evaluation.measurements import ReportTable, Results
 from labelspan.papers import reproduction as machinery
 from labelspan.papers.paper import Paper, PaperPart, Scale
 from labelspan.papers.records import RecordFile, job_name

@@ -6,9 +6,7 @@ import csv
 import io
 import json
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,18 +17,20 @@ from .corpus_argument import AsJson
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
 
+if TYPE_CHECKING:
+    from ..curation import Finding
+
 __all__ = ["audit"]
 
+_COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
 
-def audit(  # noqa: PLR0917 - typer reads options from parameters
+
+def audit(
     index: IndexArgument = DEFAULT,
     number: Annotated[
         int, typer.Option("--number", "-n", help="Maximum number of findings of a kind.", min=1)
     ] = 10,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table as csv.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a report as one HTML file.")
-    ] = None,
     as_json: AsJson = False,
     same: SameIndex = None,
 ) -> None:
@@ -41,36 +41,22 @@ def audit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan audit
 
       labelspan audit notes.labelspan -n 100 --csv > findings.csv
-
-      labelspan audit --html report.html
     """
     index = chosen_index(index, same)
     with plain_errors():
-        from .._files import write_whole  # noqa: PLC0415
         from ..curation.audit_results import KINDS  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
-        from ..evaluation.audit_report import (  # noqa: PLC0415
-            AUDIT_COLUMNS,
-            audit_page,
-            audit_rows,
-            named_items,
-        )
 
         if as_csv and as_json:
             raise Mismatch("Give either --csv or --json, not both.")
         with open_index(index) as opened:
             found = opened.audit(number)
-        if html is not None:
-            page = audit_page(found, f"Labels of {index.name}").encode()
-            write_whole(html, partial(_write, page))
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found.findings], indent=2))
     elif as_csv:
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([AUDIT_COLUMNS, *audit_rows(found)])
+        csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *map(_cells, found.findings)])
         typer.echo(out.getvalue(), nl=False)
-    elif html is not None:
-        typer.echo(f"{len(found.findings):,} findings in {html}.")
     else:
         for kind, name in KINDS.items():
             own = found.of(kind)
@@ -81,7 +67,7 @@ def audit(  # noqa: PLR0917 - typer reads options from parameters
                 table.add_column(overflow="fold", ratio=2)
                 for one in own:
                     table.add_row(
-                        Text("\n".join(named_items(one))),
+                        Text("\n".join(_named_items(one))),
                         Text(", ".join(one.labels)),
                         Text(one.reason),
                     )
@@ -89,5 +75,16 @@ def audit(  # noqa: PLR0917 - typer reads options from parameters
                 Console().print(table)
 
 
-def _write(page: bytes, file: BinaryIO) -> None:
-    file.write(page)
+def _cells(one: Finding) -> tuple[str, ...]:
+    """Return a finding as a row of text; several ids, titles or labels are separated by bars."""
+    several = ("|".join(names) for names in (one.items, one.titles, one.labels))
+    return one.kind, f"{one.score:.4f}", *several, one.reason
+
+
+def _named_items(one: Finding) -> list[str]:
+    """Return the items of a finding by id and title."""
+    titles = one.titles or one.items
+    return [
+        name if title == name else f"{name}: {title}"
+        for name, title in zip(one.items, titles, strict=True)
+    ]

@@ -15,16 +15,17 @@ Items with unknown labels are training items for the methods that can use them.
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._params import Boolean, Integer, Real, check_params
+from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import indicator, read_label_lists, read_texts
@@ -40,14 +41,13 @@ from .spaces import (
 )
 from .text_features import learn_features
 
-__all__ = ["SETTINGS", "TUNED", "Evaluation", "Facts", "evaluate", "overall"]
+__all__ = ["SETTINGS", "Evaluation", "Facts", "evaluate", "overall"]
 
 SETTINGS = ("seen", "held out")
-TUNED = "MLSI, tuned"
 # Folds of the test items, for tagging with held-out labels.
 _PARTS = 5
-# The grid for MLSI; the numbers of dimensions are multiples of the requested one.
-_ALPHAS, _BETAS, _SIZES = (0.3, 1.0, 3.0), (0.3, 0.5, 0.8), (0.5, 1.0, 2.0)
+# Share of the labels that are held out.
+_HELD_OUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The results of a comparison.
-
-    ``results`` has a record for every fold, method and setting; ``tuned`` are the
-    hyperparameters chosen for MLSI (None without tuning), and ``tried`` all candidates with
-    their scores.
-    """
+    """The results of a comparison: a record for every fold, method and setting."""
 
     facts: Facts
     results: Results
-    tuned: Mapping[str, Any] | None = None
-    tried: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +105,7 @@ def evaluate(
     *,
     folds: int = 3,
     dimensions: int = 100,
-    held_out: float = 0.3,
     most_items: int = 6000,
-    tune: bool = True,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Evaluation:
@@ -130,13 +121,8 @@ def evaluate(
         Number of folds of the cross-validation.
     dimensions : int, default=100
         Number of dimensions of each method, or fewer where the labels allow fewer.
-    held_out : float, default=0.3
-        Share of the labels not used for training, chosen again in every fold.
     most_items : int, default=6000
         Maximum number of items; from more, a random sample of this size is used.
-    tune : bool, default=True
-        Whether to tune the hyperparameters of MLSI too, on a part of the first fold's training
-        items, and to add the best of them to the comparison.
     random_state : int, default=0
         Seed of the sample, the folds and the held-out labels.
     progress : function or None, default=None
@@ -152,16 +138,14 @@ def evaluate(
     >>> from labelspan.evaluation.comparison import evaluate
     >>> texts = ["a chess game", "photo of a tree", "a song to sing"] * 12
     >>> labels = [["game"], ["image"], ["sound"]] * 12
-    >>> found = evaluate(texts, labels, folds=2, dimensions=2, tune=False)
+    >>> found = evaluate(texts, labels, folds=2, dimensions=2)
     >>> found.facts.held_out, found.results.distinct("method")[1:4]
     (1, ['LSI', 'MLSI', 'OPLS'])
     """
     params = {
         "folds": folds,
         "dimensions": dimensions,
-        "held_out": held_out,
         "most_items": most_items,
-        "tune": tune,
         "random_state": random_state,
     }
     check_params(
@@ -170,47 +154,30 @@ def evaluate(
         {
             "folds": Integer(2),
             "dimensions": Integer(1),
-            "held_out": Real(0.05, 0.95),
             "most_items": Integer(20),
-            "tune": Boolean(),
             "random_state": Integer(0),
         },
     )
     corpus = _prepared(texts, labels, folds, most_items, random_state)
     k = len(corpus.names)
-    count = min(max(1, round(held_out * k)), k - 2)
+    count = min(max(1, round(_HELD_OUT * k)), k - 2)
     labelled = np.flatnonzero((corpus.Y >= 0).all(axis=1))
-    step = _Steps(progress, folds * (len(METHODS) + tune) + tune * len(_ALPHAS) * len(_BETAS))
+    steps = itertools.count(1)
     parts = np.array_split(np.random.default_rng(random_state).permutation(labelled), folds)
     records: list[Record] = []
-    tuned: Mapping[str, Any] | None = None
-    tried: list[Mapping[str, Any]] = []
     unfinished: dict[str, int] = {}
     for fold, left_out in enumerate(parts):
         rng = np.random.default_rng([random_state, fold])
         train = np.setdiff1d(np.arange(len(corpus.texts)), left_out)
         columns = rng.permutation(k)
         held, seen = np.sort(columns[:count]), np.sort(columns[count:])
-        if tune and tuned is None:
-            inner = rng.choice(np.intersect1d(train, labelled), left_out.size // 2, replace=False)
-            split = _split(corpus, np.setdiff1d(train, inner), inner, seen, held)
-            with _convergence("MLSI while tuning", unfinished):
-                tried = list(_try(split, dimensions, step))
-            best = max(tried, key=lambda one: one["score"])
-            tuned = {name: best[name] for name in ("dimensions", "alpha", "beta")}
         split = _split(corpus, train, left_out, seen, held)
-        choices: list[tuple[str, str, dict[str, Any]]] = [
-            (method, method, {"dimensions": _most(split, dimensions)}) for method in METHODS
-        ]
-        if tuned is not None:
-            choices.append(
-                (TUNED, "MLSI", {**tuned, "dimensions": _most(split, tuned["dimensions"])})
-            )
-        for name, method, options in choices:
-            with _convergence(name, unfinished):
-                for record in _measured(split, method, options):
-                    records.append({"fold": fold, "method": name, **record})
-            step()
+        for method in METHODS:
+            with _convergence(method, unfinished):
+                for record in _measured(split, method, int(min(dimensions, *split.train.shape))):
+                    records.append({"fold": fold, "method": method, **record})
+            if progress is not None:
+                progress(next(steps), folds * len(METHODS))
     facts = Facts(
         items=len(corpus.texts),
         labelled=int(labelled.size),
@@ -221,7 +188,7 @@ def evaluate(
         dimensions=dimensions,
         notes=(*corpus.notes, *_approximate(unfinished)),
     )
-    return Evaluation(facts, Results(records), tuned, tried)
+    return Evaluation(facts, Results(records))
 
 
 @contextmanager
@@ -298,46 +265,10 @@ def _split(
     return _FoldData(features, unseen, corpus.Y[train], corpus.Y[test], seen, new)
 
 
-class _Steps:
-    """Counts steps and reports them to a callback."""
-
-    def __init__(self, progress: Callable[[int, int], Any] | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self) -> None:
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
-def _most(split: _FoldData, dimensions: int) -> int:
-    return int(min(dimensions, *split.train.shape))
-
-
-def _try(
-    split: _FoldData, dimensions: int, step: Callable[[], None]
-) -> Iterator[Mapping[str, Any]]:
-    """Evaluate MLSI over a grid; one fit serves all numbers of dimensions, which are nested."""
-    sizes = sorted({_most(split, max(1, round(size * dimensions))) for size in _SIZES})
-    for alpha in _ALPHAS:
-        for beta in _BETAS:
-            Y = split.Y_train[:, split.seen]
-            vectors = embed("MLSI", split.train, Y, split.test, sizes[-1], alpha=alpha, beta=beta)
-            for size in sizes:
-                found = Results(list(_judged(split, vectors.first(size))))
-                yield {"dimensions": size, "alpha": alpha, "beta": beta, "score": overall(found)}
-            step()
-
-
-def _measured(split: _FoldData, method: str, options: Mapping[str, Any]) -> Iterator[Record]:
+def _measured(split: _FoldData, method: str, dimensions: int) -> Iterator[Record]:
     start = time.perf_counter()
-    vectors = embed(method, split.train, split.Y_train[:, split.seen], split.test, **options)
+    vectors = embed(method, split.train, split.Y_train[:, split.seen], split.test, dimensions)
     seconds = 0.0 if method == RAW else time.perf_counter() - start
-    for record in _judged(split, vectors):
-        yield {**record, "dimensions": vectors.dimensions, "seconds": seconds}
-
-
-def _judged(split: _FoldData, vectors: SplitVectors) -> Iterator[Record]:
     items = split.items
     known = split.Y_train[items]
     for setting, columns in zip(SETTINGS, (split.seen, split.new), strict=True):
@@ -352,6 +283,8 @@ def _judged(split: _FoldData, vectors: SplitVectors) -> Iterator[Record]:
             "setting": setting,
             **tagging_measures(truth, scores, known[:, columns].mean(axis=0)),
             **retrieval_measures(vectors, truth, items, known[:, columns]),
+            "dimensions": vectors.dimensions,
+            "seconds": seconds,
         }
 
 

@@ -1,4 +1,4 @@
-"""Records of measurements: flat dictionaries, and selecting from them."""
+"""Records of measurements, selecting from them, and tables of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Record", "Results"]
+__all__ = ["Record", "ReportTable", "Results"]
 
 Record = Mapping[str, Any]
 
@@ -61,3 +61,13 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of text: title, column names, rows, and a note."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""

@@ -28,8 +28,7 @@ from ..index.inputs import LabelLists, read_ids, read_label_lists, read_texts
 from ..index.searching import BALANCE
 from ..index.space import Space
 from ..text import Analyzer, Vocabulary, WordSearch, WordSegment, detect_language, parse_query
-from .html_report import ReportTable
-from .measurements import Record, Results
+from .measurements import Record, ReportTable, Results
 from .text_features import learn_features
 
 __all__ = ["JudgedQuery", "SearchEvaluation", "evaluate_search", "read_queries", "search_tables"]

@@ -62,10 +62,6 @@ class SplitVectors:
         """Number of columns."""
         return int(self.train.shape[1])
 
-    def first(self, count: int) -> SplitVectors:
-        """Keep only the leading dimensions, scaled to length one again."""
-        return SplitVectors(unit_rows(self.train[:, :count]), unit_rows(self.test[:, :count]))
-
 
 def make_estimator(method: str, dimensions: int | None, Y: Array, **params: Any) -> Any:
     """Make an estimator by its name, with no more dimensions than the labels allow.

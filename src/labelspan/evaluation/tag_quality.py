@@ -29,8 +29,7 @@ from ..index.inputs import LabelLists, read_label_lists, read_texts
 from ..index.store import LabelTable
 from ..tagger.learning import learn_tagger
 from ..text import TAGS
-from .html_report import ReportTable
-from .measurements import Record, Results
+from .measurements import Record, ReportTable, Results
 from .text_features import learn_features
 
 __all__ = ["TaggingEvaluation", "evaluate_tagging", "tagging_quality", "tagging_table"]

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.html_report import ReportTable
-from ..evaluation.measurements import Record, Results
+from ..evaluation.measurements import Record, ReportTable, Results
 
 __all__ = ["Key", "Paper", "PaperPart", "Scale"]
 

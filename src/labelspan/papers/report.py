@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from ..evaluation.html_report import ReportTable, html_list, html_page, html_picture, html_table
+from ..evaluation.measurements import ReportTable
+from .html_report import html_list, html_page, html_picture, html_table
 from .paper import Paper, PaperPart
 from .verdicts import Verdict
 

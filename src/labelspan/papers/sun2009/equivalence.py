@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...solvers import LeastSquares
 from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below

@@ -14,8 +14,7 @@ from sklearn.svm import LinearSVC
 
 from ..._typing import Array
 from ...estimators.base import LabelledEmbedding
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...metrics import mean_auc
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below

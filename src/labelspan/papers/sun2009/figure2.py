@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...solvers import Solver
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...solvers import Solver
 from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below

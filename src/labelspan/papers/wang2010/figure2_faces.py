@@ -12,8 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import DLEClassifier
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import neighbor_graph
 from ..paper import Key, PaperPart, Scale
 from .face_methods import FacePCA, eigenfaces, fisherfaces, laplacianfaces

@@ -15,8 +15,7 @@ from sklearn.svm import SVC
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import LPP, DLEClassifier
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import gaussian_graph, neighbor_graph
 from ..paper import Key, PaperPart, Scale
 from .comparators import (

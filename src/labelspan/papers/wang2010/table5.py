@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from ..._typing import Array
 from ...datasets import load
 from ...estimators import LSI, DLEClassifier
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, threshold_by_share
 from ..paper import Key, PaperPart, Scale

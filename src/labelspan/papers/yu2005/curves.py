@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from ...estimators import LSI, KernelFeatures
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...metrics import principal_angles
 from ..paper import Key, PaperPart, Scale
 from .paper_mlsi import PaperMLSI

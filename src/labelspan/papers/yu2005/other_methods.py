@@ -11,8 +11,7 @@ from sklearn.linear_model import RidgeCV
 
 from ..._typing import Array
 from ...estimators import CCA, HSL, LSI, MLSI, OPLS, tune
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi
 from .paper_mlsi import PaperMLSI

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...estimators import LSI
-from ...evaluation.html_report import ReportTable
-from ...evaluation.measurements import Record, Results
+from ...evaluation.measurements import Record, ReportTable, Results
 from ...metrics import principal_angles
 from ..paper import Key, PaperPart, Scale
 from .curves import paper_mlsi

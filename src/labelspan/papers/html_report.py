@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
-__all__ = ["ReportTable", "html_list", "html_page", "html_picture", "html_table"]
+from ..evaluation.measurements import ReportTable
+
+__all__ = ["html_list", "html_page", "html_picture", "html_table"]
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -20,16 +21,6 @@ img { max-width: 100%; background: white; }
 .holds { color: #1a7f37; } .part { color: #9a6700; } .fails { color: #cf222e; }
 """
 _CLASS = {"holds": "holds", "holds in part": "part", "does not hold": "fails", "not run": ""}
-
-
-@dataclass(frozen=True)
-class ReportTable:
-    """A table of text: title, column names, rows, and a note."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
 
 
 def html_page(title: str, body: Sequence[str]) -> str:
