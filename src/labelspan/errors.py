@@ -4,15 +4,15 @@
      +-- InvalidInput (ValueError)        the input cannot be used
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
-     |    +-- InvalidFile                 a file is damaged, or not of its format
+     |    +-- InvalidFile                 a file is damaged, or not in its format
      |    |    +-- Replaced               an index was replaced since it was opened
-     |    +-- Mismatch                    two choices that do not fit each other
+     |    +-- Mismatch                    two choices that cannot be combined
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      +-- MissingData (FileNotFoundError)  a data set or an index was not found
      +-- Locked                           another writer has the index open
      +-- TooManyFiles (OSError)           the process cannot open another file
-     +-- NotEnoughMemory (MemoryError)    a fit that would need more memory than there is
-     +-- LostWorkers (RuntimeError)       a cluster lost what it cannot make again
+     +-- NotEnoughMemory (MemoryError)    a fit needs more memory than is available
+     +-- LostWorkers (RuntimeError)       a cluster lost data that it cannot restore
      LabelspanWarning
       +-- NotConverged (ConvergenceWarning)   an iteration stopped before its tolerance
       +-- AmbiguousLabels                     whole numbers that may be targets or classes
@@ -54,23 +54,23 @@ class LabelspanError(Exception):
 
 
 class InvalidInput(LabelspanError, ValueError):
-    """The data or the parameters cannot be used as they are."""
+    """The data or the parameters cannot be used."""
 
 
 class InvalidParameter(InvalidInput):
-    """A parameter lies outside what the estimator or solver accepts."""
+    """A parameter is outside the range that the estimator or solver accepts."""
 
 
 class InvalidLabels(InvalidInput):
-    """The labels cannot be read, or carry nothing to learn from."""
+    """The labels cannot be read, or there is nothing to learn from them."""
 
 
 class InvalidFile(InvalidInput):
-    """A file is damaged, or does not hold what its format asks for."""
+    """A file is damaged, or does not contain what its format requires."""
 
 
 class Replaced(InvalidFile):
-    """The folder now holds another index than the one that was opened; nothing was changed."""
+    """The index in the folder was replaced since it was opened; nothing was changed."""
 
 
 class Mismatch(InvalidInput):
@@ -82,7 +82,7 @@ class NotStreaming(Mismatch, AttributeError):
 
 
 class MissingData(LabelspanError, FileNotFoundError):
-    """A data set is not in its folder, and no public source gave it."""
+    """A data set is not in its folder, and could not be downloaded."""
 
 
 class Locked(LabelspanError):
@@ -94,11 +94,11 @@ class TooManyFiles(LabelspanError, OSError):
 
 
 class NotEnoughMemory(LabelspanError, MemoryError):
-    """A fit would need more memory than is available; raised before it starts."""
+    """A fit needs more memory than is available; raised before it starts."""
 
 
 class LostWorkers(LabelspanError, RuntimeError):
-    """Workers of a cluster are gone, and with them what the fit needs."""
+    """Workers of a cluster died, and data that the fit needs was lost."""
 
 
 class LabelspanWarning(UserWarning):
@@ -110,7 +110,7 @@ class AmbiguousLabels(LabelspanWarning):
 
 
 class UncertainPenalty(LabelspanWarning):
-    """A regularization strength was chosen from too few rows to mean much."""
+    """The regularization strength was chosen from too few rows to be reliable."""
 
 
 if TYPE_CHECKING:

@@ -78,11 +78,11 @@ class Hit(Item):
     Attributes
     ----------
     score : float
-        From 0 to 1: the share of the largest possible score. For a search by items, labels or
-        vectors, and with ``balance=1``, the cosine similarity with the query. 1 if the id or the
-        title of the item is the query.
+        From 0 to 1: the fraction of the largest possible score. For a search by items, labels or
+        vectors, and with ``balance=1``, the cosine similarity with the query. 1 if the query is the
+        id or the title of the item.
     from_words, from_space : float
-        What the words of the query, and the closeness in the space, contribute to the score.
+        Contributions of the query's words and of the embedding to the score.
     exact : {"id", "title"} or None
         Whether the id or the title of the item is the query.
     weak : bool
@@ -123,7 +123,7 @@ class Tag:
     label : str
     probability, threshold : float
         A threshold of 1 means that the label is never chosen: it could not be predicted for
-        items that were left out.
+        held-out items.
 
     See Also
     --------
@@ -148,7 +148,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Axis:
-    """Dimension of the space, described by the words and labels at its two ends.
+    """Dimension of the embedding, described by the words and labels at its two ends.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class AxisShare:
     share : float
         Part of the cosine that this dimension contributes.
     end : {"high", "low"}
-        The end at which query and item both lie.
+        The end at which both query and item are.
 
     See Also
     --------
@@ -260,14 +260,14 @@ class Explanation:
     words : tuple of WordShare
         Largest contributions of words of the query to the cosine, largest first.
     labels : tuple of Tag
-        Those labels of the item that the tagger has learned, with their probabilities for the
-        query.
+        Labels of the item that the tagger has learned, with their probabilities for the query.
     cosine : float
-        Cosine similarity in the space; the shares of all axes add up to it.
+        Cosine similarity of the embeddings; the shares of all axes add up to it.
     matches : tuple of WordShare
-        Words of the query that the text has, with what each adds to the score, largest first.
+        Words of the query that the text contains, with their contributions to the score, largest
+        first.
     from_words, from_space : float
-        What all words, and the closeness in the space, contribute to the score.
+        Contributions of all words and of the embedding to the score.
     exact : {"id", "title"} or None
         Whether the id or the title of the item is the query.
 
@@ -334,7 +334,7 @@ class TagExplanation:
     label : str
     probability, threshold : float
     words : tuple of WordShare
-        What the words of the text add to the score, or take from it; largest first.
+        Positive and negative contributions of the words of the text to the score, largest first.
     votes : tuple of Vote
         The nearest labelled items, nearest first.
 
@@ -361,7 +361,7 @@ class TagExplanation:
 
 @dataclass(frozen=True)
 class LabelReport:
-    """How well a label is predicted for labelled items that were left out.
+    """How well a label is predicted for held-out items.
 
     Attributes
     ----------
@@ -369,9 +369,10 @@ class LabelReport:
     support : int
         Number of items with the label.
     chosen : int
-        Number of left-out items for which it was chosen.
+        Number of held-out items for which it was chosen.
     precision, recall : float
-        Share of these items that have the label, and share of its items that were found.
+        Fraction of these items that have the label, and fraction of the label's items for which it
+        was chosen.
     threshold : float
         1 if the label is never chosen.
 

@@ -1,4 +1,4 @@
-"""The index of a collection: learn, search, tag, explain, add, save."""
+"""The index of a collection: fit, search, tag, explain, add, save."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ ProgressCallback = Callable[[int, int], Any]
 
 
 class SemanticIndex:
-    r"""Index of items with texts and labels, in a low-dimensional space learned from both.
+    r"""Semantic index of items with texts and labels, in an embedding learned from both.
 
-    An estimator learns a space from features of the texts and from labels, a tagger learns to
-    predict labels, and a store keeps the items. A text is searched for by its words and in the
-    space together; items and labels in the space. Search compares with every item, or is
+    An estimator learns an embedding from features of the texts and from labels, a tagger learns to
+    predict labels, and a store holds the items. A text query is compared with items by words and by
+    embedding; items and labels as queries only by embedding. Search compares with every item, or is
     approximate in a large index that was prepared for it (:meth:`prepare_search`).
 
     Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
     ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
-    in only one text or in more than half of them are left out. In scripts without spaces each
-    character counts as a word. Instead they may be given as vectors, or come from a language
-    model: see ``vectors`` and ``encoder`` of :meth:`fit`.
+    in only one text or in more than half of them are dropped. In scripts without spaces each
+    character counts as a word. Alternatively, features can be given as vectors or come from a
+    language model: see ``vectors`` and ``encoder`` of :meth:`fit`.
 
     Parameters
     ----------
     estimator : labelspan estimator or None, default=None
-        None is ``MLSI("auto")``: half the number of labels and 30 more, at most 500 dimensions,
+        None means ``MLSI("auto")``: 30 dimensions plus half the number of labels, at most 500;
         ``alpha`` and ``beta`` chosen from the data. With ``LSI()`` no labels are needed.
     language : str, default="auto"
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
@@ -163,7 +163,7 @@ class SemanticIndex:
         client: Any = None,
         device: Any = None,
     ) -> Self:
-        """Learn from items, and keep them.
+        """Fit the index on items.
 
         Parameters
         ----------
@@ -173,17 +173,17 @@ class SemanticIndex:
             None for an item with unknown labels, an empty list for one without labels; or a 0/1
             array or sparse matrix with ``label_names``, in which a row of -1 is unknown.
         ids : list of str or None, default=None
-            Different strings of at most 4,000 characters; None numbers the items from "0".
+            Unique strings of at most 4,000 characters; None numbers the items from "0".
         metadata : list of dict or None, default=None
             For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None
-            Features of the items, instead of their words: an index of vectors, in which
-            :meth:`add` and queries take vectors as well. Or vectors that ``encoder`` gave.
+            Features of the items, instead of their words: an index of vectors, in which :meth:`add`
+            and queries take vectors as well. With ``encoder``, its output for the texts.
         encoder : function or None, default=None
             Takes a list of texts and returns one vector for each, for example the ``encode`` of a
-            sentence-transformers model. The space is then learned from vectors of the model
-            instead of words, by default by :class:`~labelspan.Adapter`; search still compares
-            words as well. The function is not saved: give it to :meth:`load` again.
+            sentence-transformers model. The embedding is then learned from the model's vectors
+            instead of words, by default by :class:`~labelspan.Adapter`; search still compares words
+            as well. The function is not saved: pass it to :meth:`load` again.
         label_names : list of str or None, default=None
             Names of the columns of an indicator.
         progress : function or None, default=None
@@ -263,13 +263,13 @@ class SemanticIndex:
         frame : DataFrame
             One row per item.
         text : str or list of str
-            Column of the text, or several, the first of which is the title.
+            Column of the text, or several columns, the first of which is the title.
         labels : str or None, default=None
-            Column of the labels: lists, or texts. A missing value means that they are unknown.
+            Column of the labels: lists or strings. A missing value means that they are unknown.
         id : str or None, default=None
             Column of the ids; None numbers the items.
         separator : str or None, default=None
-            What separates the labels in a text; None takes each text as one label.
+            Separator of the labels in a string; None takes each string as one label.
         **settings
             Parameters of the index.
 
@@ -299,7 +299,7 @@ class SemanticIndex:
         Parameters
         ----------
         library : {"pandas", "polars"}, default="pandas"
-            What the frame is made by.
+            Library that creates the frame.
 
         Returns
         -------
@@ -321,16 +321,16 @@ class SemanticIndex:
         label_names: Any = None,
         replace: bool = False,
     ) -> Self:
-        """Add items; the space does not change.
+        """Add items without refitting the embedding.
 
-        The tagger learns their labels, new ones too, before it is used next. In an index that was
-        loaded for writing, the items are on disk when this returns: all of them or, after a
+        The tagger learns their labels, including new ones, before it is used next. In an index that
+        was loaded for writing, the items are on disk when this returns: all of them or, after a
         failure, none.
 
         Parameters
         ----------
         texts, labels, ids, metadata, vectors, label_names : list, array or None
-            As in :meth:`fit`; without ids, numbers that no item has yet.
+            As in :meth:`fit`; without ids, unused numbers become the ids.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
 
@@ -368,7 +368,7 @@ class SemanticIndex:
         return self
 
     def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
-        """Change the labels of items; the space does not change.
+        """Change the labels of items without refitting the embedding.
 
         The tagger learns the labels that changed before it is used next: their weights are those
         of a new fit with the same features and penalty. In an index that was loaded for writing,
@@ -457,17 +457,17 @@ class SemanticIndex:
         return store.vectors.rows(store.rows(as_names(ids)))
 
     def embed(self, texts: str | Sequence[str]) -> Array:
-        """Return the unit vectors of texts in the space, as a search compares them.
+        """Return the unit vectors of texts, as used by a search.
 
         Parameters
         ----------
         texts : str or list of str
-            One text or several; their words, not a query syntax.
+            One text or several; the query syntax of :meth:`search` does not apply.
 
         Returns
         -------
         array of shape (n_dimensions,) or (n_texts, n_dimensions)
-            Zeros for a text of which no word is known.
+            Zeros for a text without known words.
 
         Examples
         --------
@@ -514,10 +514,10 @@ class SemanticIndex:
         return self.store.vocabulary
 
     def use_vocabulary(self, vocabulary: LabelVocabulary) -> Self:
-        """Keep a vocabulary of the labels with the index, for example a thesaurus.
+        """Attach a vocabulary of the labels to the index, for example a thesaurus.
 
-        Labels are then found by their alternative names, filters can include what is narrower,
-        and the audit compares labels with what is broader.
+        Labels are then also found by their alternative names, filters can include narrower labels,
+        and the audit compares labels with broader ones.
 
         Parameters
         ----------
@@ -550,13 +550,12 @@ class SemanticIndex:
         return self
 
     def label_tree(self) -> list[LabelNode]:
-        """Return the labels at the top of the vocabulary, with what is below them.
+        """Return the top labels of the vocabulary, with the labels below them.
 
         Returns
         -------
         list of LabelNode
-            Only labels that items have, and what is above them; without a vocabulary all are at
-            the top.
+            Only labels of items and their broader labels; without a vocabulary all are top labels.
         """
         return label_tree(self.store.labels, self.vocabulary or LabelVocabulary())
 
@@ -566,14 +565,14 @@ class SemanticIndex:
         Parameters
         ----------
         text : str
-            What the name begins with, or has in it.
+            Beginning or part of the name.
         n : int, default=10
             Maximum number of labels.
 
         Returns
         -------
         list of FoundLabel
-            Names that begin with the text first.
+            Names that begin with the text come first.
         """
         check_count("find_labels", "n", n)
         return find_labels(self.store.labels, self.vocabulary, text, n)
@@ -621,7 +620,7 @@ class SemanticIndex:
 
     @property
     def state(self) -> str:
-        """Name of the present state of an index in a folder, the same in all its readers."""
+        """Name of the current state of an index in a folder, the same for all its readers."""
         generation = "" if self._folder is None else self._folder.generation
         return f"{generation}, revision {self.store.revision}"
 
@@ -656,41 +655,41 @@ class SemanticIndex:
     ) -> Any:
         """Find items by a text, by items, by labels, or by a combination of these.
 
-        A text is compared by its words and in the space; items and labels only in the space. An
-        item whose id or title is the text comes first. In a text, ``"two words"`` must follow one
-        another, ``-word`` excludes items with a word, and ``begin*`` stands for all words with
-        that beginning; a text of more than 16 words is taken as it is.
+        A text is compared by its words and its embedding; items and labels only by embedding. An
+        item whose id or title equals the text comes first. In a text, ``"two words"`` is a phrase,
+        ``-word`` excludes items with a word, and ``begin*`` matches all words with that prefix; a
+        text of more than 16 words is treated as plain text.
 
-        Several queries are best given at once: they are compared with blocks of items, and get
-        the same answers as one by one.
+        Pass several queries at once: they are compared with blocks of items, which is faster and
+        gives the same results.
 
         Parameters
         ----------
         query : str, list of str, array, or None, default=None
-            A text, or several for several answers. In an index of vectors a vector, or rows of
-            vectors.
+            A text, or several texts for several results. In an index of vectors, a vector or an
+            array with one vector per row.
         k : int, default=10
             Maximum number of items. Items with a score of 0 are not returned.
         filter : Filter, dict or None, default=None
             Condition on labels and metadata of the items.
         items : str or list of str, default=()
-            Ids; these items are not among the results.
+            Ids of example items, which are not among the results.
         labels : str or list of str, default=()
             Labels, learned or not.
         approximate : bool or None, default=None
             False compares with every item. True uses approximate search, and calls
-            :meth:`prepare_search` if that is needed; scores are exact, but an item may be missed.
-            None is True for an index of ``approximate_from`` items or more that was prepared, and
-            False otherwise. For more than 256 results, or with a filter that fewer than one item
-            in four passes, every item is compared in any case, and so it is for a query for which
-            too few items are proposed. ``search_by_`` tells what was done.
+            :meth:`prepare_search` if needed; scores are exact, but an item may be missed. None
+            means True for a prepared index of at least ``approximate_from`` items, and False
+            otherwise. For more than 256 results, with a filter that fewer than one item in four
+            passes, or if too few candidates are proposed, every item is compared in any case.
+            ``search_by_`` says which kind of search was used.
         balance : float, default=0.4
-            Weight of the space in a search for a text: 0 compares only words, 1 only the space.
+            Weight of the embedding in a text search: 0 uses only words, 1 only the embedding.
 
         Returns
         -------
         list of Hit
-            Best first, shown as a table in a notebook; for several queries, a list of such lists.
+            Best first, shown as a table in a notebook; a list of such lists for several queries.
         """
         model, store = self._fitted()
         check_count("search", "k", k)
@@ -720,8 +719,8 @@ class SemanticIndex:
         """List all items that match a text and a filter, with pages of them and counts over them.
 
         An item matches a text if it has a third of its words or more, weighted by their rarity, or
-        with ``balance=1`` a cosine similarity of at least 0.25. At most 50 others that are
-        close in meaning come after them, if the order is by score.
+        with ``balance=1`` a cosine similarity of at least 0.25. If sorted by score, they are
+        followed by at most 50 others that are close in meaning.
 
         Parameters
         ----------
@@ -734,10 +733,10 @@ class SemanticIndex:
         sort : str, default=""
             "score", "title", "id", "labels" (number of labels) or "meta.KEY"; a minus before it
             reverses the order, and items without the value come last. Empty for the order by
-            score; without a text, the most typical items of the labels of the filter come first,
-            or the order is that of the index.
+            score; without a text, the most typical items of the filter's labels come first, or
+            items are in the order of the index.
         within : array of bool, list of str, or None, default=None
-            Only these items: a mark for each of :attr:`ids`, or ids.
+            Restrict to these items: a mask over :attr:`ids`, or ids.
 
         Returns
         -------
@@ -770,7 +769,7 @@ class SemanticIndex:
         return {name: field.kind for name, field in self.store.fields().items()}
 
     def unknown_words(self, query: str) -> dict[str, list[str]]:
-        """Find the words of a query that no item has, and words that are spelt nearly so.
+        """Find the words of a query that no item has, and similarly spelled words.
 
         Parameters
         ----------
@@ -780,8 +779,8 @@ class SemanticIndex:
         Returns
         -------
         dict
-            For each such word at most three others, the most likely first; only the first three
-            words are corrected.
+            For each such word at most three alternatives, the most likely first; only the first
+            three words are corrected.
 
         Examples
         --------
@@ -794,11 +793,11 @@ class SemanticIndex:
         return unknown_words(self.store, query)
 
     def prepare_search(self, *, jobs: int = 1, progress: ProgressCallback | None = None) -> Self:
-        """Build what approximate search needs, unless a valid one exists.
+        """Build the index for approximate search, unless a valid one exists.
 
         It needs usearch (``pip install 'labelspan[ann]'``) and, for a million items with 100
         dimensions, some minutes and 350 MB. In a folder it is a cache that may be deleted, and is
-        not used if it does not fit the vectors. Items added after the last save are compared one
+        not used if it does not match the vectors. Items added after the last save are compared one
         by one.
 
         Parameters
@@ -811,7 +810,7 @@ class SemanticIndex:
         Returns
         -------
         self
-            The index, which now can search approximately.
+            The index, which can now search approximately.
         """
         check_count("prepare_search", "jobs", jobs)
         self._ann_cache().prepare(jobs, progress)
@@ -823,8 +822,8 @@ class SemanticIndex:
         Returns
         -------
         AnnState
-            With ``vectors``, the number of vectors covered, ``bytes``, and ``reason``, which
-            tells why there is none.
+            With ``vectors``, the number of vectors covered, ``bytes``, and ``reason``, which says
+            why there is none.
         """
         return self._ann_cache().state()
 
@@ -843,7 +842,7 @@ class SemanticIndex:
     def tag(self, query: Any, k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
 
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
-        """Predict labels for a text, for several, or for items.
+        """Predict labels for one text, for several, or for items.
 
         Parameters
         ----------
@@ -857,9 +856,9 @@ class SemanticIndex:
         Returns
         -------
         list of Tag
-            Most probable first; ``tag.chosen`` tells whether the probability of a label reaches
-            its threshold. About as many labels are chosen as items have on average. For several
-            texts or items, a list of such lists.
+            Most probable first; ``tag.chosen`` says whether the probability of a label reaches its
+            threshold. About as many labels are chosen as items have on average. For several texts
+            or items, a list of such lists.
         """
         model, store = self._fitted()
         check_count("tag", "k", k)
@@ -868,7 +867,7 @@ class SemanticIndex:
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
     ) -> TagExplanation:
-        """Explain the probability of a label, by words of the text and by labelled items near it.
+        """Explain the probability of a label by words of the text and nearby labelled items.
 
         Parameters
         ----------
@@ -884,20 +883,20 @@ class SemanticIndex:
         Returns
         -------
         TagExplanation
-            The probability, with the words and the items that speak for the label.
+            The probability, with the words and the items that support the label.
         """
         model, store = self._fitted()
         check_count("explain_tag", "n", n)
         return explain_tag(model, store, self.tagger, label, query, n, items)
 
     def label_report(self) -> list[LabelReport]:
-        """Report for each label how well it is predicted for items that were left out.
+        """Report for each label how well it is predicted on held-out items.
 
         Returns
         -------
         list of LabelReport
-            In the order of the labels. Items that were added or relabelled after the fit count
-            in ``support``, and not yet in the other numbers.
+            In the order of the labels. Items that were added or relabelled after the fit count in
+            ``support``, but not in the other numbers.
 
         Examples
         --------
@@ -923,13 +922,13 @@ class SemanticIndex:
         Returns
         -------
         LabelAudit
-            Findings by kind, with their evidence: the probability of a label from a model without
-            the item, the votes of neighbours, items and words that labels share.
+            Findings by kind, with their evidence: the probability of a label from a model trained
+            without the item, the votes of neighbours, and the items and words that labels share.
 
         Notes
         -----
-        In an index of vectors, those of the space have seen the labels, so that fewer labels look
-        wrong than are.
+        In an index of vectors, neighbours come from an embedding that was trained on the labels, so
+        some wrong labels are not found.
         """
         from ..curation.label_audit import audit_labels  # noqa: PLC0415 - only audits need it
 
@@ -995,7 +994,7 @@ class SemanticIndex:
         )
 
     def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
-        """Find the labels whose items lie in the same region of the space.
+        """Find the labels whose items are in the same region of the embedding.
 
         Parameters
         ----------
@@ -1013,7 +1012,7 @@ class SemanticIndex:
         return similar_labels(self.store, label, k)
 
     def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
-        """Describe the dimensions of the space by the words and labels at both ends.
+        """Describe the dimensions of the embedding by the words and labels at both ends.
 
         Parameters
         ----------
@@ -1025,7 +1024,7 @@ class SemanticIndex:
         Returns
         -------
         list of Axis
-            One for each dimension, in the order asked for.
+            One for each requested dimension, in the given order.
         """
         model, store = self._fitted()
         check_count("axes", "n", n)
@@ -1056,8 +1055,8 @@ class SemanticIndex:
     def save(self, path: str | os.PathLike[str] | None = None) -> Self:
         """Write the index to a folder, replacing an index in it.
 
-        A process killed at any moment leaves the old index or the new one, and so does a full
-        disk. Readers of the old index can go on reading it.
+        If the process is killed or the disk is full, either the old index or the new one remains.
+        Readers of the old index can continue to read it.
 
         Parameters
         ----------
@@ -1141,12 +1140,12 @@ class SemanticIndex:
             Whether items will be added or removed: each change is then on disk when its call
             returns. There is one writer at a time; others can read meanwhile.
         verify : bool, default=False
-            Whether to check that every file and item is what was written. Otherwise this is
-            checked for files of up to 16 MiB, and for items when they are read; of larger files
-            sizes, shapes and the numbers in them that lead elsewhere.
+            Whether to check that every file and item is what was written. Otherwise, files of up to
+            16 MiB are checked completely, items when they are read, and larger files only for their
+            sizes, shapes and the numbers that refer to other data.
         mapped : bool, default=True
             Whether arrays are memory-mapped. Otherwise they are read into memory, and a file that
-            is truncated later does no harm: a process that reads a mapped file beyond its end is
+            is truncated later does no harm; a process that reads a mapped file beyond its end is
             killed by the system.
         encoder : function or None, default=None
             The model of an index that was fitted with ``encoder=``; without it, such an index can
@@ -1162,7 +1161,7 @@ class SemanticIndex:
         MissingData
             If there is no index.
         InvalidFile
-            If it is damaged, not an index, or of another format.
+            If it is damaged, not an index, or in another format.
         Locked
             If another writer has it open.
         TooManyFiles
@@ -1227,7 +1226,7 @@ class SemanticIndex:
         return True
 
     def stale(self) -> bool:
-        """Tell whether a writer has changed the folder since it was read.
+        """Return whether a writer has changed the folder since it was read.
 
         Returns
         -------
