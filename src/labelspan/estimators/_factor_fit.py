@@ -72,7 +72,7 @@ class FactorFit:
 @all_or_nothing
 @refuse_overflow
 def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> M:
-    """Learn the space from features and labels.
+    """Learn the embedding from features and labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Base classes: a linear map to a small space, and one that is learned from labels."""
+"""Base classes of embeddings: linear maps learned from features, and from labels."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Features:
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A linear map to a small space, learned from features.
+    """A linear embedding, learned from features.
 
     See Also
     --------
@@ -269,7 +269,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @refuse_overflow
     def transform(self, X: Any) -> Array:
-        """Map rows to the learned space.
+        """Map rows to the embedding.
 
         Parameters
         ----------
@@ -319,11 +319,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True
     ) -> Self:
-        """Learn from one more batch of rows.
+        """Update the model with a batch of rows.
 
-        Any split and any order of the rows gives the same result, which for a given ``alpha``
-        is that of :meth:`fit` on all of them. ``alpha="auto"`` chooses by generalized
-        cross-validation, because the rows are gone; with fewer rows than columns give a number.
+        Any split and any order of the rows gives the same result, which for a fixed ``alpha`` is
+        that of :meth:`fit` on all of them. ``alpha="auto"`` uses generalized cross-validation,
+        because rows are not stored; with fewer rows than columns pass a number.
 
         Parameters
         ----------
@@ -335,8 +335,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             In the first call, the names of all labels that later batches may have. None uses
             those of the first batch; a new label later raises an error.
         solve : bool, default=True
-            Whether to compute the space from all batches so far. False only adds the batch, for
-            many small ones; :meth:`solve` computes the space in the end.
+            Whether to compute the embedding from all batches so far. False only adds the batch,
+            which suits many small ones; :meth:`solve` then computes the embedding.
 
         Returns
         -------
@@ -348,12 +348,12 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @when_streaming
     def merge(self, other: Self) -> Self:
-        """Add what another model has seen to this one, and solve; the other stays unchanged.
+        """Add the batches of another model to this one, and solve; the other is unchanged.
 
         Parameters
         ----------
         other : estimator
-            Of the same class and parameters, after ``partial_fit``.
+            With the same class and parameters, after ``partial_fit``.
 
         Returns
         -------
@@ -365,7 +365,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @when_streaming
     def solve(self) -> Self:
-        """Compute the space from all batches so far, with the parameters of this moment.
+        """Compute the embedding from all batches so far, with the current parameters.
 
         Returns
         -------
@@ -468,16 +468,16 @@ def _has_classes(model: Any) -> bool:
 
 
 class LabelledEmbedding(Embedding):
-    """A space that is learned from labels and can score them: the base class of a new method.
+    """Supervised embedding with label scores: the base class of a new method.
 
-    A method is its label factor H, an array with a row per row of X: a class with
+    A method is defined by its label factor H, an array with one row per row of X: a class with
     ``fit = fit_by_factor`` and a method ``label_factor(labels)`` that returns H. Options of
     :class:`OPLS` that its constructor does not have keep their defaults.
 
     See Also
     --------
     fit_by_factor : The fit of OPLS, CCA, LDA and HSL.
-    labelspan.labels.Labels : What ``label_factor`` is given.
+    labelspan.labels.Labels : The argument of ``label_factor``.
 
     Examples
     --------
@@ -547,7 +547,7 @@ class LabelledEmbedding(Embedding):
 
     @refuse_overflow
     def label_scores(self, X: Any) -> Array:
-        """Score every label for every row, from the learned space.
+        """Score every label for every row, from the embedding.
 
         The scores are the least squares estimate of the labels from the components: close
         to 1 means yes, close to 0 means no. With all components of OPLS they are the
@@ -569,20 +569,20 @@ class LabelledEmbedding(Embedding):
         return latent @ like(fitted.label_loadings_, latent) + like(fitted.label_means_, latent)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return how well the label scores predict the labels: R2, weighted by variance.
+        """Return the R2 of the label scores, weighted by variance.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
             The features.
         y : labels of the form that was given to ``fit``
-            Rows with unknown entries (-1 or NaN) are left out; rows of a class that ``fit`` did
-            not have count as rows of no class.
+            Rows with unknown entries (-1 or NaN) are ignored; rows of a class that was not seen in
+            ``fit`` count as rows without a class.
 
         Returns
         -------
         score : float
-            1 for a perfect prediction, 0 for that of the means.
+            1 for a perfect prediction, 0 for predicting the means.
         """
         fitted = self._fitted()
         scores = host(fitted.label_scores(X))
@@ -598,7 +598,7 @@ class LabelledEmbedding(Embedding):
 
     @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes; exists where ``y`` of ``fit`` was a vector of classes.
+        """Return the scores of the classes; available if ``y`` of ``fit`` was a class vector.
 
         Parameters
         ----------
@@ -615,7 +615,8 @@ class LabelledEmbedding(Embedding):
 
     @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Array:
-        """Return the class with the largest score; exists where ``fit`` had a vector of classes.
+        """Return the class with the largest score; available if ``y`` of ``fit`` was a class
+        vector.
 
         Parameters
         ----------

@@ -26,8 +26,8 @@ class CCA(LabelledEmbedding):
 
     Solves ``X'Y (Y'Y)^+ Y'X w = lambda (X'X + alpha I) w`` for centred X and Y. Each
     component is the combination of features most correlated with some combination of
-    labels; the correlations are the square roots of the eigenvalues. Labels count alike,
-    whatever their frequency.
+    labels; the correlations are the square roots of the eigenvalues. Labels count equally, whatever
+    their frequency.
 
     Special cases: on classes it is :class:`LDA`. Labels may repeat or depend on each
     other: their common directions are counted once.
@@ -68,7 +68,7 @@ class CCA(LabelledEmbedding):
     correlations_ : array of shape (m,)
         The canonical correlations, with ``alpha=0``.
     label_weights_ : array of shape (k, m)
-        The labels' side of each pair; see :meth:`transform_labels`.
+        Directions of the labels, one for each component; see :meth:`transform_labels`.
     components_ : array of shape (m, d)
     eigenvalues_ : array of shape (m,)
     mean_ : array of shape (d,)
@@ -83,13 +83,13 @@ class CCA(LabelledEmbedding):
     n_iter_ : array of shape (m,)
         Number of iterations per component; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 
     See Also
     --------
-    OPLS : Labels count by their size.
+    OPLS : Labels count by their variance.
     LDA : The case of one class per row.
     sklearn.cross_decomposition.CCA : By deflation, for dense data.
 

@@ -53,30 +53,30 @@ class DLE(LabelledEmbedding):
     r"""Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
 
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
-    ``A = X'(D - W)X`` sums over all rows, so that those without labels count too; the
-    scatters between and within classes are those of the labelled rows, with a row counted
-    once for each of its labels. For multi-label data, the similarity of rows by their
-    labels (Eq. 16-19) is added to W; rows without labels use those of the nearest labelled row.
+    ``A = X'(D - W)X`` sums over all rows, so rows without labels count too; the scatters between
+    and within classes are computed from the labelled rows, and a row counts once for each of its
+    labels. For multi-label data, the similarity of rows by their labels (Eq. 16-19) is added to W;
+    rows without labels use those of the nearest labelled row.
 
     Up to 40,000 rows, neighbours are found by comparing all pairs of rows; beyond that most of
     them are found, by an approximate search. See :func:`labelspan.graph.neighbor_graph` for other
     graphs.
 
     Special cases: with a graph that makes A a multiple of the identity, the ``whitened`` space
-    is that of :class:`LDA`; with one that makes A a multiple of S_w, such as a graph within
-    classes of one size, the ``printed`` space is. After :class:`KernelFeatures` in a
-    pipeline it is DLE with that kernel.
+    is that of :class:`LDA`; with one that makes A a multiple of S_w, such as a graph within classes
+    of equal size, the ``printed`` space is. After :class:`KernelFeatures` in a pipeline it is DLE
+    with that kernel.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps every direction: at most one less than there are labels.
+        None keeps every direction: at most the number of labels minus one.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
-        and of A the mean of their eigenvalues: with few labelled rows S_w is known badly, and
-        with many features A is. 0 is the paper.
+        and of A the mean of their eigenvalues: with few labelled rows the estimate of S_w is poor,
+        and with many features that of A. 0 as in the paper.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights, or
+        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
         the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" requires a given graph.
     n_neighbors : int, default=10
         For "nearest_neighbors".
@@ -86,11 +86,11 @@ class DLE(LabelledEmbedding):
     label_weight : "auto" or float, default=0.0
         The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
         the paper's choice for an indicator, both sums of weights equal, and 0 for classes. Rows
-        without labels have only those of the nearest labelled row, which may be wrong.
+        without labels use those of the nearest labelled row, which may be wrong.
     projection : {"printed", "whitened", "smooth"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
-        once, and where A and S_w are alike it is close to the discriminants; "whitened"
+        once, and if A and S_w are similar it is close to the discriminants; "whitened"
         applies them again, and amplifies directions with little scatter. "smooth" is between
         the two: ``F = A^-1/2 U``, the map of the text before Eq. 7, for which smoothness on the
         graph is measured.
@@ -105,23 +105,23 @@ class DLE(LabelledEmbedding):
     label_loadings_ : array of shape (m, k)
     label_means_ : array of shape (k,)
     alpha_ : float
-        What was added to the diagonal of S_w.
+        Number added to the diagonal of S_w.
     graph_alpha_ : float
-        What was added to the diagonal of A: 0 unless ``alpha="auto"``.
+        Number added to the diagonal of A: 0 unless ``alpha="auto"``.
     gamma_ : float or None
-        The width of the Gaussian that was used; None where ``fit`` was given a graph.
+        The width of the Gaussian that was used; None if a graph was passed to ``fit``.
     label_weight_ : float
         The beta that was used.
     graph_ : operator of shape (n, n)
-        The whole graph, that by labels included.
+        The whole graph, including the similarity of labels.
     n_components_ : int
         Number of components.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
 
     See Also
     --------
-    DLEClassifier : Predicts labels by the nearest labelled row in the space.
+    DLEClassifier : Predicts labels by the nearest labelled row in the embedding.
     LPP : The graph without the labels.
     LDA : The labels without the graph.
 
@@ -183,7 +183,7 @@ class DLE(LabelledEmbedding):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
-        """Learn the space from features, labels and a graph.
+        """Learn the embedding from features, labels and a graph.
 
         Parameters
         ----------
@@ -193,8 +193,8 @@ class DLE(LabelledEmbedding):
             Classes, or a 0/1 indicator. -1 or NaN mean unknown; a row of unknowns is
             unlabelled.
         graph : array, sparse matrix, operator or None, default=None
-            Weights between all rows, in place of those that ``affinity`` would make. A graph
-            that is not symmetric is made so, with a warning.
+            Weights between all rows, instead of those that ``affinity`` defines. An asymmetric
+            graph is symmetrised, with a warning.
 
         Returns
         -------
@@ -239,11 +239,11 @@ class DLE(LabelledEmbedding):
 
 
 class DLEClassifier(ClassifierMixin, BaseEstimator):
-    """Classification by the nearest labelled row in the space of :class:`DLE` (wang2010, Table 1).
+    """Nearest-neighbour classifier in the embedding of :class:`DLE` (wang2010, Table 1).
 
     For multi-label data each label is predicted separately: a row gets the label of the nearest
-    row for which it is known. ``fit_predict`` is the use in the paper, where the rows to
-    classify are part of the fit.
+    row for which it is known. In the paper the rows to classify are part of the fit; this is
+    ``fit_predict``.
 
     Special cases: with ``projection="printed"`` and as many components as features, the space
     is a rotation of the features, and this is the 1-nearest-neighbour classifier.
@@ -260,7 +260,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array of shape (k,)
         Names of the labels.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
 
     See Also
     --------
@@ -308,7 +308,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
-        """Fit as :meth:`DLE.fit` does, and keep the labelled rows in the space.
+        """Fit the embedding, and store the embedded labelled rows.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
             Classes, or a 0/1 indicator. -1 or NaN mean unknown, as in scikit-learn; a vector of
             only -1 and 1 has these two classes, and NaN for unknown.
         graph : array, sparse matrix, operator or None, default=None
-            Weights between all rows, in place of those that ``affinity`` would make.
+            Weights between all rows, instead of those that ``affinity`` defines.
 
         Returns
         -------

@@ -40,11 +40,11 @@ class HSL(LabelledEmbedding):
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        None keeps every direction that the factor has.
+        None keeps every direction of the factor.
         "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
         would [1]_, by generalized cross-validation.
     laplacian : {"clique", "star", "zhou"}, default="clique"
-        Which Laplacian of the hypergraph.
+        Laplacian of the hypergraph.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
         "auto" chooses the strength with which ridge regression of the labels on the features
@@ -79,7 +79,7 @@ class HSL(LabelledEmbedding):
     n_components_, n_iter_ : int
         Number of components, and of iterations; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 

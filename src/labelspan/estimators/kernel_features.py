@@ -55,14 +55,14 @@ OPTIONS = Either((_Kind(Mapping, "a dictionary"), Null()))
 
 
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Coordinates whose inner products are a kernel.
+    r"""Features whose inner products are a kernel.
 
-    In front of a linear method they make its kernel form. The estimator behind them centres,
-    which is what kernel PCA does to the kernel matrix. Of a function that is not a kernel, such as
-    the sigmoid, the positive part is used.
+    Before a linear method in a pipeline they give its kernel version. That estimator centres the
+    features, as kernel PCA centres the kernel matrix. If a function is not positive semi-definite,
+    such as the sigmoid, its positive part is used.
 
-    Special cases: in front of :class:`LSI` with ``center=True`` it is kernel PCA, in front of
-    :class:`CCA` kernel CCA, and in front of :class:`MLSI` the dual form of yu2005.
+    Special cases: followed by :class:`LSI` with ``center=True`` it is kernel PCA, by :class:`CCA`
+    kernel CCA, and by :class:`MLSI` the dual form of yu2005.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Attributes
     ----------
     X_fit_ : array or sparse matrix of shape (r, d)
-        The rows of the fit, or the landmarks among them.
+        The training rows, or the landmarks among them.
     projection_ : array of shape (r, m)
         The coordinates of rows X are ``k(X, X_fit_) @ projection_``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+        Names of the features if X is a data frame.
 
     See Also
     --------
@@ -101,9 +101,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     .. math:: K = U \Gamma U^\top, \qquad \phi(x) = k(x, X) U \Gamma^{-1/2}
 
-    the inner products of :math:`\phi` are the kernel: exactly between rows of the fit, and
-    approximately where landmarks represent them. Here :math:`\phi` is rotated, which changes
-    nothing for the methods behind it.
+    the inner products of :math:`\phi` are the kernel: exactly between training rows, and
+    approximately if landmarks represent them. Here :math:`\phi` is rotated, which does not change
+    the result of linear methods.
 
     References
     ----------

@@ -24,10 +24,10 @@ class LDA(LabelledEmbedding):
 
     Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
     total scatter: one-hot labels, each column divided by the square root of its class
-    size. An eigenvalue of 1 is a direction without scatter inside classes.
+    size. An eigenvalue of 1 means a direction without scatter within classes.
 
     Special cases: it equals :class:`CCA` on classes. Its space is that of scikit-learn's
-    ``LinearDiscriminantAnalysis``, which takes no sparse data.
+    ``LinearDiscriminantAnalysis``, which does not support sparse data.
 
     A row has one label or none. For multi-label data use :class:`CCA`, :class:`OPLS` or
     :class:`HSL`.
@@ -74,7 +74,7 @@ class LDA(LabelledEmbedding):
     n_components_, n_iter_ : int
         Number of components, and of iterations; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 

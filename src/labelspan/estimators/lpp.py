@@ -24,12 +24,12 @@ __all__ = ["LPP"]
 class LPP(Embedding):
     r"""Locality preserving projections (He and Niyogi 2003).
 
-    Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in
-    which rows that the graph joins lie close. ``W'(X'D X + alpha I)W = I``.
+    Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in which
+    rows that the graph joins are close. ``W'(X'D X + alpha I)W = I``.
 
     Special cases: with as many independent features as rows and no centring, it is the
     Laplacian eigenmap of the graph. With ``affinity="labels"`` the graph joins the rows of a
-    class, and the space is that of linear discriminant analysis for classes of one size.
+    class, and the embedding is that of linear discriminant analysis for classes of equal size.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LPP(Embedding):
     center : bool, default=True
         Whether to centre the columns.
     affinity : {"nearest_neighbors", "rbf", "labels", "precomputed"}, default="nearest_neighbors"
-        The graph where none is given to ``fit``: nearest neighbours with Gaussian weights;
+        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights;
         the full Gaussian, up to 5,000 rows; or edges between rows that share labels, which needs
         ``y``. "precomputed" requires a given graph.
     n_neighbors : int, default=10
@@ -59,12 +59,12 @@ class LPP(Embedding):
     n_components_ : int
         Number of components.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
 
     See Also
     --------
     DLE : With labels.
-    labelspan.graph.neighbor_graph : Make the graph.
+    labelspan.graph.neighbor_graph : Creates the graph.
 
     Notes
     -----
@@ -113,7 +113,7 @@ class LPP(Embedding):
     @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
-        """Learn the space from features and a graph.
+        """Learn the embedding from features and a graph.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class LPP(Embedding):
         y : array or None, default=None
             Labels, only for ``affinity="labels"``; rows without labels have no edges.
         graph : array, sparse matrix, operator or None, default=None
-            Weights between the rows, in place of those that ``affinity`` would make.
+            Weights between the rows, instead of those that ``affinity`` defines.
 
         Returns
         -------

@@ -31,22 +31,22 @@ __all__ = ["LSI"]
 class LSI(Embedding):
     r"""Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
-    Minimises ``|X - V A|^2`` over V with orthonormal columns. The space is that of
-    scikit-learn's ``TruncatedSVD``, and with ``center=True`` that of ``PCA``; it is also
+    Minimises ``|X - V A|^2`` over V with orthonormal columns. The embedding is that of
+    scikit-learn's ``TruncatedSVD``, and with ``center=True`` that of ``PCA``; it is also that of
     :class:`MLSI` with ``beta=0``, up to one common scale.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps 100, or the rank where that is less.
+        None keeps 100, or the rank if that is smaller.
     center : bool, default=False
         Whether to centre the columns; a sparse X stays sparse.
     solver : str or solver, default="auto"
-        "exact" decomposes the data; "krylov" is a block Krylov method with a stated
-        accuracy, for data where both n and d are large.
+        "exact" decomposes the data; "krylov" is a block Krylov method with a given accuracy, for
+        data where both n and d are large.
     tol : float or None, default=None
-        For "krylov": stop when the estimated energy not yet found is below this fraction
-        of the energy found; None is 6e-3.
+        For "krylov": stop when the estimated missing variance is below this fraction of the
+        variance found; None means 6e-3.
     max_iter : int or None, default=None
         For "krylov": maximum number of blocks.
     random_state : int, RandomState or None, default=0
@@ -62,7 +62,7 @@ class LSI(Embedding):
     n_components_, n_iter_ : int
         Number of components, and of iterations; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 
@@ -70,7 +70,7 @@ class LSI(Embedding):
     --------
     MLSI : With labels.
     sklearn.decomposition.TruncatedSVD : The same space.
-    sklearn.decomposition.PCA : The same space where the columns are centred.
+    sklearn.decomposition.PCA : The same space if the columns are centred.
 
     Notes
     -----
@@ -115,7 +115,7 @@ class LSI(Embedding):
     @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the space from features.
+        """Learn the embedding from features.
 
         Parameters
         ----------
@@ -154,12 +154,12 @@ class LSI(Embedding):
 
     @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
-        """Map points of the space back to features: the best reconstruction.
+        """Map embedded points back to features: the best reconstruction.
 
         Parameters
         ----------
         Z : array of shape (n, m)
-            Rows of the space.
+            Embedded rows.
 
         Returns
         -------

@@ -45,13 +45,13 @@ class MLSI(LabelledEmbedding):
     r"""Multi-label informed latent semantic indexing (yu2005).
 
     Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over V with orthonormal columns
-    and ``V = X W``: one small space that explains the features and the labels. X and Y
-    are centred and balanced first: X is divided by its norm, each label by the root of its
-    standard deviation, and all labels by the norm of the part that the features explain.
+    and ``V = X W``: one embedding that explains the features and the labels. X and Y are first
+    centred and balanced: X is divided by its norm, each label by the square root of its standard
+    deviation, and all labels by the norm of the part that the features explain.
 
-    The labels enter through their ridge regression on X, so that the space exists for rows
-    without labels and the fit costs about one truncated SVD. Rows without labels take part with
-    their features and fitted labels: the method is semi-supervised.
+    The labels enter through their ridge regression on X, so the embedding is defined for rows
+    without labels and the fit costs about one truncated SVD. Rows without labels contribute their
+    features and fitted labels: the method is semi-supervised.
 
     Special cases: ``beta=0`` is :class:`LSI` with the same ``center``; ``beta=1`` keeps only
     directions of the labels, at most k. With more rows than features it is principal covariates
@@ -60,29 +60,29 @@ class MLSI(LabelledEmbedding):
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        None keeps 100, or the rank where that is less. "auto" keeps half as many as there are
-        labels and 30 more, at most 500 or a quarter of the rows.
+        None keeps 100, or the rank if that is smaller. "auto" keeps 30 plus half the number of
+        labels, at most 500 and at most a quarter of the rows.
     beta : float or "auto", default="auto"
         Weight of the labels, from 0 to 1. "auto" is ``4 t / (1 + 4 t)``, at most 0.65, with
-        ``t = R2 + s^2 (1 - R2)``: s is the share of labels that are known, R2 that of the left-out
-        labels which their regression explains. With all labels known it is 0.65; with few, less.
-        For labels that are still to come, use 0.1, which keeps more of the features.
+        ``t = R2 + s^2 (1 - R2)``: s is the fraction of known labels, and R2 the leave-one-out R2 of
+        their regression. With all labels known it is 0.65; with few, less. If labels will be added
+        later, use 0.1, which keeps more of the features.
     alpha : float or "auto", default="auto"
-        Regularization strength of the label regression, in the units of X. "auto" chooses the
-        strength with which ridge regression of the labels on the features predicts best: by the
-        exact leave-one-out error where there are up to 1,000 labelled rows or columns, by held-out
-        rows where both are more, by generalized cross-validation in a stream.
+        Regularization strength of the label regression, in the units of X. "auto" chooses the value
+        with which ridge regression of the labels on the features predicts best: by the exact
+        leave-one-out error if there are up to 1,000 labelled rows or columns, on held-out rows if
+        both are larger, by generalized cross-validation in a stream.
     label_weight : {"balanced"} or None, default="balanced"
-        "balanced" divides each label by the root of its standard deviation, so that rare labels
-        count more; None takes the labels as they are.
+        "balanced" divides each label by the square root of its standard deviation, so that rare
+        labels count more; None does not scale the labels.
     center : bool, default=True
         Whether to centre the columns of X and Y; a sparse X stays sparse.
     solver : str or solver, default="auto"
-        "exact" decomposes the data; "krylov" finds everything in one Krylov space with a
-        stated accuracy, for data where both n and d are large.
+        "exact" decomposes the data; "krylov" uses one Krylov space, to a given accuracy, for data
+        where both n and d are large.
     tol : float or None, default=None
-        For "krylov": stop when the estimated objective not yet found is below this fraction
-        of the objective found; None is 1e-2.
+        For "krylov": stop when the estimated missing part of the objective is below this fraction
+        of it; None means 1e-2.
     max_iter : int or None, default=None
         For "krylov": maximum number of blocks.
     random_state : int, RandomState or None, default=0
@@ -93,7 +93,7 @@ class MLSI(LabelledEmbedding):
     components_ : array of shape (m, d)
         Directions of the features, longer where they explain more.
     eigenvalues_ : array of shape (m,)
-        Of the balanced problem: they sum to at most 1.
+        Eigenvalues of the balanced problem; their sum is at most 1.
     mean_ : array of shape (d,)
         Column means that are subtracted; zeros without ``center``.
     classes_ : array of shape (k,)
@@ -101,12 +101,12 @@ class MLSI(LabelledEmbedding):
     label_kind_ : {"classes", "indicator", "targets"}
         How ``y`` was read.
     label_loadings_ : array of shape (m, k)
-        From the space back to labels.
+        Linear map from the embedding to the labels.
     label_means_ : array of shape (k,)
-        What is added to label scores.
+        Offset of the label scores.
     label_directions_ : array of shape (k, m) or None
-        What known labels add to the position of a row in ``transform(X, labels=Y)``; None for a
-        solver without it.
+        Contribution of known labels to the embedding of a row in ``transform(X, labels=Y)``; None
+        if the solver does not provide it.
     beta_ : float
         Weight of the labels that was used.
     alpha_, alpha_curve_ : float, AlphaCurve or None
@@ -114,7 +114,7 @@ class MLSI(LabelledEmbedding):
     n_components_, n_iter_ : int
         Number of components, and of iterations; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 
@@ -123,7 +123,7 @@ class MLSI(LabelledEmbedding):
     LSI : The same without labels.
     OPLS : Only what predicts the labels.
     CCA : Only what correlates with the labels.
-    KernelFeatures : A kernel in front of it.
+    KernelFeatures : Kernel features as input for it.
     labelspan.papers.yu2005.PaperMLSI : The forms of the paper.
 
     Notes
@@ -189,7 +189,7 @@ class MLSI(LabelledEmbedding):
     @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the space from features and labels.
+        """Learn the embedding from features and labels.
 
         Parameters
         ----------
@@ -197,10 +197,10 @@ class MLSI(LabelledEmbedding):
             The features.
         y : vector of classes, or array or sparse matrix of shape (n, k)
             -1 or NaN marks unknown entries. Each label is regressed on the rows where it is known,
-            and its fitted values stand for the unknown entries, at the price of one more
-            regression (for single unknown entries, of an iteration with products as wide as there
-            are labels). Also :class:`~labelspan.operators.RowFiles`, all known, in blocks of the
-            same rows as those of X: memory then does not grow with the number of rows.
+            and its fitted values replace the unknown entries, which costs one more regression (for
+            single unknown entries, an iteration with one column per label). Also
+            :class:`~labelspan.operators.RowFiles`, all known, in blocks of the same rows as those
+            of X: memory then does not grow with the number of rows.
 
         Returns
         -------
@@ -214,10 +214,10 @@ class MLSI(LabelledEmbedding):
     @all_or_nothing
     @refuse_overflow
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Learn the space, and map the rows that it was learned from.
+        """Learn the embedding, and embed the training rows.
 
         The same as ``fit(X, y).transform(X)``, up to rounding. On large data it costs a fraction of
-        :meth:`transform`, because the solver has met the rows.
+        :meth:`transform`, because the solver has already processed the rows.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class MLSI(LabelledEmbedding):
         Returns
         -------
         Z : array of shape (n, m)
-            The positions of the rows.
+            The embedded rows.
         """
         stated = self._state(X, y)
         solution = solve(self, stated.problem)
@@ -365,7 +365,7 @@ class MLSI(LabelledEmbedding):
 
     @refuse_overflow
     def transform(self, X: Any, labels: Any = None) -> Array:
-        """Map rows to the learned space.
+        """Map rows to the embedding.
 
         Parameters
         ----------
@@ -373,8 +373,8 @@ class MLSI(LabelledEmbedding):
             The features.
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
-            entries, which add nothing. Rows that are placed by their labels lie closer to the new
-            rows that should find them, which are placed by their features only.
+            entries, which add nothing. Rows that are embedded with their labels are closer to the
+            queries that should find them, which are embedded from features only.
 
         Returns
         -------
@@ -396,7 +396,7 @@ class MLSI(LabelledEmbedding):
 
     @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
-        """Map points of the space back to features.
+        """Map embedded points back to features.
 
         Of all features that :meth:`transform` maps to Z, these are the ones closest to the
         mean.
@@ -404,7 +404,7 @@ class MLSI(LabelledEmbedding):
         Parameters
         ----------
         Z : array of shape (n, m)
-            Rows of the space.
+            Embedded rows.
 
         Returns
         -------

@@ -21,8 +21,8 @@ class OPLS(LabelledEmbedding):
     r"""Orthonormalised partial least squares (sun2009, Eq. 4).
 
     Solves ``X'Y Y'X w = lambda (X'X + alpha I) w`` for centred X and Y: the directions
-    from which least squares predicts the labels best. Labels count by their size, so
-    frequent labels, or targets with a large variance, weigh more than in :class:`CCA`.
+    from which least squares predicts the labels best. Labels count by their variance, so frequent
+    labels, or targets with a large variance, have more weight than in :class:`CCA`.
 
     Special cases: with all components, :meth:`label_scores` is the prediction of ridge
     regression with the same ``alpha``. With ``alpha=0`` it is reduced-rank regression.
@@ -30,16 +30,16 @@ class OPLS(LabelledEmbedding):
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        None keeps every direction that the labels have: k, or k - 1 for classes. With sparse
+        None keeps every direction of the labels: k, or k - 1 for classes. With sparse
         labels of more than 33 million entries it keeps a third of the labels, at least 100 and
         at most 500.
         "auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
         would [1]_, by generalized cross-validation.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
-        "auto" chooses the strength with which ridge regression of the labels on the features
-        predicts best: by the exact leave-one-out error where X has up to 1,000 rows or columns,
-        by held-out rows where both are more, by generalized cross-validation in a stream.
+        "auto" chooses the value with which ridge regression of the labels on the features predicts
+        best: by the exact leave-one-out error if X has up to 1,000 rows or columns, on held-out
+        rows if both are larger, by generalized cross-validation in a stream.
     penalty : {"l2", "l1"}, default="l2"
         "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.
     scale : {"eigenvalue"} or None, default="eigenvalue"
@@ -48,12 +48,12 @@ class OPLS(LabelledEmbedding):
     center : bool, default=True
         Whether to centre the columns; a sparse X stays sparse.
     solver : str or solver, default="auto"
-        "exact", "krylov" (to a stated accuracy, for large data) or "least-squares".
+        "exact", "krylov" (to a given accuracy, for large data) or "least-squares".
     tol, max_iter : float and int or None, default=None
         Tolerance and maximum number of iterations, for iterative solvers; None uses the
-        solver's own. Where both sides of X are above 4,096 and alpha is above 0, None stops where
-        the eigenvalues still to come are estimated at 0.5% of those found; a small number, for
-        example 1e-8, solves to full convergence.
+        solver's default. If both n and d are above 4,096 and alpha is above 0, None stops when the
+        missing eigenvalues are estimated at 0.5% of those found; a small number, for example 1e-8,
+        solves to full convergence.
     random_state : int, RandomState or None, default=0
         Seed of solvers that use random numbers.
 
@@ -71,13 +71,13 @@ class OPLS(LabelledEmbedding):
     n_components_, n_iter_ : int
         Number of components, and of iterations; 1 for a direct solver.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_, status_ : str
         Name of the solver used, and its convergence message.
 
     See Also
     --------
-    CCA : Every label counts alike.
+    CCA : Every label counts equally.
     MLSI : Keeps the features as well.
     PLSSVD : Covariance instead of prediction.
 
@@ -148,7 +148,7 @@ class OPLS(LabelledEmbedding):
 
     @refuse_overflow
     def transform(self, X: Any, labels: Any = None) -> Array:
-        """Map rows to the learned space.
+        """Map rows to the embedding.
 
         Parameters
         ----------
@@ -156,8 +156,8 @@ class OPLS(LabelledEmbedding):
             The features.
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
-            entries, which add nothing. The place is then that of the fitted labels and the known
-            ones together. Not for ``penalty="l1"`` and ``solver="least-squares"``.
+            entries, which add nothing. The embedding then combines the fitted labels and the known
+            ones. Not available for ``penalty="l1"`` and ``solver="least-squares"``.
 
         Returns
         -------

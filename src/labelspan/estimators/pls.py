@@ -59,13 +59,12 @@ class PLSSVD(LabelledEmbedding):
 
     .. math:: X'Y = U \Sigma V', \qquad Z = X U_m
 
-    Nothing is whitened and nothing is regularized, so it is fast and stable, also with more
-    features than rows; :class:`OPLS` divides by the covariance of the features and predicts
-    labels better.
+    There is no whitening and no regularization, so it is fast and stable, even with more features
+    than rows; :class:`OPLS` divides by the covariance of the features and predicts labels better.
 
-    Special cases: it equals scikit-learn's ``PLSSVD`` (which takes no sparse data) up to
-    signs, and is supervised PCA with linear kernels on features and labels, which
-    maximises the Hilbert-Schmidt independence criterion (HSIC).
+    Special cases: it equals scikit-learn's ``PLSSVD`` (which does not support sparse data) up to
+    signs, and is supervised PCA with linear kernels on features and labels, which maximises the
+    Hilbert-Schmidt independence criterion (HSIC).
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ class PLSSVD(LabelledEmbedding):
         Whether to divide the columns of X and of Y by their standard deviations, as
         ``scale=True`` does in scikit-learn.
     max_iter : int or None, default=None
-        Maximum number of blocks of the SVD where X'Y is too large to be formed; None is 100.
+        Maximum number of blocks of the SVD if X'Y is too large to be formed; None means 100.
     random_state : int, RandomState or None, default=0
         Seed of the start of such an SVD.
 
@@ -102,7 +101,7 @@ class PLSSVD(LabelledEmbedding):
     n_iter_ : array of shape (m,)
         Number of blocks of the SVD per component; 1 for a direct one.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_ : str
         "svd".
     status_ : str
@@ -110,7 +109,7 @@ class PLSSVD(LabelledEmbedding):
 
     See Also
     --------
-    PLSDA : PLS regression, whose components are found one after another.
+    PLSDA : PLS regression, whose components are computed one after another.
     OPLS : The same with whitened features.
 
     References
@@ -158,7 +157,7 @@ class PLSSVD(LabelledEmbedding):
     @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the space from features and labels.
+        """Learn the embedding from features and labels.
 
         Parameters
         ----------
@@ -250,9 +249,9 @@ class PLSSVD(LabelledEmbedding):
 class PLSDA(LabelledEmbedding):
     r"""PLS discriminant analysis: PLS regression on labels, with VIP scores.
 
-    Components are found one after another (NIPALS). Each is the direction w in which what is
-    left of the features covaries most with the labels; its score is then removed from the
-    features, so that scores are orthogonal:
+    Components are computed one after another (NIPALS). Each is the direction w in which the
+    deflated features covary most with the labels; its score is then removed from the features, so
+    that scores are orthogonal:
 
     .. math:: t = X_a w, \qquad X_{a+1} = X_a - t t'X_a / t't
 
@@ -279,13 +278,13 @@ class PLSDA(LabelledEmbedding):
     components_ : array of shape (m, d)
         Rotations: ``transform(X) = (X - mean_) @ components_.T``.
     vip_ : array of shape (d,)
-        Variable importance in projection. The mean of their squares is 1; features above 1
-        matter more than the average one.
+        Variable importance in projection. The mean of their squares is 1; features above 1 matter
+        more than average.
     weights_ : array of shape (d, m)
         Unit directions w of the deflated features.
     eigenvalues_ : array of shape (m,)
-        Sum of squares of the labels that each component explains, in the order of the
-        components; it need not fall.
+        Sum of squares of the labels that each component explains, in the order of the components;
+        not necessarily decreasing.
     mean_ : array of shape (d,)
     classes_ : array of shape (k,)
         Names of the labels.
@@ -295,9 +294,9 @@ class PLSDA(LabelledEmbedding):
     n_components_ : int
         Number of components.
     n_iter_ : int
-        1, because every component is found directly.
+        1, because every component is computed directly.
     n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names where X is a data frame.
+        Number of features, and their names if X is a data frame.
     solver_ : str
         "nipals".
     status_ : str
@@ -355,7 +354,7 @@ class PLSDA(LabelledEmbedding):
     @all_or_nothing
     @refuse_overflow
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the space from features and labels.
+        """Learn the embedding from features and labels.
 
         Parameters
         ----------

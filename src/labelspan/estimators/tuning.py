@@ -57,7 +57,7 @@ class Tuning:
     ----------
     best_params : mapping
     best_score : float
-        Its mean over folds.
+        Its mean score over folds.
     best_estimator : estimator
         With the best parameters; fitted on all rows unless ``refit=False``.
     candidates : tuple of Candidate
@@ -65,7 +65,7 @@ class Tuning:
 
     See Also
     --------
-    tune : Compute it.
+    tune : Computes it.
 
     Examples
     --------
@@ -101,16 +101,16 @@ def tune(
 
     In every fold the candidates share one basis of the features, exact or a Krylov space
     built from features and labels; a candidate then costs a small eigenproblem, and fewer
-    components cost nothing. Scores are computed from :meth:`label_scores` on held-out rows, or
-    from their neighbours: a space for tagging and a space for search want different settings.
-    Rows without labels are used for training and never scored; of other rows the known entries
-    are scored. For other parameters, or other measures of a whole pipeline, use scikit-learn's
+    components cost nothing extra. Scores are computed from :meth:`label_scores` on held-out rows,
+    or from their neighbours: tagging and search need different settings.
+    Rows without labels are used for training and never scored; of other rows, the known entries are
+    scored. For other parameters, or to score a whole pipeline, use scikit-learn's
     ``GridSearchCV``.
 
     Parameters
     ----------
     estimator : MLSI, OPLS, CCA, LDA or HSL
-        Not fitted; parameters without a list below stay as they are.
+        Not fitted; parameters without a list of values stay unchanged.
     X : array or sparse matrix of shape (n, d)
         The features.
     y : array or sparse matrix of shape (n,) or (n, k)
