@@ -2,9 +2,7 @@
 
 import json
 import logging
-import os
 import shutil
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from labelspan.cli import app
 from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile, InvalidParameter, Mismatch
 from labelspan.index import ann
-from labelspan.index.ann import ANN_FILE, AnnCache, AnnIndex
-from labelspan.index.vectors import unit_rows
+from labelspan.index.ann import ANN_FILE, AnnCache
 from labelspan.web.snapshot import Snapshot
 
 needs_usearch = pytest.mark.skipif(
@@ -111,28 +108,6 @@ def test_adding_and_removing_keep_the_cache_and_saving_drops_it(folder, X):
         assert ann_file(folder).exists()
 
 
-@needs_usearch
-def test_approximate_search_by_items_and_labels(folder):
-    with SemanticIndex.load(folder) as index:
-        index.prepare_search()
-        hits = index.search(items=["5", "6"], k=20)
-        assert index.search_by_ == "approximate"
-        assert not {"5", "6"} & set(names(hits))
-        assert len(hits) == 20
-        assert len(index.search(items="5", k=8, filter={"labels": "odd"})) == 8
-        assert index.search_by_ == "approximate"
-
-
-@needs_usearch
-def test_the_cache_of_an_index_in_memory(X):
-    index = SemanticIndex(estimator=LSI(6), approximate_from=10)
-    index.fit([""] * 300, vectors=X[:300]).prepare_search()
-    index.search(X[0])
-    assert index.search_by_ == "approximate"
-    index.fit([""] * 200, vectors=X[:200]).search(X[0])
-    assert index.search_by_ == "exact"
-
-
 def test_without_usearch_search_is_exact_and_says_so(folder, X, monkeypatch):
     monkeypatch.setattr(ann, "find_spec", lambda name: None)
     with SemanticIndex.load(folder) as index:
@@ -145,12 +120,6 @@ def test_without_usearch_search_is_exact_and_says_so(folder, X, monkeypatch):
                 ask()
         with pytest.raises(InvalidParameter, match="approximate must be True, False or None"):
             index.search(X[0], approximate="yes")
-
-
-@pytest.mark.parametrize("given", [-1, 0.5, None])
-def test_the_threshold_is_a_whole_number(given):
-    with pytest.raises(InvalidParameter, match="approximate_from must be a whole number"):
-        SemanticIndex(approximate_from=given).fit(["a", "b"], [["x"], ["y"]])
 
 
 # --- damage -------------------------------------------------------------------------------
@@ -170,8 +139,7 @@ def damages(content):
 
 
 @needs_usearch
-@pytest.mark.parametrize("mapped", [True, False])
-def test_a_damaged_cache_is_not_used_and_built_again(folder, X, mapped, caplog):
+def test_a_damaged_cache_is_not_used_and_built_again(folder, X, caplog):
     with SemanticIndex.load(folder) as index:
         good = names(index.prepare_search().search(X[3]))
         exact = names(index.search(X[3], approximate=False))
@@ -179,13 +147,13 @@ def test_a_damaged_cache_is_not_used_and_built_again(folder, X, mapped, caplog):
     content = path.read_bytes()
     for what, damaged in damages(content):
         path.write_bytes(damaged)
-        loaded = SemanticIndex.load(folder, verify=False, mapped=mapped)
+        loaded = SemanticIndex.load(folder, verify=False)
         with loaded as index, caplog.at_level(logging.WARNING):
             assert names(index.search(X[3])) == exact, what
             assert index.search_by_ == "exact", what
             assert str(path) in index.search_cache().reason, what
     assert "is not used" in caplog.text
-    with SemanticIndex.load(folder, mapped=mapped) as index:
+    with SemanticIndex.load(folder) as index:
         assert names(index.search(X[3], approximate=True)) == good
     assert path.read_bytes() == content
 
@@ -229,70 +197,6 @@ def test_a_link_or_a_folder_in_its_place_is_not_followed(folder, tmp_path):
 
 
 # --- at the same time ---------------------------------------------------------------------
-
-
-@needs_usearch
-def test_searches_go_on_while_one_builds(X, monkeypatch):
-    cache, begun, go_on = AnnCache(unit_rows(X)), threading.Event(), threading.Event()
-    build, built = AnnIndex.build, []
-
-    def slow(*args, **options):
-        built.append(args)
-        begun.set()
-        go_on.wait(180)
-        return build(*args, **options)
-
-    monkeypatch.setattr(AnnIndex, "build", slow)
-    threads = [threading.Thread(target=cache.prepare) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    assert begun.wait(180)
-    assert cache.ready() is None
-    go_on.set()
-    for thread in threads:
-        thread.join()
-    assert cache.prepare() is cache.ready() is not None
-    assert len(built) == 1
-
-
-@needs_usearch
-def test_readers_and_builders_next_to_a_writer(folder, X):
-    failures, stop = [], threading.Event()
-
-    def read(approximate):
-        while not stop.is_set():
-            try:
-                with SemanticIndex.load(folder, verify=False) as reader:
-                    assert len(reader.search(X[:3], approximate=approximate)[0]) == 10
-            except BaseException as error:
-                failures.append(error)
-                return
-
-    threads = [threading.Thread(target=read, args=(way,)) for way in (True, None, None)]
-    for thread in threads:
-        thread.start()
-    with SemanticIndex.load(folder, write=True) as writer:
-        for number in range(4):
-            writer.add([""], ids=[f"new{number}"], vectors=X[:1]).save()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert len(SemanticIndex.load(folder)) == 1504
-
-
-@needs_usearch
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_can_be_searched(folder, X):
-    (generation,) = folder.glob("generation-*")
-    with SemanticIndex.load(folder) as index:
-        generation.chmod(0o555)
-        try:
-            index.search(X[0], approximate=True)
-        finally:
-            generation.chmod(0o755)
-        assert index.search_by_ == "approximate"
-    assert not ann_file(folder).exists()
 
 
 @needs_usearch
@@ -350,15 +254,6 @@ def test_the_command_builds_reports_and_uses_the_cache(texts):
     assert not ann_file(texts).exists()
     run(*search, "chess", "--approximate")
     assert ann_file(texts).exists()
-
-
-def test_without_usearch_the_command_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(ann, "find_spec", lambda name: None)
-    monkeypatch.setitem(SemanticIndex.__init__.__kwdefaults__, "approximate_from", 20)
-    (tmp_path / "corpus.jsonl").write_text(as_lines(rows()))
-    run("fit", tmp_path / "corpus.jsonl", "-o", tmp_path / "texts", "--dimensions", 6)
-    assert "usearch is not installed" in run("info", tmp_path / "texts")
-    assert json.loads(run("search", "-i", tmp_path / "texts", "chess", "--json"))["hits"]
 
 
 @needs_usearch

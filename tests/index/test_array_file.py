@@ -9,7 +9,7 @@ from _support.hostile import Payload, works
 from _support.stored import crafted
 
 from labelspan.errors import InvalidFile
-from labelspan.index.array_file import ArrayBlocks, ArrayFile, Rows, parse_json, write_arrays
+from labelspan.index.array_file import ArrayBlocks, ArrayFile, Rows, write_arrays
 
 ARRAYS = {
     "floats": np.linspace(0, 1, 12, dtype="f4").reshape(4, 3),
@@ -148,10 +148,3 @@ def test_blocks_go_on_after_the_last_whole_one(tmp_path):
     assert [block.about["rows"] for block in again] == [0, 1]
     again.append({"values": np.arange(5)}, rows=9)
     assert ArrayBlocks(tmp_path / "blocks")[2].array("values").tolist() == [0, 1, 2, 3, 4]
-
-
-def test_names_come_once_in_json(tmp_path):
-    """The last would count, and readers of other languages take the first."""
-    assert parse_json(b'{"a": {"b": 1}}', "x") == {"a": {"b": 1}}
-    with pytest.raises(InvalidFile, match="cannot be read as JSON"):
-        parse_json(b'{"a": {"b": 1, "b": 2}}', "x")

@@ -4,12 +4,10 @@ import datetime
 
 import numpy as np
 import pytest
-from _support.explorer import WORDS, make_attacks, make_index
+from _support.explorer import WORDS, make_index
 
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
-from labelspan.index.browsing import label_separator
-from labelspan.index.metadata_fields import metadata_text
 
 GAME, SOUND, IMAGE = sorted(WORDS)
 
@@ -71,8 +69,16 @@ def test_a_list_and_its_counts_are_what_a_loop_finds(index, wanted, condition):
     assert sum(count for _, count in free.counts) == len(expected)
 
 
-@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
-@pytest.mark.parametrize("text", ["chess player", "radio -song", '"chess', "photo cam*", "item9"])
+@pytest.mark.parametrize(
+    ("text", "balance"),
+    [
+        ("chess player", 0.4),
+        ("radio -song", 1.0),
+        ('"chess', 0.0),
+        ("photo cam*", 0.4),
+        ("item9", 1.0),
+    ],
+)
 def test_a_list_has_all_hits_of_a_search_the_weak_ones_last(index, text, balance):
     hits = index.search(text, len(index), balance=balance)
     found = index.browse(text, balance=balance)
@@ -139,8 +145,9 @@ def test_metadata_of_several_types_is_sorted_and_missing_values_come_last():
     assert ids(index.browse(filter={"metadata": {"n": "1"}})) == ["4"]
 
 
-@pytest.mark.parametrize("unit", [1e-9, 0.37, 1, 1000, 1e9])
-@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize(
+    ("unit", "as_text"), [(1e-9, False), (0.37, True), (1, True), (1e9, False)]
+)
 def test_bins_of_numbers_are_what_their_ranges_find(unit, as_text):
     rng = np.random.default_rng(int(unit) % 7)
     values = (np.round(rng.normal(size=60) * 50) * unit).tolist()
@@ -159,7 +166,7 @@ def test_bins_of_numbers_are_what_their_ranges_find(unit, as_text):
         assert count == len(inside)
 
 
-@pytest.mark.parametrize("days", [3, 40, 900, 9000, 200_000])
+@pytest.mark.parametrize("days", [3, 900, 200_000])
 def test_dates_are_sorted_and_binned_by_time(days):
     rng = np.random.default_rng(days)
     dates = [
@@ -233,29 +240,3 @@ def test_groups_are_beginnings_of_labels():
     with pytest.raises(InvalidInput, match="begins with 'b::'"):
         index.browse(filter={"labels": "b::*"})
     assert collection([{}] * 3, [["a"], ["b"], []]).browse().group_counts() == {}
-
-
-def test_items_that_were_removed_or_added_are_counted_right():
-    changed = make_index()
-    assert changed.browse(sort="title").total == 60
-    changed.remove(["item20", "item21"])
-    changed.add(["a new chess game"], [["game"]], ["new"], metadata=[{"year": 1}])
-    found = changed.browse()
-    assert ids(found) == changed.ids
-    assert found.positions.tolist() == list(range(59))
-    assert ids(changed.browse(filter={"metadata": {"year": 1}})) == ["new"]
-    assert "new" in ids(changed.browse("chess", sort="title"))
-    year = next(one for one in found.facets() if one.field == "year")
-    assert year.bins[0][-1] == 1
-
-
-def test_hostile_metadata_is_listed(tmp_path):
-    index = make_attacks(tmp_path / "index")
-    assert len(index.browse().facets()) >= 3
-
-
-def test_names_of_separators_and_values():
-    assert label_separator([]) == ""
-    assert label_separator(["a/b", "c/d", "e"]) == "/"
-    assert label_separator(["::", "a", "b"]) == ""
-    assert metadata_text(None) == "null"

@@ -13,7 +13,7 @@ from _support.hostile import altered, aside, attempt, changed, files, refused, s
 from _support.stored import answers, edited, generation, made, replaced, rewritten
 from _support.topics import corpus
 
-from labelspan import LSI, MLSI, SemanticIndex
+from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidFile, MissingData
 from labelspan.index.folder import read_manifest, write_manifest
 
@@ -31,19 +31,12 @@ def before(small):
 # --- every file -----------------------------------------------------------------------------
 
 
-def test_the_index_is_what_it_should_be(small, before):
-    assert not isinstance(before, str)
-    parts = {f"{name}.arrays" for name in ("features", "space", "tagger", "vectors", "words")}
-    assert set(read_manifest(small)["files"]) == parts
-    assert set(files(small)) == {"manifest.json", LOOSE, *parts}
-
-
 def test_flipped_bytes(small, before):
     """Every file is verified; what SQLite does not use may be anything."""
     rng = np.random.default_rng(0)
     cases = [(name, n) for name, path in files(small).items() for n in range(path.stat().st_size)]
     heads = [(name, n) for name, n in cases if n < 128]
-    for name, place in sample(cases, 120) + sample(heads, 60):
+    for name, place in sample(cases, 60) + sample(heads, 30):
         path = files(small)[name]
         content = bytearray(path.read_bytes())
         content[place] ^= 1 << int(rng.integers(8))
@@ -104,7 +97,7 @@ def test_unverified_damage_never_crashes(small, before, monkeypatch):
     monkeypatch.setattr("labelspan.index.store._SMALL_DATABASE", 0)
     rng = np.random.default_rng(2)
     cases = [(n, p) for n, path in files(small).items() for p in range(path.stat().st_size)]
-    for name, place in sample(cases, 120):
+    for name, place in sample(cases, 50):
         path = files(small)[name]
         content = bytearray(path.read_bytes())
         content[place] = int(rng.integers(256))
@@ -133,32 +126,6 @@ def test_a_large_index_is_verified_when_asked(folder, monkeypatch):
         SemanticIndex.load(folder, verify=True)
 
 
-def test_a_small_tagger_is_verified_when_it_is_used(folder):
-    path = generation(folder) / "tagger.arrays"
-    content = bytearray(path.read_bytes())
-    content[-40] ^= 1
-    path.write_bytes(content)
-    with SemanticIndex.load(folder) as index:
-        assert index.search("chess")
-        with pytest.raises(InvalidFile, match=r"tagger\.arrays is damaged"):
-            index.tag("chess")
-
-
-def test_an_index_of_vectors_only(tmp_path):
-    X = np.random.default_rng(0).standard_normal((6, 4))
-    index = SemanticIndex(estimator=LSI(2)).fit([""] * 6, vectors=X)
-    index.save(tmp_path / "index")
-    assert set(read_manifest(tmp_path / "index")["files"]) == {"space.arrays", "vectors.arrays"}
-    for name, path in files(tmp_path / "index").items():
-        content = bytearray(path.read_bytes())
-        content[-50] ^= 1
-        with changed(path, bytes(content)):
-            if name != LOOSE:
-                refused(tmp_path / "index")
-    with SemanticIndex.load(tmp_path / "index") as loaded:
-        assert loaded.search(X[0]) == index.search(X[0])
-
-
 # --- the manifest ---------------------------------------------------------------------------
 
 NASTY = [
@@ -179,8 +146,8 @@ def places(value, path=()):
 def test_any_value_in_any_place_of_the_manifest(small, before):
     whole = read_manifest(small)
     every = [(path, value) for path in places(whole) for value in NASTY]
-    loaded, chosen = 0, sample(every, 150)
-    for path, value in chosen + [(path, ...) for path in sample(places(whole), 30)]:
+    loaded, chosen = 0, sample(every, 70)
+    for path, value in chosen + [(path, ...) for path in sample(places(whole), 15)]:
         content = copy.deepcopy(whole)
         inner = content
         for key in path[:-1]:
@@ -195,18 +162,6 @@ def test_any_value_in_any_place_of_the_manifest(small, before):
     assert loaded < len(chosen) / 3
     write_manifest(small, whole)
     assert attempt(small) == before
-
-
-@pytest.mark.parametrize("name", ["generation", "files", "estimator", "settings", "class", "key"])
-def test_a_missing_field_is_named(folder, name):
-    for value in (None, 3, "x"):
-        edited(folder, lambda content, value=value: content.update({name: value}))
-        with pytest.raises(InvalidFile):
-            SemanticIndex.load(folder)
-    if name != "generation":
-        edited(folder, lambda content: content.pop(name))
-        with pytest.raises(InvalidFile, match=name):
-            SemanticIndex.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +239,7 @@ PARTS = [
     ("space", {"estimator_transform": np.zeros(3)}),
     ("tagger", {"thresholds": np.zeros(99, dtype="f4")}),
     ("tagger", {"left_out_columns": np.full((8, 2), 100, dtype="i4")}),
+    ("tagger", {"left_out_own": np.full(3, 0.5, dtype="f4")}),
     ("tagger", {"numbers": None}),
     *[
         ("tagger", {"labels": np.frombuffer(text, dtype="u1")})

@@ -1,11 +1,9 @@
 """Saves that fail or are killed: the old index or the new, never between."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-from _support.forks import forked
 from _support.stored import answers, made
 
 from labelspan import SemanticIndex
@@ -87,35 +85,3 @@ def test_an_add_without_room_leaves_the_index(folder):
             index.add(["chess " * 5000] * 3, ids=["a", "b", "c"])
         assert answers(index) == before
     assert answers(SemanticIndex.load(folder)) == before
-
-
-LIMITED = """
-import resource, signal, sys
-from _support.stored import answers, made
-from labelspan import SemanticIndex
-from labelspan.errors import LabelspanError
-folder = sys.argv[1]
-# Closed, so that no file of a reader is left that a full disk would not have room for.
-with SemanticIndex.load(folder) as index:
-    before = answers(index)
-bigger = made(200)
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-for limit in (100, 5_000, 20_000, 40_000):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    try:
-        bigger.save(folder)
-    except LabelspanError as error:
-        assert "cannot be written" in str(error), error
-    else:
-        raise SystemExit(f"saved within {limit} bytes a file")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    with SemanticIndex.load(folder) as index:
-        assert answers(index) == before
-print("intact")
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
-def test_a_full_disk_leaves_the_old_index(folder):
-    ran = forked(LIMITED, folder)
-    assert ran.stdout == "intact\n", ran.stderr

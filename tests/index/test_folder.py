@@ -8,7 +8,7 @@ import pytest
 from _support.stored import answers, generation, made
 from _support.topics import corpus
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
 from labelspan.errors import InvalidInput, Locked, Mismatch
 from labelspan.index import store as items_module
 from labelspan.solvers import Exact
@@ -55,27 +55,11 @@ def test_every_estimator_comes_back(estimator, tmp_path):
     loaded = SemanticIndex.load(tmp_path / "i")
     assert loaded.search("chess player") == saved.search("chess player")
     assert type(loaded.space) is type(estimator)
-
-
-def test_lda_comes_back_for_one_label_per_item(tmp_path):
-    texts, labels, _, _ = corpus(40)
-    one = [own[:1] for own in labels]
-    saved = SemanticIndex(estimator=LDA(alpha=1.0)).fit(texts, one).save(tmp_path / "i")
-    assert SemanticIndex.load(tmp_path / "i").search("chess") == saved.search("chess")
-
-
-def test_words_that_have_no_lower_case_come_back(tmp_path):
-    texts = ["\U0001d400 chess", "photo \u03d2", "chess board", "photo camera"]
-    saved = SemanticIndex().fit(texts, [["a"], ["b"], ["a"], ["b"]]).save(tmp_path / "i")
-    assert SemanticIndex.load(tmp_path / "i").search("chess") == saved.search("chess")
-
-
-def test_given_vectors_come_back(tmp_path):
-    X = np.random.default_rng(0).standard_normal((12, 6))
-    index = SemanticIndex(estimator=LSI(3)).fit([""] * 12, vectors=X)
-    loaded = SemanticIndex.load(index.save(tmp_path / "i")._folder or tmp_path / "i")
-    assert not loaded.model.reads_texts
-    assert loaded.search(X[2]) == index.search(X[2])
+    # Also where the space has its origin at the mean, a text without words is nowhere.
+    assert loaded.search(["", "unheard"]) == [[], []]
+    assert len(loaded.tag("chess")) == 3
+    assert len(loaded.axes(2)) == loaded.space.n_components_
+    assert not hasattr(estimator, "components_")
 
 
 def test_what_only_code_could_bring_back_is_refused(folder, tmp_path):
@@ -106,20 +90,6 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
     again = SemanticIndex.load(folder)
     assert "z" in again
     assert len(again) == 25
-
-
-def test_a_save_joins_what_was_added(folder):
-    with SemanticIndex.load(folder, write=True) as index:
-        for number in range(5):
-            index.add(["song tune"], [["sound"]], [f"late{number}"])
-        assert len(index.store.words.segments) == 2
-        before = answers(index)
-        index.save()
-        assert len(index.store.words.segments) == 1
-        assert answers(index) == before
-    with SemanticIndex.load(folder) as reader:
-        assert answers(reader) == before
-        assert len(reader.store.vectors.base) == 29
 
 
 def test_numbers_of_rows_are_not_used_twice(folder):
@@ -175,26 +145,6 @@ def test_one_writer_at_a_time(folder):
         assert len(SemanticIndex.load(folder)) == 24
     with SemanticIndex.load(folder, write=True) as index:
         index.add(["a"])
-
-
-def test_a_writer_that_refits_keeps_the_old_until_it_saves(folder):
-    texts, labels, ids, _ = corpus(30, seed=3)
-    with SemanticIndex.load(folder, write=True) as index:
-        index.fit(texts, labels, ids).add(["photo"], ids=["later"])
-        assert len(SemanticIndex.load(folder)) == 24
-        index.save()
-        assert len(SemanticIndex.load(folder)) == 31
-
-
-def test_a_temporary_error_of_the_parser_is_not_damage(folder, monkeypatch):
-    load = np.load
-
-    def slips_once(path, **options):
-        monkeypatch.setattr(np, "load", load)
-        raise SystemError("AST constructor recursion depth mismatch")
-
-    monkeypatch.setattr(np, "load", slips_once)
-    assert len(SemanticIndex.load(folder)) == 24
 
 
 def test_readers_do_not_notice_saves(folder):

@@ -122,97 +122,6 @@ seen = work.rounds(10, ["add", "relabel", "remove", "review", "write-back"])
 print(sum(seen.values()))
 """
 
-TWO = (
-    TOOLS
-    + """
-import contextlib
-
-corpus = root / "corpus.jsonl"
-corpus.write_text(as_lines(rows(12)))
-small, large = made(8, estimator=MLSI(2)), made(14, estimator=MLSI(3))
-states = [answers(small), answers(large)]
-small.save(out)
-
-
-def start(task):
-    told, tell = os.pipe()
-    number = os.fork()
-    if number == 0:
-        try:
-            task(tell)
-        finally:
-            os._exit(1)
-    os.close(tell)
-    return number, told
-
-
-def end(number):
-    os.kill(number, signal.SIGKILL)
-    os.waitpid(number, 0)
-
-
-# A writer is there: the second is refused, in a sentence.
-def hold(tell):
-    with SemanticIndex.load(out, write=True):
-        os.write(tell, b".")
-        time.sleep(60)
-
-
-number, told = start(hold)
-os.read(told, 1)
-for args in (
-    ["add", str(corpus), "-i", str(out)],
-    ["fit", str(corpus), "-o", str(out), "--dimensions", "2", "--force"],
-):
-    result = CliRunner().invoke(app, args)
-    assert result.exit_code == 1 and "Traceback" not in result.output
-    assert "Another writer has the index" in result.output.splitlines()[-1], result.output
-try:
-    large.save(out)
-    raise SystemExit("two writers")
-except Locked as error:
-    sentence(error)
-assert state() == states[0]
-# Killed, it leaves no lock behind.
-end(number)
-result = CliRunner().invoke(app, ["add", str(corpus), "-i", str(out), "--replace"])
-assert result.exit_code == 0, result.output
-small.save(out)
-
-
-# Two that write in turn, and one that reads meanwhile.
-def write(index):
-    def task(tell):
-        while True:
-            try:
-                index.save(out)
-                os.write(tell, b".")
-            except Locked:
-                os.write(tell, b"l")
-
-    return task
-
-
-pairs = [start(write(small)), start(write(large))]
-seen, reads, marks = set(), 0, b""
-for _, told in pairs:
-    os.set_blocking(told, False)
-until = time.monotonic() + (20 if THOROUGH else 1)
-while time.monotonic() < until or len(seen) < 2 or reads < 5 or marks.count(b".") < 5:
-    seen.add(states.index(state()))
-    reads += 1
-    for _, told in pairs:
-        with contextlib.suppress(BlockingIOError):
-            marks += os.read(told, 1 << 16)
-for number, told in pairs:
-    end(number)
-    while chunk := os.read(told, 1 << 16):
-        marks += chunk
-assert state() in states
-print(reads, marks.count(b"."), marks.count(b"l"))
-"""
-)
-
 
 def numbers(script, folder):
     done = forked(script, folder)
@@ -227,9 +136,3 @@ def test_a_save_killed_at_any_step(tmp_path):
 
 def test_the_commands_killed_at_many_moments(tmp_path):
     assert numbers(COMMANDS, tmp_path) == [10]
-
-
-def test_two_writers_and_a_reader(tmp_path):
-    reads, saves, waits = numbers(TWO, tmp_path)
-    print(f"\n{reads} reads during {saves} saves, {waits} refused")
-    assert reads > 4

@@ -106,12 +106,6 @@ def test_an_axis_is_read_at_the_end_where_both_lie(index):
         assert label in [entry.name for axis in why.axes[:3] for entry in axis.labels]
 
 
-def test_an_explanation_of_items_and_labels_has_no_words(index):
-    why = index.explain(None, "item3", items="item0", labels="game")
-    assert why.words == ()
-    assert why.axes
-
-
 def test_axes_have_words_and_labels_at_both_ends(index):
     axes = index.axes(2)
     assert [axis.number for axis in axes] == list(range(8))

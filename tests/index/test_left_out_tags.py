@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from _support.stored import rewritten
 from _support.topics import corpus
 
 from labelspan import LSI, MLSI, SemanticIndex
-from labelspan.errors import InvalidFile
 from labelspan.index.tagging import tags_without_item
 from labelspan.tagger.decision import emphasised
 from labelspan.tagger.label_regression import LabelRegression
@@ -41,49 +39,11 @@ def test_tags_are_those_of_models_without_the_item():
         np.testing.assert_allclose(
             [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
         )
-
-
-def test_tags_that_items_have_are_those_of_models_without_the_item():
-    index = fitted()
-    tagger = index.tagger
-    targets = tagger.targets
-    ridge = LabelRegression(tagger.features, tagger.alpha)
-    scores = np.hstack([found for _, _, found in ridge.blocks(emphasised(targets))])
-    votes = tagger.voters.votes(tagger.features, np.arange(len(index)))
-    chances = tagger.decision.probability(scores + tagger.decision.weight * votes.toarray())
-    row = np.repeat(np.arange(len(index)), np.diff(targets.indptr))
-    np.testing.assert_allclose(tagger.left_out.own, chances[row, targets.indices], atol=1e-3)
-
-
-def own_chances(tagger):
-    """Probabilities of the labels that items have, by their place and label."""
-    labels = tagger.targets
-    rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
-    pairs = zip(rows.tolist(), labels.indices.tolist(), strict=True)
-    keys = [(int(tagger.rows[row]), tagger.labels[column]) for row, column in pairs]
-    return dict(zip(keys, tagger.left_out.own.tolist(), strict=True))
-
-
-def test_chances_of_own_labels_move_with_their_items():
-    index = fitted()
-    before = own_chances(index.tagger)
-    index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
-    index.add(["crop dice radio volume"], [["farm", "game"]], ["late"])
-    after = own_chances(index.tagger)
-    assert {place for place, _ in after} == set(range(91)) - {5}
-    for (place, label), chance in after.items():
-        if place not in (0, 90):
-            assert chance == before[place, label]
-    assert after[0, "sound"] < 0.5
-
-
-def test_a_model_that_was_fitted_without_the_item_says_nearly_the_same():
-    texts, labels, ids, _ = corpus(90, seed=1)
-    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
-    rest = SemanticIndex(estimator=MLSI(5)).fit(texts[1:], labels[1:], ids[1:])
-    kept = {tag.label: tag.probability for tag in predicted(index, ids[:1])[0]}
-    for tag in rest.tag(texts[0]):
-        assert kept[tag.label] == pytest.approx(tag.probability, abs=0.1)
+    # So are the chances of the labels that items have.
+    rows = np.repeat(np.arange(len(index)), np.diff(tagger.targets.indptr))
+    np.testing.assert_allclose(
+        tagger.left_out.own, chances[rows, tagger.targets.indices], atol=1e-3
+    )
 
 
 def test_changed_items_are_computed_and_others_stay():
@@ -117,15 +77,3 @@ def test_items_without_labels_are_predicted():
     expected = index.tag(items=ids[3])
     assert as_pairs(predicted(index, [ids[3]])[0]) == as_pairs(expected)
     assert predicted(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]
-
-
-def test_damaged_tags_are_refused(tmp_path):
-    index = fitted().save(tmp_path / "index")
-    kept = index.tagger.left_out
-    wrong = [{"left_out_columns": kept.columns + 100}]
-    wrong += [{"left_out_own": one} for one in (kept.own[1:], kept.own + 1, -kept.own)]
-    for change in wrong:
-        rewritten(tmp_path / "index", "tagger", **change)
-        with pytest.raises(InvalidFile):
-            SemanticIndex.load(tmp_path / "index").tag("chess")
-        index.save(tmp_path / "index")

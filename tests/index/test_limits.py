@@ -11,7 +11,7 @@ from _support.stored import answers
 from _support.topics import corpus
 
 from labelspan import SemanticIndex
-from labelspan.errors import InvalidInput, LabelspanError
+from labelspan.errors import InvalidInput
 
 FEW_FILES = """
 import os, resource, sys
@@ -19,8 +19,8 @@ import numpy, scipy.sparse
 from labelspan import SemanticIndex
 from labelspan.errors import LabelspanError
 
-folder, write = sys.argv[1], sys.argv[2] == "write"
-with SemanticIndex.load(folder, write=write) as index:
+folder = sys.argv[1]
+with SemanticIndex.load(folder) as index:
     # Imports what the first search needs.
     index.search("chess")
 spare = os.open(os.devnull, os.O_RDONLY)
@@ -28,6 +28,7 @@ os.close(spare)
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 failed = loaded = 0
 for allowed in range(0, 200, 2):
+    write = allowed % 4 == 0
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + allowed, hard))
     try:
         with SemanticIndex.load(folder, write=write) as index:
@@ -45,42 +46,8 @@ print("intact")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
-@pytest.mark.parametrize("mode", ["read", "write"])
-def test_too_many_open_files_are_not_called_damage(folder, mode):
-    ran = forked(FEW_FILES, folder, mode)
-    assert ran.stdout == "intact\n", ran.stderr
-
-
-SAVED_WITH_FEW_FILES = """
-import os, resource, sys
-from _support.stored import answers, made
-from labelspan import SemanticIndex
-from labelspan.errors import LabelspanError
-
-folder = sys.argv[1]
-before, bigger = answers(SemanticIndex.load(folder)), made(40)
-spare = os.open(os.devnull, os.O_RDONLY)
-os.close(spare)
-hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-for allowed in range(4):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (spare + allowed, hard))
-    try:
-        bigger.save(folder)
-    except LabelspanError as error:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        assert type(error).__name__ == "TooManyFiles", (allowed, repr(error))
-        assert answers(SemanticIndex.load(folder)) == before
-    else:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        assert allowed > 2
-        break
-print("intact")
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
-def test_a_save_with_too_many_open_files_leaves_the_old_index(folder):
-    ran = forked(SAVED_WITH_FEW_FILES, folder)
+def test_too_many_open_files_are_not_called_damage(folder):
+    ran = forked(FEW_FILES, folder)
     assert ran.stdout == "intact\n", ran.stderr
 
 
@@ -143,13 +110,6 @@ def test_spellings_of_a_word_meet(spelled):
     assert (words[0].word, words[0].shared) == (COMPOSED, True)
 
 
-def test_case_is_folded_beyond_lower_case():
-    texts = ["stra\u00dfe und platz", "STRASSE und weg", "schach spiel", "schach brett"]
-    index = SemanticIndex().fit(texts, [["ort"], ["ort"], ["spiel"], ["spiel"]])
-    assert index.search("Stra\u00dfe") == index.search("strasse")
-    assert {hit.id for hit in index.search("strasse")} == {"0", "1"}
-
-
 def test_spellings_of_a_label_meet(spelled):
     name = f"tag {COMPOSED}"
     assert spelled.labels == {"game": 2, name: 2}
@@ -173,13 +133,3 @@ def test_ids_stay_as_given(spelled, tmp_path):
     assert loaded.ids == spelled.ids
     assert loaded.search(DECOMPOSED) == spelled.search(DECOMPOSED)
     assert loaded.search(DECOMPOSED)[0].id == DECOMPOSED
-
-
-def test_a_question_has_one_mark(spelled):
-    for wrong in (lambda: spelled.item("cc"), lambda: spelled.similar_labels("gam")):
-        with pytest.raises(LabelspanError) as caught:
-            wrong()
-        assert not str(caught.value).endswith("?.")
-    assert "did you mean 'game'?" in str(caught.value)
-    with pytest.raises(InvalidInput, match=r"There is no item 'zzz' in the index\.$"):
-        spelled.item("zzz")

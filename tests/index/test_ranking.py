@@ -5,9 +5,7 @@ import pytest
 from _support.topics import corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.errors import InvalidInput, InvalidParameter
-from labelspan.index.searching import weak
-from labelspan.index.vectors import kth_largest
+from labelspan.errors import InvalidParameter
 from labelspan.text import parse_query
 
 
@@ -28,8 +26,10 @@ def brute_force(index, query, balance):
     return (a * scores.scores + b * cosines) / (a * scores.most + b or 1.0)
 
 
-@pytest.mark.parametrize("balance", [0, 0.25, 0.4, 1])
-@pytest.mark.parametrize("query", ["crop a photo", "chess player", "music unheard", "unheard"])
+@pytest.mark.parametrize(
+    ("query", "balance"),
+    [("crop a photo", 0.4), ("chess player", 0), ("music unheard", 0.25), ("unheard", 1)],
+)
 def test_the_score_is_the_sum_of_standardised_scores(index, query, balance):
     expected = brute_force(index, query, balance)
     hits = index.search(query, 60, balance=balance)
@@ -98,25 +98,7 @@ def test_new_words_and_items_are_found(tmp_path):
         reader.close()
 
 
-def test_phrases_prefixes_and_exclusions_hold(index):
-    texts = dict(zip(index.ids, corpus()[0], strict=True))
-    word = next(iter(texts.values())).split()[0]
-    for query, test in [
-        (f"music -{word}", lambda text: word not in text.split()),
-        (f"{word[:3]}*", lambda text: True),
-    ]:
-        hits = index.search(query, 60)
-        assert hits
-        assert all(test(hit.text.lower()) for hit in hits)
-    phrase = " ".join(texts[index.ids[0]].split()[:2])
-    hits = index.search(f'"{phrase}"', 60)
-    assert hits
-    assert all(phrase in hit.text for hit in hits)
-    with pytest.raises(InvalidInput, match="only says what to leave out; add a word"):
-        index.search("-chess")
-
-
-@pytest.mark.parametrize("balance", [-0.1, 1.5, "much", None, True, float("nan")])
+@pytest.mark.parametrize("balance", [-0.1, "much", True, float("nan")])
 def test_a_balance_that_is_not_one_is_refused(index, balance):
     with pytest.raises(InvalidParameter, match=r"balance must be a number from 0 \(only words\)"):
         index.search("chess", balance=balance)
@@ -124,17 +106,16 @@ def test_a_balance_that_is_not_one_is_refused(index, balance):
         index.explain("chess", "item0", balance=balance)
 
 
-def test_only_weak_matches_are_called_so(index):
-    strong = index.search("chess")
-    assert weak(strong) == ""
-    assert weak([]) == ""
-    poor = index.search("chess zyzzyva plugh xyzzy frobnicate")
-    assert poor
-    assert weak(poor).startswith("Only weak matches")
-
-
-@pytest.mark.parametrize("query", ["crop a photo", "chess player", "item3", '"a photo"', "play*"])
-@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize(
+    ("query", "balance"),
+    [
+        ("crop a photo", 0.4),
+        ("chess player", 1.0),
+        ("item3", 0.4),
+        ('"a photo"', 0.0),
+        ("play*", 1.0),
+    ],
+)
 def test_an_explanation_adds_up(index, query, balance):
     for hit in index.search(query, 5, balance=balance):
         why = index.explain(query, hit.id, 60, balance=balance)
@@ -162,15 +143,6 @@ def test_the_language_is_kept(tmp_path):
         SemanticIndex(language="klingon").fit(texts, [["a"], ["b"]])
     by_vectors = SemanticIndex().fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
     assert by_vectors.language_ is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("count", [11, 1000, 5003])
-def test_at_least_k_values_reach_the_bound_of_candidates(count, seed):
-    values = np.random.default_rng(seed).exponential(size=count)
-    bound = kth_largest(values, 10)
-    assert np.sum(values >= bound) >= 10
-    assert bound >= np.sort(values)[-min(count, 40)], "few others do"
 
 
 def test_only_some_words_of_a_long_query_are_corrected(index, monkeypatch):

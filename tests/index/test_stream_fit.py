@@ -183,42 +183,10 @@ def test_an_interrupted_fit_continues(tmp_path):
         assert index.item("id200").text == content[200].text
 
 
-def test_what_is_there_is_not_read_again(tmp_path):
-    with pytest.raises(Stopped):
-        fitted(tmp_path / "index", items(), report=stop_at(4))
-    done = fitted(tmp_path / "index", items())
-    assert done.resumed == 180
-    # Another corpus, or other options, start from the beginning.
-    with pytest.raises(Stopped):
-        fitted(tmp_path / "other", items(), report=stop_at(4))
-    assert fitted(tmp_path / "other", items(), language="none").resumed == 0
-
-
 def test_a_killed_fit_continues(tmp_path):
-    """The process ends by SIGKILL in the middle of the third block."""
-    program = (
-        "import os, signal, sys; sys.path[:0] = [sys.argv[2], os.path.dirname(sys.argv[2])]\n"
-        "from pathlib import Path\n"
-        "import test_stream_fit as t\n"
-        "seen = []\n"
-        "def report(*_):\n"
-        "    seen.append(1)\n"
-        "    if len(seen) == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "t.fitted(Path(sys.argv[1]), t.items(), report=report)\n"
-    )
-    fitted(tmp_path / "whole", items())
-    here = os.path.dirname(__file__)
-    ended = forked(program, tmp_path / "index", here, "3")
-    assert ended.returncode == -signal.SIGKILL
-    assert fitted(tmp_path / "index", items()).resumed == 120
-    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_killed_fit_of_several_files_continues(tmp_path, inside):
     """The process ends by SIGKILL after blocks that end within the second of three files."""
     folder = tmp_path / "corpus"
-    index = folder / "an index" if inside else tmp_path / "index"
+    index = folder / "an index"
     folder.mkdir()
     lines = [json.dumps({"id": one.id, "text": one.text, "tags": one.labels}) for one in items()]
     (tmp_path / "one.jsonl").write_text("\n".join(lines))
