@@ -51,14 +51,6 @@ def test_vectors_can_be_saved(files):
     assert np.abs(np.load("small.npy") - plain).max() > 0.01
 
 
-def test_one_label_is_yes_and_no(files):
-    (files / "one.txt").write_text("".join("odd\n" if y % 2 else "\n" for y in Y))
-    options = ["--empty-is-none", "--dimensions", 4, "--json"]
-    result = run("adapt", "v.npy", "--labels", "one.txt", *options)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["n_labels"] == 2
-
-
 def test_what_is_refused(files):
     (files / "short.txt").write_text("a\nb\n")
     (files / "there.npz").write_bytes(b"")

@@ -15,7 +15,7 @@ import pytest
 from _support.tagged import WORDS, as_lines, rows
 from typer.testing import CliRunner
 
-from labelspan import CCA, DLE, LSI, MLSI, SemanticIndex
+from labelspan import SemanticIndex
 from labelspan.cli import app
 from labelspan.errors import Mismatch
 from labelspan.operators.cluster import cluster_client
@@ -55,17 +55,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus.jsonl").write_text(as_lines(rows(60)))
     return tmp_path
-
-
-def long_corpus(count=530):
-    """Topics with words of their own and common ones, some items without labels."""
-    rng = np.random.default_rng(3)
-    items = rows(count)
-    for number, item in enumerate(items):
-        item["body"] += " " + " ".join(f"w{word}" for word in rng.zipf(1.5, 4) % 300)
-        if number % 9 == 0:
-            item["tags"] = []
-    return items
 
 
 def run(*args):
@@ -120,29 +109,6 @@ def test_the_command_gives_the_local_answer(cluster, client, here):
     assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
 
 
-def test_many_rows_and_many_columns(cluster, here):
-    """The solver that a corpus of some size gets."""
-    (here / "long.jsonl").write_text(as_lines(long_corpus()))
-    asked = ("fit", "long.jsonl", "--dimensions", 4, "--method", "lsi", "--labels", "")
-    assert run(*asked, "-o", "local").exit_code == 0
-    result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
-    assert result.exit_code == 0, result.output
-    for name in ("local", "far"):
-        with SemanticIndex.load(name) as index:
-            assert index.space.solver_ == "krylov"
-    same_spaces("far", "local")
-
-
-def test_regressions_agree_to_their_tolerance(cluster, here, monkeypatch):
-    monkeypatch.setattr("labelspan.cli.fit._estimator", lambda *_: CCA(alpha=1))
-    asked = ("fit", "corpus.jsonl", "--method", "cca")
-    assert run(*asked, "-o", "local").exit_code == 0
-    result = run(*asked, "-o", "far", "--scheduler", cluster.scheduler_address)
-    assert result.exit_code == 0, result.output
-    # In float32 the iteration aims at 1e-4; few rows are regressed directly on one machine.
-    same_spaces("far", "local", atol=1e-4)
-
-
 def test_a_worker_killed_during_a_fit_changes_nothing(here, monkeypatch):
     # Of its own: a cluster does not always replace a killed worker.
     with started(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
@@ -168,35 +134,6 @@ def _fit_while_a_worker_dies(cluster, before, monkeypatch):
     # The fit went on after the fifth pass.
     assert len(passes) > 8
     same_spaces("far", "local")
-
-
-def test_the_parameter_of_the_index(client):
-    items = rows(40)
-    texts, labels = [item["body"] for item in items], [item["tags"] for item in items]
-    labels[::5] = [None] * 8
-    vectors = np.random.default_rng(0).standard_normal((40, 12))
-    passes = []
-
-    def told(done, total, what):
-        if what.startswith("pass "):
-            assert (done, total) == (3, 5)
-            passes.append(what.partition("(")[2].strip(")"))
-
-    for estimator in (LSI(3), MLSI(3)):
-        index = SemanticIndex(estimator=estimator)
-        local = index.fit(texts, labels, vectors=vectors).vectors()
-        index.fit(texts, labels, vectors=vectors, client=client, progress=told)
-        np.testing.assert_allclose(index.vectors() @ index.vectors().T, local @ local.T, atol=1e-5)
-    # Sent once for each of the two fits, and learned from once; MLSI multiplies the labelled rows
-    # for its penalty, and then all.
-    assert passes.count("load") == 2
-    assert passes.count("gram") == 3
-
-
-def test_what_the_index_refuses(client):
-    texts, labels = ["chess board", "song tune", "dice card", "radio choir"], [["a"], ["b"]] * 2
-    with pytest.raises(Mismatch, match=r"DLE is learned on this machine.*omit client="):
-        SemanticIndex(estimator=DLE()).fit(texts, labels, client=client)
 
 
 # --- refusals -----------------------------------------------------------------------------
@@ -243,11 +180,6 @@ def test_another_server_answers(cluster, client, here):
     assert f"The server at {worker} is a Worker, not a scheduler" in refused(worker, here)
 
 
-@pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "a b:1", "h:port"])
-def test_invalid_addresses(address, here):
-    assert "an address like tcp://host:8786, but" in refused(address, here)
-
-
 def test_a_scheduler_without_workers(here, monkeypatch):
     monkeypatch.setattr(cluster_client, "_PATIENCE", 0.5)
     with started(0) as empty:
@@ -256,18 +188,6 @@ def test_a_scheduler_without_workers(here, monkeypatch):
         f"has no workers; start some, for example with 'dask worker {empty.scheduler_address}'"
         in said
     )
-
-
-def test_without_the_extra(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "pip install 'labelspan[dask]'" in refused("tcp://127.0.0.1:8786", here)
-
-
-def test_an_index_that_is_there_comes_first(here):
-    (here / "out").mkdir()
-    (here / "out" / "file").write_text("x")
-    result = run("fit", "corpus.jsonl", "-o", "out", "--scheduler", "nonsense")
-    assert "is not an index; choose another --out" in result.stderr
 
 
 @pytest.mark.parametrize(

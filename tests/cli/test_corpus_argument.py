@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from _support.tagged import WORDS, as_lines, formats, rows
 from labelspan import SemanticIndex
 from labelspan.cli import app
 from labelspan.cli.index_argument import complete_label
-from labelspan.errors import Mismatch
 from labelspan.evaluation import demo_corpus as demonstration
 
 
@@ -108,13 +106,6 @@ def test_markup_in_texts_is_printed_as_it_is(here):
     assert "[bold]" in result.stdout
 
 
-def test_search_finds_nothing_and_says_so(saved):
-    result = run("search", "-i", saved, "zzzz")
-    assert result.exit_code == 0
-    assert "Nothing found" in result.stdout
-    assert json.loads(run("search", "-i", saved, "zzzz", "--json").stdout)["hits"] == []
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -193,17 +184,6 @@ def test_info(saved):
         assert part in shown
 
 
-def test_axes(saved):
-    found = json.loads(run("axes", saved, "--first", 3, "-n", 2, "--json").stdout)
-    expected = SemanticIndex.load(saved).axes(2, [0, 1, 2])
-    assert [one["axis"] for one in found] == [0, 1, 2]
-    for one, axis in zip(found, expected, strict=True):
-        assert [name for name, _ in one["words"]["high"]] == [name for name, _ in axis.words.high]
-        assert [name for name, _ in one["labels"]["low"]] == [name for name, _ in axis.labels.low]
-    shown = run("axes", saved, "--axis", 4).stdout
-    assert str(SemanticIndex.load(saved).axes(5, [4])[0].words.high[0][0]) in shown
-
-
 def test_labels_complete(saved, here):
     import typer
 
@@ -226,27 +206,6 @@ def test_map_draws_both(saved, here):
     assert (here / "map.png").read_bytes()[:4] == b"\x89PNG"
     assert "<title>index</title>" in (here / "map.html").read_text()
     assert sorted(path.name for path in here.iterdir()) == ["map.html", "map.png"]
-
-
-def test_map_says_what_to_install(saved, here, monkeypatch):
-    # The command has taken the name of its module.
-    module = sys.modules["labelspan.cli.map"]
-    real = module.find_spec
-    monkeypatch.setattr(
-        module, "find_spec", lambda name: None if name == "matplotlib" else real(name)
-    )
-    said = one_sentence(run("map", saved, "-o", "m.png"))
-    assert said == "m.png needs matplotlib, which is not installed; pip install 'labelspan[plot]'."
-    assert list(here.iterdir()) == []
-
-
-def test_map_interrupted_leaves_nothing(saved, here, monkeypatch):
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("labelspan.display.corpus_map.stored_layout", stop)
-    one_sentence(run("map", saved, "-o", "m.png"), code=130)
-    assert list(here.iterdir()) == []
 
 
 def test_evaluate(here):
@@ -274,18 +233,6 @@ def test_evaluate(here):
     assert "three labels" in one_sentence(
         run("evaluate", "-", input='{"text": "x", "tags": ["a"]}\n' * 30)
     )
-
-
-def test_evaluate_interrupted_leaves_nothing(here, monkeypatch):
-    formats(here)
-    before = sorted(here.iterdir())
-
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("labelspan.evaluation.comparison.embed", stop)
-    one_sentence(run("evaluate", "a.csv"), code=130)
-    assert sorted(here.iterdir()) == before
 
 
 @pytest.fixture(scope="module")
@@ -329,49 +276,6 @@ def test_demo(here, small_demo, monkeypatch):
     assert (here / "demo.labelspan" / "manifest.json").read_bytes() != before
 
 
-# --- help ---------------------------------------------------------------------------------
-
-COMMANDS = [
-    "demo",
-    "fit",
-    "search",
-    "tag",
-    "add",
-    "evaluate",
-    "map",
-    "serve",
-    "axes",
-    "info",
-    "reproduce",
-]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(name):
-    result = run(name, "--help")
-    assert result.exit_code == 0
-    assert re.search(rf"[Ee]xample[^\n]*:[\s\S]*labelspan {name}", result.stdout)
-
-
-def test_the_help_names_every_command():
-    shown = run("--help").stdout
-    for name in (*COMMANDS, "data"):
-        assert re.search(rf"│ {name} ", shown), name
-    assert "--install-completion" in shown
-
-
-def test_help_does_not_wait_for_the_numerical_libraries():
-    import subprocess
-
-    code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom labelspan.cli import app\n"
-        "assert CliRunner().invoke(app, ['fit', '--help']).exit_code == 0\n"
-        "print([name for name in ('numpy', 'scipy', 'sklearn') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 # --- devices ------------------------------------------------------------------------------
 
 
@@ -392,21 +296,6 @@ def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
     ]
 
 
-def test_a_missing_device(saved, tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed")
-    asked = ("fit", saved.parent / "corpus.jsonl", "-o", tmp_path / "there")
-    result = run(*asked, "--device", "nonsense")
-    said = one_sentence(result)
-    assert "device='nonsense' cannot be used here" in said
-    assert "torch finds cpu" in said
-    assert not (tmp_path / "there").exists()
-
-
-def test_a_device_and_a_cluster_exclude_each_other(saved):
-    with pytest.raises(Mismatch, match="give one of them"):
-        SemanticIndex().fit(["a", "b"], [["x"], ["y"]], client=object(), device="cpu")
-
-
 # --- the index as an argument or as an option ---------------------------------------------
 
 
@@ -416,9 +305,3 @@ def test_an_index_is_an_argument_or_an_option(saved, command):
     assert given.exit_code == 0, given.output
     assert run(command, "-i", saved, "--json").stdout == given.stdout
     assert run(command, saved, "--index", saved, "--json").stdout == given.stdout
-
-
-def test_two_indexes_are_refused(saved):
-    result = run("info", saved, "--index", saved.parent)
-    assert result.exit_code == 2
-    assert "give one of them" in " ".join(result.stderr.split())

@@ -357,19 +357,6 @@ def test_corpora_that_are_broken(name, tmp_path):
     assert not (tmp_path / "index").exists()
 
 
-def test_null_characters_come_back(tmp_path):
-    items = rows(12)
-    items[3].update(id="a\0b", body="chess\0board", tags=["c\0d", "game"])
-    for name, content in (("a.jsonl", as_lines(items)), ("a.csv", as_table(items))):
-        (tmp_path / name).write_text(content)
-        done = invoked("fit", tmp_path / name, "-o", tmp_path / name[2:], "--dimensions", 2)
-        assert done.exit_code == 0, done.output
-        with SemanticIndex.load(tmp_path / name[2:]) as index:
-            found = index.item("a\0b")
-            assert found.labels == ("c\0d", "game")
-            assert "chess\0board" in found.text
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and links")
 def test_a_folder_with_pipes_and_links_to_nowhere(tmp_path):
     for number, text in enumerate(["chess board", "photo camera", "chess player"]):

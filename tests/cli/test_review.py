@@ -67,12 +67,6 @@ def test_decisions_are_exported_and_applied(saved, tmp_path):
     assert "1 changes were in the file already." in again.stderr
 
 
-def test_what_was_skipped_is_asked_again(saved):
-    review(saved, "s", "--kind", "wrong")
-    result = review(saved, "y", "--kind", "wrong", "--skipped")
-    assert "Removed: sound of item1." in result.stdout
-
-
 def test_wrong_calls_are_refused(saved, tmp_path):
     assert "--kind must be" in one_sentence(run("review", saved, "--kind", "odd"))
     assert "needs --out" in one_sentence(run("review", saved, "--apply", tmp_path / "notes.jsonl"))
