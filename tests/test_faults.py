@@ -1,18 +1,17 @@
 """Faults in a fit: stopped, refused, out of memory or room; what was there before is there."""
 
 import sys
-import threading
 from inspect import CO_GENERATOR
 
 import numpy as np
 import pytest
 from _support.stored import answers, made
-from _support.support import classes, features, indicator
+from _support.support import classes, features
 from _support.topics import corpus
 from sklearn.base import clone
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, DLEClassifier, KernelFeatures
-from labelspan.errors import InvalidInput, InvalidLabels, LabelspanError
+from labelspan.errors import InvalidInput, InvalidLabels
 
 # --- stopped at any moment ----------------------------------------------------------------
 
@@ -211,16 +210,6 @@ def test_a_class_that_was_not_named():
     np.testing.assert_array_equal(model.transform(X), before)
 
 
-def test_a_first_batch_that_is_refused_leaves_nothing():
-    X, Y = blocks(2)
-    model = MLSI(3)
-    with pytest.raises(ValueError, match=r"."):
-        model.partial_fit(np.full((6, 9), np.nan), Y[0])
-    assert vars(model) == vars(MLSI(3))
-    model.partial_fit(X[0], Y[0])
-    assert model.n_features_in_ == 5
-
-
 @pytest.mark.parametrize(
     "model", [LSI(3), MLSI(3, alpha=1.0), OPLS(alpha=1.0), CCA(alpha=1.0)], ids=str
 )
@@ -247,43 +236,3 @@ def test_a_stream_continues_after_a_stop(model):
         np.testing.assert_allclose(streamed.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
         np.testing.assert_allclose(streamed.transform(X[0]), whole.transform(X[0]), atol=1e-8)
     assert hits > 3
-
-
-def test_merging_that_is_stopped_changes_nothing():
-    X, Y = blocks(2)
-    for step in range(1, 12):
-        one, two = MLSI(3).partial_fit(X[0], Y[0]), MLSI(3).partial_fit(X[1], Y[1])
-        before = one.transform(X[0])
-        if stopped(lambda one=one, two=two: one.merge(two), step):
-            np.testing.assert_array_equal(one.transform(X[0]), before)
-        assert one._stream.batches in (1, 2)
-
-
-def test_labels_are_read_completely_or_not_at_all():
-    """An indicator with an invalid entry, far from its beginning."""
-    X, Y = features("tall", 3), indicator(60, 3)
-    Y[57, 1] = np.inf
-    with pytest.raises(LabelspanError, match="y"):
-        MLSI(3).fit(X, Y)
-
-
-def test_threads_do_not_see_a_half_fitted_space():
-    """Reading during a fit that fails at its end gives what was there before."""
-    X, y = features("tall", 4), classes(60, 4)
-    model = MLSI(3).fit(X, y)
-    before, wrong, stop = model.transform(X), [], threading.Event()
-
-    def read():
-        while not stop.is_set():
-            found = model.transform(X)
-            if not np.array_equal(found, before):
-                wrong.append(found)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    for _ in range(20):
-        with pytest.raises(ValueError, match=r"."):
-            model.fit(X, np.full(60, np.nan))
-    stop.set()
-    thread.join()
-    assert not wrong

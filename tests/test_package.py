@@ -1,12 +1,9 @@
 """The package: what importing it brings along, its oldest versions, and what a release holds."""
 
 import importlib.util
-import io
 import subprocess
 import sys
-import tarfile
 import tomllib
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -167,14 +164,3 @@ def test_placeholders_are_not_published(check):
     about = b"Name: labelspan\nProject-URL: Homepage, https://labelspan.example.invalid\n"
     assert len(check.placeholders({"labelspan-1.dist-info/METADATA": about})) == 1
     assert check.placeholders({"labelspan-1.dist-info/METADATA": b"Name: labelspan\n"}) == []
-
-
-def test_members_are_read_from_both_kinds_of_archive(check, tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
-        archive.writestr("labelspan/errors.py", "x")
-    assert check.members(tmp_path / "a.whl") == {"labelspan/errors.py": b"x"}
-    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-        entry = tarfile.TarInfo("labelspan-1.0/src/a.py")
-        entry.size = 1
-        archive.addfile(entry, io.BytesIO(b"y"))
-    assert check.members(tmp_path / "a.tar.gz") == {"src/a.py": b"y"}

@@ -1,7 +1,6 @@
 """The pure parts of the peer benchmark, and what it records of contenders that fail."""
 
 import importlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -15,9 +14,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 cases = importlib.import_module("benchmarks.peers.cases")
-growth = importlib.import_module("benchmarks.peers.growth")
 judge = importlib.import_module("benchmarks.peers.judge")
-main = importlib.import_module("benchmarks.peers.__main__")
 processes = importlib.import_module("benchmarks.peers.processes")
 report = importlib.import_module("benchmarks.peers.report")
 run = importlib.import_module("benchmarks.peers.run")
@@ -51,28 +48,6 @@ def play(*entries, on=None, **settings):
     return {score.name: score for score in scores}, found
 
 
-@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 3.0])
-def test_the_exponent_of_a_power_is_found(power):
-    sizes = np.array([10, 20, 40, 160])
-    assert growth.exponent(sizes, 7.0 * sizes**power) == pytest.approx(power, abs=1e-12)
-
-
-def test_one_size_has_no_exponent():
-    assert growth.exponent([10, 10], [1.0, 2.0]) is None
-    assert growth.exponent([10, 20], [1.0, 0.0]) is None
-
-
-def test_exponents_come_from_the_medians_of_every_contender():
-    def at(n, seconds, peak):
-        scores = [{"name": "one", "runs": seconds, "peak": peak}, {"name": "two", "runs": []}]
-        return {"kind": "sparse", "axis": "n", "n": n, "scores": scores}
-
-    (line,) = growth.exponents([at(200, [4.0, 4.0, 90.0], 20), at(100, [1.0, 1.0, 2.0], 10)])
-    assert line["sizes"] == [100, 200]
-    assert line["time exponent"] == pytest.approx(2.0)
-    assert line["memory exponent"] == pytest.approx(1.0)
-
-
 def test_a_ratio_is_of_medians_with_the_extremes_of_the_rounds():
     ratio = report.Ratio.of([4.0, 6.0, 8.0], [2.0, 2.0, 1.0])
     assert (ratio.medians, ratio.lowest, ratio.highest) == (3.0, 2.0, 8.0)
@@ -93,60 +68,6 @@ def test_only_peers_that_do_the_same_work_count_as_the_best():
     assert report.slower([record]) == ["a/b: 1.50 times slow"]
     assert report.slower([record], aim=1.6) == []
     assert report.slower([{"case": "a/b", "scores": [own]}]) == []
-
-
-def test_the_later_record_counts():
-    old = [{"case": "a", "n": 1}, {"case": "b", "n": 1}]
-    assert report.join(old, [{"case": "b", "n": 2}, {"case": "c", "n": 2}]) == [
-        {"case": "a", "n": 1},
-        {"case": "b", "n": 2},
-        {"case": "c", "n": 2},
-    ]
-
-
-def test_pieces_run_in_different_ways_are_not_joined(tmp_path):
-    path = tmp_path / "peers.json"
-    assert main.load_pieces(path, run.Settings()) == []
-    content = {"settings": run.Settings(threads=1).__dict__, "records": [{"case": "a"}]}
-    main.write(path, json.dumps(content))
-    assert main.load_pieces(path, run.Settings(threads=1)) == [{"case": "a"}]
-    with pytest.raises(SystemExit, match=r"threads=1; resume with the same"):
-        main.load_pieces(path, run.Settings(threads=2))
-    assert [one.name for one in tmp_path.iterdir()] == ["peers.json"]
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (TypeError("Sparse data was passed, but dense data is required"), "refuses sparse"),
-        (ValueError("setting an array element with a sequence."), "refuses sparse"),
-        (MemoryError(), "out of memory"),
-        (np.linalg.LinAlgError("Singular matrix"), "singular"),
-        (ValueError("Input X contains NaN."), "refuses NaN"),
-        (ValueError("n_components too large\n" + 80 * "x"), "ValueError: n_components too large"),
-    ],
-)
-def test_reasons_are_a_few_words(error, words):
-    assert processes.refusal(error).startswith(words)
-    assert len(processes.refusal(error)) < 80
-
-
-def test_every_round_is_timed_and_the_result_comes_back():
-    scores, found = play(tasks.Contender("a", fit), tasks.Contender("b", fit))
-    assert [len(one.runs) for one in scores.values()] == [2, 2]
-    assert found["a"].mapped.shape == (80, 2)
-
-
-def test_memory_is_that_of_the_contender():
-    def hungry(one):
-        block = np.ones((one.X.shape[0], 2**17))
-        return tasks.Fitted(block[:, : one.count] + one.X[:, : one.count])
-
-    scores, _ = play(tasks.Contender("a", hungry), tasks.Contender("b", fit))
-    if scores["a"].peak is None:
-        pytest.skip("the system does not forget the highest memory of a process")
-    assert 0.9 * 80 * 2**20 < scores["a"].peak < 2 * 80 * 2**20
-    assert (scores["b"].peak or 0) < 20 * 2**20
 
 
 def test_a_time_limit_is_recorded():
@@ -196,12 +117,6 @@ def test_a_peer_that_refuses_sparse_is_given_dense_and_the_table_says_so():
     assert scores["peer"].refused == "refuses sparse; 0.0 GiB dense"
 
 
-def test_a_penalty_that_a_peer_does_not_take_makes_it_other_work():
-    peer = tasks.Contender("peer", fit, penalty=False)
-    assert peer.on(task()).same
-    assert not peer.on(task(alpha=1.0)).same
-
-
 @pytest.mark.parametrize("method", ["pca", "mlsi", "cca", "opls", "hsl", "lda", "kernel-lsi"])
 def test_only_the_exact_answer_has_full_quality(method):
     one = task(alpha=0.5, gamma=0.1)
@@ -214,14 +129,3 @@ def test_only_the_exact_answer_has_full_quality(method):
     assert marks["exact"][name] == pytest.approx(100.0, abs=1e-6)
     assert marks["scaled"][name] == pytest.approx(100.0, abs=1e-6)
     assert marks["first"][name] < 99.0
-
-
-def test_patterns_choose_cases():
-    chosen = cases.select(cases.all_cases(), ["yeast/*", "rcv1/mlsi"])
-    assert {case.data for case in chosen} == {"yeast", "rcv1"}
-    assert [case.method for case in chosen if case.data == "rcv1"] == ["mlsi"]
-
-
-def test_the_rarest_label_is_the_class():
-    Y = np.array([[1, 1], [1, 0], [1, 0], [0, 0]])
-    np.testing.assert_array_equal(cases.rarest(Y), [1, 0, 0, -1])

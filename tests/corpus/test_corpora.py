@@ -1,6 +1,5 @@
 """Reading corpora of one's own: formats, fields, labels, and what cannot be read."""
 
-import gzip
 import io
 import json
 
@@ -23,18 +22,6 @@ def test_every_format_gives_the_same_corpus(tmp_path):
         assert found.notes[1] == "text from 'title' and 'body' (guessed)"
 
 
-def test_parquet(tmp_path):
-    arrow = pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.Table.from_pylist(rows()), path)
-    found = read_corpus(path)
-    assert found.labels == [item["tags"] for item in rows()]
-    assert found.metadata[4] == {"title": "Item 4", "year": 2001}
-    with path.open("rb") as stream:
-        assert read_corpus(stream).ids == found.ids
-
-
 def test_a_folder_of_texts(tmp_path):
     for number, item in enumerate(rows(8)):
         path = tmp_path.joinpath("letters", *item["tags"], f"{number}.txt")
@@ -53,23 +40,6 @@ def test_a_folder_of_texts(tmp_path):
     (tmp_path / "letters" / "bad.txt").write_bytes(b"caf\xe9 noir")
     with pytest.raises(InvalidFile, match=r"bad\.txt, line 1: this is not UTF-8.*--encoding"):
         read_corpus(tmp_path / "letters")
-
-
-@pytest.mark.parametrize(
-    ("content", "kind", "count"),
-    [
-        (b'{"text": "a"}\n\n{"text": "b"}\n', "jsonl", 2),
-        (b'[{"text": "a"}]', "json", 1),
-        (b"text,tags\na,b\n", "csv", 1),
-        (b"text\ttags\na\tb\n", "tsv", 1),
-        (b"hello, world\nsecond line\n\n", "lines", 2),
-        (gzip.compress(b'{"text": "a"}\n', mtime=0), "jsonl", 1),
-    ],
-)
-def test_streams_are_known_by_their_content(content, kind, count):
-    found = read_corpus(io.BytesIO(content))
-    assert len(found) == count
-    assert found.notes[0] == f"standard input read as {kind} (guessed)"
 
 
 def labels_of(values, **options):
@@ -155,25 +125,3 @@ def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
     # A guess does not insist.
     found = read_corpus(tmp_path / "a.jsonl")
     assert (found.ids, found.numbered) == (["0", "1", "2"], True)
-
-
-def as_file(tmp_path, name, items):
-    path = tmp_path / name
-    path.write_text("".join(json.dumps(item) + "\n" for item in items))
-    return path
-
-
-def test_items_with_only_a_title_and_labels_as_lists_of_names(tmp_path):
-    items = [{"title": f"Item {n}", "about": ["game", "board"][: 1 + n % 2]} for n in range(4)]
-    found = read_corpus(as_file(tmp_path, "a.jsonl", items))
-    assert found.texts[1] == "Item 1"
-    assert found.labels[:2] == [["game"], ["game", "board"]]
-    # Lines of JSON under the name of one array.
-    assert read_corpus(as_file(tmp_path, "a.json", items)).labels == found.labels
-
-
-def test_many_fields_are_not_all_listed(tmp_path):
-    items = [{f"field{n:02}": n for n in range(30)}]
-    with pytest.raises(InvalidParameter, match=r"looks like a text.*'field19', ") as caught:
-        read_corpus(as_file(tmp_path, "a.jsonl", items))
-    assert "field20" not in str(caught.value)

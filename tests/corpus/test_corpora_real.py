@@ -1,6 +1,5 @@
 """Real files in the forms that people have, compared with what other parsers read."""
 
-import ast
 import csv
 import gzip
 import io
@@ -48,16 +47,6 @@ def test_netflix_has_a_byte_order_mark_and_stray_headers():
     assert [table["cast"] for table in found.metadata] == [row["cast"] for row in rows]
     assert any("2 line(s) (8813, 8814) repeat(s) the header" in note for note in found.notes)
     assert found.reading.guessed == {"text": "name", "labels": "content", "ids": "name"}
-
-
-def test_stackoverflow_has_lists_as_strings():
-    text = unpacked("stackoverflow.tsv.gz")
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter="\t"))[1:]
-    found = read_corpus(FOLDER / "stackoverflow.tsv.gz")
-    assert len(found) == len(rows) == 30000
-    assert found.texts == [title for title, _ in rows]
-    assert found.labels == [ast.literal_eval(tags) for _, tags in rows]
-    assert len(found.label_names) == 100
 
 
 def test_pandas_reads_the_same():
@@ -109,11 +98,3 @@ def test_kirjastonhoitaja_has_files_of_labels(tmp_path):
     assert folder.texts == packed.texts
     train = read_corpus(tmp_path / "kirjastonhoitaja" / "train")
     assert (len(train), len(train.label_names)) == (2625, 3955)
-
-
-def test_queries_are_texts_without_a_known_name():
-    found = read_corpus(FOLDER / "cacm_queries.jsonl")
-    assert (len(found), found.reading.text, found.reading.ids) == (26, ("query",), "id")
-    # Items that are right for a query are not its labels.
-    assert (found.reading.labels, found.n_labelled) == ((), 0)
-    assert any(note.startswith("'relevant' says which items") for note in found.notes)

@@ -177,22 +177,6 @@ def test_an_export_of_zotero_and_back(tmp_path):
     assert edit.content.decode().splitlines()[2:] == path.read_text().splitlines()[2:]
 
 
-def test_add_takes_the_fields_of_the_fit(tmp_path):
-    columns = {
-        "id": range(60),
-        "about": TEXTS,
-        "art": column("x, y", "y"),
-        "tags": column("a", "b"),
-    }
-    fitted = read_corpus(table(tmp_path, columns), text="about", labels="art").reading
-    like = {"text": fitted.text, "labels": fitted.labels, "ids": fitted.ids}
-    more = CorpusReader(tmp_path / "a.csv", like=like)
-    assert (more.reading.text, more.reading.labels) == (("about",), ("art",))
-    # A file without these fields is read as any other.
-    other = table(tmp_path, {"text": TEXTS, "tags": column("a", "b")}, "b.csv")
-    assert CorpusReader(other, like=like).reading.labels == ("tags",)
-
-
 # --- folders ----------------------------------------------------------------------------------
 
 
@@ -200,11 +184,8 @@ def test_add_takes_the_fields_of_the_fit(tmp_path):
     ("text", "labels"),
     [
         ("{n}.txt", "{n}.key"),
-        ("{n}.txt", "{n}.tsv"),
         ("text/{n}.txt", "labels/{n}.txt"),
-        ("docsutf8/{n}.txt", "keys/{n}.key"),
         ("en/text/{half}/{n}.txt", "en/labels/{half}/{n}.txt"),
-        ("texts/{half}/{n}.txt", "tags/{half}/{n}.txt"),
         ("{n}/text.txt", "{n}/tags.txt"),
         ("{half}/{n}/{n}.md", "{half}/{n}/keywords.txt"),
         ("docs/{n}.txt", "indexers/one/{n}.key"),
@@ -434,13 +415,6 @@ def test_the_first_record_may_be_larger_than_what_is_looked_at(tmp_path):
             reader = CorpusReader(source, text="text")
             assert [len(reader.head), reader.complete] == [1, False]
             assert [record.id for record in reader.items(1)] == [item["id"] for item in rows(10)]
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_deep_json_is_refused(tmp_path, name):
-    (tmp_path / name).write_text('{"text": ' + "[" * 100_000)
-    with pytest.raises(InvalidFile, match="not JSON"):
-        read_corpus(tmp_path / name)
 
 
 def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):

@@ -1,13 +1,12 @@
 """Vocabularies of labels: lines, SKOS in Turtle and RDF/XML, and what is broader."""
 
-import io
 import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from labelspan.corpus import CorpusReader, read_vocabulary
+from labelspan.corpus import read_vocabulary
 from labelspan.errors import InvalidFile
 
 SITES = """
@@ -71,12 +70,6 @@ def test_what_is_not_a_vocabulary(turtle, content, message):
         read_vocabulary(turtle)
 
 
-def test_two_concepts_with_one_name_stay_apart(turtle):
-    turtle.write_text(SITES + 'e:9 skos:prefLabel "graves"@en .', encoding="utf-8")
-    names = read_vocabulary(turtle).names
-    assert len(set(names.values())) == 4
-
-
 def test_lines(tmp_path):
     path = tmp_path / "names.tsv"
     path.write_text("<http://example.org/1>\tsites\nQ7\tgraves\textra\n", encoding="utf-8")
@@ -86,13 +79,6 @@ def test_lines(tmp_path):
     path.write_text("no tab here", encoding="utf-8")
     with pytest.raises(InvalidFile, match="line 1: a vocabulary needs"):
         read_vocabulary(path)
-
-
-def test_a_corpus_has_the_names(turtle):
-    lines = "old grave\t<http://example.org/2>\nold site\t<http://example.org/1>\n" * 3
-    corpus = CorpusReader(io.BytesIO(lines.encode()), vocabulary=turtle)
-    assert [record.labels for record in corpus.items()][:2] == [["graves"], ["sites"]]
-    assert corpus.vocabulary.broader("graves") == ("sites",)
 
 
 @pytest.mark.skipif("LABELSPAN_DATA" not in os.environ, reason="needs LABELSPAN_DATA")

@@ -1,7 +1,5 @@
 """Decisions: damage, kills, undo, a replaced index; and what a review does with them."""
 
-import csv
-import io
 import json
 import shutil
 import sqlite3
@@ -15,7 +13,7 @@ from _support.topics import corpus, planted, planted_index
 
 from labelspan import LSI, SemanticIndex
 from labelspan.curation import Review
-from labelspan.curation.decisions import DecisionLog, as_lines, as_table
+from labelspan.curation.decisions import DecisionLog
 from labelspan.curation.review_queue import finding_key
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch, Replaced
 from labelspan.index.older import read_decisions
@@ -137,16 +135,6 @@ def test_decisions_of_an_older_index_are_read(decided):
     ]
 
 
-def test_exports_hold_what_was_decided(decided):
-    with SemanticIndex.load(decided) as index:
-        found = DecisionLog(index.store).decisions()
-    rows = list(csv.DictReader(io.StringIO(as_table(found))))
-    lines = [json.loads(line) for line in as_lines(found).splitlines()]
-    assert [row["label"] for row in rows] == ["sound", "sound \u00fc"]
-    assert [list(row) for row in rows] == [list(line) for line in lines]
-    assert lines[0]["decision"] == "accept"
-
-
 def test_audit_and_review_count_the_same(saved):
     with SemanticIndex.load(saved, write=True) as index:
         found, review = index.audit(1), Review(index)
@@ -219,15 +207,6 @@ def test_decisions_remain_after_a_save_and_a_new_order(saved):
     SemanticIndex().fit(texts, labels, ids).save(saved)
     with SemanticIndex.load(saved) as index:
         assert index.store.decisions()
-
-
-def test_an_index_in_memory_keeps_decisions_in_memory():
-    review = Review(planted_index())
-    finding = review.waiting()[0]
-    review.decide([finding], "reject")
-    assert review.decisions()[0].item == finding.items[0]
-    label, count = review.labels()[0]
-    assert len(review.waiting(label=label)) == count
 
 
 def test_what_cannot_be_reviewed_is_refused(saved):

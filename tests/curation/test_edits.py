@@ -101,15 +101,6 @@ def test_a_decision_among_others_is_undone_unless_a_later_one_needs_it(review):
     assert "x" not in review.index.labels
 
 
-def test_unknown_labels_are_unknown_again(review):
-    review.index.relabel("item0", None)
-    assert review.index.item("item0").labels is None
-    review.apply(plan_edit(review.index, "item0", add=["sound", "game"]))
-    assert review.index.item("item0").labels == ("game", "sound")
-    review.undo()
-    assert review.index.item("item0").labels is None
-
-
 def test_history_has_pages_and_filters(review):
     for n in range(5):
         review.apply(plan_edit(review.index, f"item{n}", add="x"), create=True)

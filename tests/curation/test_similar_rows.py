@@ -19,9 +19,10 @@ def rows_with_near_duplicates(seed, n=120, d=60):
     return rows
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("seed", "least", "kind"),
+    [(0, 0.5, np.asarray), (1, 0.9, sparse.csr_matrix), (2, 0.99, np.asarray)],
+)
 def test_similar_rows_are_those_of_all_pairs(seed, least, kind, monkeypatch):
     monkeypatch.setattr("labelspan.curation.similar_rows._ENTRIES", 1000)
     monkeypatch.setattr("labelspan.curation.similar_rows._PAIRS", 7)

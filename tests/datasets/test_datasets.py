@@ -1,7 +1,5 @@
 """Data sets: their cards, their files, and where they come from when there is no file."""
 
-import gzip
-import json
 import os
 import re
 import sys
@@ -14,8 +12,8 @@ import sklearn.datasets
 from scipy import sparse
 
 from labelspan import datasets
-from labelspan.datasets import DataSet, write_npz
-from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
+from labelspan.datasets import DataSet
+from labelspan.errors import InvalidFile, InvalidInput, MissingData
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "reference" / "datasets.md"
 FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
@@ -70,13 +68,6 @@ def test_the_documented_table_is_that_of_the_cards():
         assert f"| `{row[0]}` | {' | '.join(row[1:])} |".replace("|  |", "| |") in lines
 
 
-def test_names_and_unknown_names():
-    assert datasets.names() == sorted(datasets.names())
-    assert {"reuters21578", "rcv1", "mediamill", "pie", "protein"} <= set(datasets.names())
-    with pytest.raises(InvalidParameter, match="no data set 'yest'; the names are balance, "):
-        datasets.load("yest")
-
-
 # --- the sets themselves ----------------------------------------------------------------
 
 
@@ -119,20 +110,6 @@ def test_what_is_known_of_single_sets():
     ends = [housing.extra["price"][housing.y == part] for part in range(3)]
     assert ends[0].max() < ends[1].min() < ends[1].max() < ends[2].min()
     assert isinstance(datasets.load("yeast", FOLDER).X, np.ndarray)
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["iris", "wine"])
-def test_what_comes_with_scikit_learn_is_what_the_file_holds(name, tmp_path):
-    ours = datasets.load(name, FOLDER)
-    theirs = datasets.load(name, tmp_path, download=False)
-    assert theirs.source == "scikit-learn; not pinned"
-    np.testing.assert_array_equal(ours.X, theirs.X)
-    np.testing.assert_array_equal(ours.y, theirs.y)
-    assert ours.label_names == theirs.label_names
-    assert len(ours.feature_names) == ours.n_features
-    assert ours.feature_names == theirs.feature_names
-    assert list(tmp_path.iterdir()) == []
 
 
 @needs_data
@@ -183,39 +160,6 @@ def test_a_file_with_another_hash_is_refused(name, tmp_path):
         datasets.load(name, tmp_path)
 
 
-@needs_data
-def test_one_flipped_bit_is_seen(tmp_path):
-    content = bytearray((FOLDER / "yeast.npz").read_bytes())
-    content[len(content) // 2] ^= 1
-    (tmp_path / "yeast.npz").write_bytes(content)
-    with pytest.raises(InvalidFile, match=r"yeast.npz is damaged"):
-        datasets.load("yeast", tmp_path)
-
-
-def test_an_unpinned_copy_is_used_if_its_size_is_right(tmp_path):
-    rng = np.random.default_rng(0)
-    made = DataSet("yale", rng.random((165, 1024)), y=np.arange(165) % 15)
-    write_npz(made, tmp_path / "yale.unpinned.npz")
-    data = datasets.load("yale", tmp_path)
-    np.testing.assert_array_equal(data.X, made.X)
-    write_npz(made.take(range(100)), tmp_path / "yale.unpinned.npz")
-    with pytest.raises(InvalidFile, match="has 100 rows, 1024 features and 15 classes, but"):
-        datasets.load("yale", tmp_path)
-
-
-def test_an_unpinned_copy_of_reuters_is_compared_with_its_card(tmp_path):
-    stories = [{"id": 1, "title": "one", "body": "two", "topics": ["a", "b"]}]
-    path = tmp_path / "reuters21578.unpinned.jsonl.gz"
-    for extra, message in [
-        ({}, "does not hold stories of Reuters .*; get it again"),
-        ({"lewissplit": "TRAIN", "has_topics": "YES"}, "has 20 rows, .* but the set has 1652"),
-    ]:
-        lines = "".join(json.dumps(story | extra) + "\n" for story in 20 * stories)
-        path.write_bytes(gzip.compress(lines.encode()))
-        with pytest.raises(InvalidFile, match=message):
-            datasets.load("reuters21578", tmp_path)
-
-
 # --- the object -------------------------------------------------------------------------
 
 
@@ -239,10 +183,3 @@ def test_parts_must_fit():
         DataSet("a", np.eye(3), texts=["x"])
     with pytest.raises(InvalidInput, match=r"label_names must have one entry per column \(3\)"):
         DataSet("a", Y=np.eye(3), label_names=["x"])
-
-
-def test_dense_leaves_the_original():
-    data = DataSet("a", sparse.csr_array(np.eye(3)), sparse.csr_array(np.eye(3)))
-    assert isinstance(data.dense().X, np.ndarray)
-    assert sparse.issparse(data.Y)
-    assert len(DataSet("empty")) == 0

@@ -58,14 +58,6 @@ def test_labels_and_indicator_agree(corpus):
     assert not any(name.startswith("role::") or "TODO" in name for name in corpus.label_names)
 
 
-def test_take_takes_masks_and_numbers(corpus):
-    part = corpus.take(corpus.test)
-    assert len(part) == corpus.test.sum()
-    assert part.test.all()
-    assert part.label_names == corpus.label_names
-    assert corpus.take([3, 1]).ids == [corpus.ids[3], corpus.ids[1]]
-
-
 def test_parts_share_no_source_and_no_text(corpus, tool):
     sources = [
         {row["source"] for row in corpus.take(p).metadata} for p in (corpus.train, corpus.test)
@@ -167,37 +159,6 @@ def test_a_package_list_becomes_a_corpus(small):
     assert items[0]["description"].endswith("display and change lines.")
     assert items[1]["description"] == "Converts audio.\n\nAnd plays it."
     assert all(item["tags"] == about["tags"] for item in items)
-
-
-def test_the_same_list_gives_the_same_bytes(small):
-    assert small("one.gz").read_bytes() == small("two.gz").read_bytes()
-    assert not list(small("one.gz").parent.glob("*.partial"))
-
-
-def test_json_lines_are_read_too(small, tool, tmp_path):
-    made = small()
-    rows = tool.read([tmp_path / "Packages"], [tmp_path / "Translation-en.gz"])
-    assert [row["source"] for row in rows[:3]] == ["ed"] * 3
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tool.main([str(tmp_path / "rows.jsonl"), "--out", str(tmp_path / "again.gz")])
-    assert lines(tmp_path / "again.gz")[1:] == lines(made)[1:]
-
-
-def test_sources_with_similar_texts_are_in_the_same_part(tool):
-    names = [f"program{i}" for i in range(200)]
-    items = [{"source": name} for name in names]
-    apart = tool.sides(items, [])
-    assert 15 < sum(side == "test" for side in apart.values()) < 70
-    together = tool.sides(items, [(i, i + 1, 0.9) for i in range(0, 200, 2)])
-    assert all(together[names[i]] == together[names[i + 1]] for i in range(0, 200, 2))
-    assert together != apart
-
-
-def test_a_list_without_programs_is_refused(tool, tmp_path):
-    (tmp_path / "Packages").write_text("Package: a\nSection: libs\nDescription: b\n")
-    with pytest.raises(SystemExit, match="no package with the tag role::program"):
-        tool.main([str(tmp_path / "Packages"), "--out", str(tmp_path / "out.gz")])
-    assert not (tmp_path / "out.gz").exists()
 
 
 @pytest.mark.skipif(

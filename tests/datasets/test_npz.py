@@ -9,8 +9,7 @@ from scipy import sparse
 
 from labelspan._files import write_whole
 from labelspan.datasets import DataSet, read_npz, write_npz
-from labelspan.datasets.dataset import TEST, TRAIN
-from labelspan.errors import InvalidFile, InvalidInput, MissingData
+from labelspan.errors import InvalidFile, InvalidInput
 
 # --- .npz -------------------------------------------------------------------------------
 
@@ -40,18 +39,6 @@ def test_npz_keeps_everything(tmp_path):
     np.testing.assert_array_equal(back.split, data.split)
     np.testing.assert_array_equal(back.extra["price"], data.extra["price"])
     assert list(tmp_path.iterdir()) == [tmp_path / "all.npz"]
-
-
-def test_links_go_both_ways(tmp_path):
-    np.savez(tmp_path / "a.npz", y=[0, 1, 2], links_indptr=[0, 1, 1, 2], links_indices=[1, 2])
-    links = read_npz(tmp_path / "a.npz").links
-    assert links.toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
-
-
-def test_npz_divides_and_widens(tmp_path):
-    np.savez(tmp_path / "a.npz", X=np.array([[2, 4]], dtype=np.uint16), X_div=4.0, y=[1])
-    np.testing.assert_array_equal(read_npz(tmp_path / "a.npz").X, [[0.5, 1.0]])
-    assert read_npz(tmp_path / "a.npz").X.dtype == np.float64
 
 
 def broken_files():
@@ -111,21 +98,3 @@ def test_nothing_half_written(tmp_path):
     assert [entry.read_bytes() for entry in path.parent.iterdir()] == [b"old"]
     with pytest.raises(InvalidFile, match=r"cannot be written: .*; choose another folder"):
         write_whole(path / "below", lambda file: None)
-
-
-def test_a_path_that_cannot_be_read(tmp_path):
-    with pytest.raises(MissingData, match=r"There is no file .*; correct the path"):
-        read_npz(tmp_path / "none.npz")
-    with pytest.raises(InvalidFile, match="cannot be read: "):
-        read_npz(tmp_path)
-
-
-def test_a_mark_of_test_rows_is_a_split(tmp_path):
-    np.savez(tmp_path / "a.npz", X=np.eye(3), y=[0, 1, 0], is_test=[False, True, False])
-    assert (read_npz(tmp_path / "a.npz").split == [TRAIN, TEST, TRAIN]).all()
-
-
-def test_features_that_are_not_a_matrix_of_numbers(tmp_path):
-    np.savez(tmp_path / "a.npz", X=np.ones(3), y=[0, 1, 0])
-    with pytest.raises(InvalidFile, match=r"X has shape \(3,\) and type float64"):
-        read_npz(tmp_path / "a.npz")

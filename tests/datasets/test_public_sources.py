@@ -2,17 +2,14 @@
 
 from dataclasses import replace
 from http.client import IncompleteRead
-from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
 import pytest
 import sklearn.datasets
-from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelspan import datasets
-from labelspan.datasets import cards, public
 from labelspan.errors import InvalidFile, MissingData
 
 SOURCES = {"balance": 11, "emotions": 40589, "housing": 531, "soybean": 42, "usps": 41082}
@@ -138,29 +135,3 @@ def test_a_public_copy_of_another_size_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InvalidFile, match="a class 'X' that is not known"):
         datasets.load("balance", tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_whole_of_rcv1(tmp_path, monkeypatch):
-    card = replace(datasets.card("rcv1_full"), n=40, d=9, k=3)
-    monkeypatch.setitem(cards._cards(), "rcv1_full", card)
-    monkeypatch.setattr(public, "RCV1_TRAINING", 10)
-    rng = np.random.default_rng(0)
-
-    def fetch(data_home):
-        # scikit-learn leaves files of its own in the folder it is given.
-        (Path(data_home) / "samples.pkl").write_bytes(b"x")
-        return Bunch(
-            data=sparse.csr_matrix(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3)),
-            target=sparse.csr_matrix(np.eye(40, 3, dtype=np.uint8)),
-            target_names=np.array(["C11", "C12", "C13"], dtype=object),
-            sample_id=np.arange(40, dtype=np.uint32),
-        )
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_rcv1", fetch)
-    first = datasets.load("rcv1_full", tmp_path)
-    assert first.X.dtype == np.float32
-    assert np.bincount(first.split).tolist() == [10, 30]
-    assert [path.name for path in tmp_path.iterdir()] == ["rcv1_full.unpinned.npz"]
-    again = datasets.load("rcv1_full", tmp_path, download=False)
-    assert (again.X != first.X).nnz == 0
-    assert again.label_names == ("C11", "C12", "C13")

@@ -1,15 +1,14 @@
 """Readers of files: against references, and line by line against what is wrong with them."""
 
 import gzip
-import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.io import arff as scipy_arff
 
-from labelspan.datasets import open_vectors, read_arff
-from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
+from labelspan.datasets import read_arff
+from labelspan.errors import InvalidFile, InvalidParameter, MissingData
 
 XML = """<?xml version="1.0" encoding="utf-8"?>
 <labels xmlns="http://mulan.sourceforge.net/labels">
@@ -100,13 +99,6 @@ def test_sparse_arff_equals_dense_arff(tmp_path, seed):
     np.testing.assert_array_equal(thin.X.toarray(), wide.X)
     np.testing.assert_array_equal(thin.Y.toarray(), wide.Y)
     np.testing.assert_array_equal(wide.Y, block[:, 5:])
-
-
-def test_unknown_labels_in_a_sparse_row(tmp_path):
-    text = "@relation 'x: -C 1'\n@attribute l {0,1}\n@attribute a numeric\n@data\n{0 ?, 1 2}\n{}\n"
-    data = read_arff(write(tmp_path, "x.arff", text))
-    assert data.Y.toarray().tolist() == [[-1], [0]]
-    assert data.X.toarray().tolist() == [[2.0], [0.0]]
 
 
 def test_labels_by_number_and_by_name(fruit):
@@ -204,10 +196,3 @@ def test_damaged_bytes_raise_an_error(tmp_path, fruit):
         read_arff(path, fruit.with_suffix(".xml"))
     with pytest.raises(MissingData, match=r"There is no file .*none\.arff"):
         read_arff(tmp_path / "none.arff")
-
-
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InvalidInput, match=r"needs pyarrow.*pip install 'labelspan\[io\]'"):
-        open_vectors(tmp_path / "x.parquet")

@@ -60,20 +60,6 @@ def test_iterations_agree_with_the_factorisation(n, d, monkeypatch):
     assert np.abs(diagonals[0] / diagonals[1] - 1).mean() < 0.1
 
 
-def test_a_start_near_the_answer_gives_the_same(monkeypatch):
-    monkeypatch.setattr("labelspan.tagger.label_regression._TOLERANCE", 1e-4)
-    X, Y = texts(300, 200, 6, seed=2)
-    exact, _ = solved(LabelRegression(X, 1.0), Y)
-    regression = LabelRegression(X, 1.0, direct=10)
-    wanted = Y.toarray()
-    for noise in (0.0, 0.3):
-        rng = np.random.default_rng(0)
-        before = exact * (1 + noise * rng.standard_normal(exact.shape))
-        start = (wanted - regression.predict(before)) / 1.0
-        found = regression.weights_of(regression.solve(wanted, start=start))
-        assert np.linalg.norm(found - exact) < 1e-3 * np.linalg.norm(exact)
-
-
 def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):
     X, Y = texts(300, 200, 6, seed=2)
     one = solved(LabelRegression(X, 1.0, direct=10), Y)
@@ -82,15 +68,6 @@ def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):
         monkeypatch.setattr(f"labelspan.operators.{module}.n_threads", lambda: 3)
     for found, wanted in zip(solved(LabelRegression(X, 1.0, direct=10), Y), one, strict=True):
         np.testing.assert_array_equal(found, wanted)
-
-
-def test_labels_in_blocks_are_the_same_as_all_at_once(monkeypatch):
-    X, Y = texts(80, 50, 20, seed=3)
-    whole = solved(LabelRegression(X, 1.0), Y)
-    monkeypatch.setattr("labelspan.tagger.label_regression._ENTRIES", 0)
-    parts = list(LabelRegression(X, 1.0).blocks(Y))
-    assert [part[0].start for part in parts] == [0, 8, 16]
-    np.testing.assert_allclose(np.hstack([part[1] for part in parts]), whole[0], atol=1e-6)
 
 
 def test_noise_has_a_larger_penalty_than_signal():

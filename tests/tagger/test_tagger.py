@@ -5,7 +5,7 @@ import pytest
 from _support.topics import corpus
 from scipy import sparse
 
-from labelspan.errors import InvalidFile, InvalidInput
+from labelspan.errors import InvalidFile
 from labelspan.tagger import NEVER, Tagger
 from labelspan.tagger.decision import emphasised
 from labelspan.tagger.label_regression import LabelRegression
@@ -40,19 +40,6 @@ def solved(tagger):
     """Weights of a regression that is learned anew from the items of a tagger."""
     regression = LabelRegression(tagger.features, tagger.alpha)
     return next(iter(regression.blocks(emphasised(tagger.targets))))[1]
-
-
-def test_texts_get_the_labels_of_their_topic():
-    features, tagger = learned()
-    asked = features.of_texts(["chess and dice", "a song on the radio", "paint a picture", ""])
-    columns, chances = tagger.best(asked, 2)
-    assert [LABELS[n] for n in columns[:3, 0]] == ["game", "sound", "image"]
-    assert (chances[:3, 0] >= tagger.thresholds[columns[:3, 0]]).all()
-    assert (np.diff(chances, axis=1) <= 0).all()
-    np.testing.assert_allclose(
-        np.take_along_axis(tagger.probabilities(asked), columns, axis=1), chances
-    )
-    assert (tagger.record.right > 0.7 * tagger.record.chosen).all()
 
 
 def test_chosen_labels_of_new_texts_are_right():
@@ -132,29 +119,6 @@ def test_changes_are_learned_as_by_a_new_fit(dense):
     np.testing.assert_array_equal(changed.left_out.chances[own], -np.sort(-chances, axis=1)[:, :3])
 
 
-def test_labels_that_a_change_does_not_touch_stay():
-    _, tagger = learned()
-    lists = [[LABELS[n] for n in own] for own in tagger.targets.tolil().rows[:1]]
-    only = ["sound"] if lists[0] == ["game"] else ["game"]
-    changed = tagger.updated(LABELS, np.array([0]), indicator([only]))
-    stay = LABELS.index("image") if "image" not in lists[0] else None
-    assert stay is not None
-    np.testing.assert_array_equal(
-        changed.weights[[stay]].toarray(), tagger.weights[[stay]].toarray()
-    )
-    assert changed.features is tagger.features
-    same = tagger.updated(LABELS, np.array([0]), tagger.targets[[0]])
-    assert same.weights is tagger.weights or (same.weights != tagger.weights).nnz == 0
-
-
-def test_a_label_of_one_item_is_never_chosen():
-    _, tagger = learned()
-    labels = (*LABELS, "single")
-    changed = tagger.updated(labels, np.array([3]), indicator([["single"]], labels))
-    assert changed.thresholds[3] == NEVER
-    assert changed.labels[3] == "single"
-
-
 def test_all_items_may_go():
     features, tagger = learned()
     empty = tagger.updated(LABELS, np.zeros(0, int), sparse.csr_matrix((0, 3)), removed=range(90))
@@ -180,14 +144,6 @@ def test_folds_are_used_for_features_that_have_seen_the_labels():
     honest = learn_tagger(LABELS, Y, seen, np.arange(90), folds=folds)
     assert hopeful.left_out.own.mean() > 0.9
     assert honest.left_out.own.mean() < 0.6
-
-
-def test_wrong_changes_are_refused():
-    _, tagger = learned()
-    with pytest.raises(InvalidInput, match="must begin with those of the tagger"):
-        tagger.updated(("sound", "game", "image"), np.array([0]), indicator([["game"]]))
-    with pytest.raises(InvalidInput, match="for each of the 1 items"):
-        tagger.updated(LABELS, np.array([500]), indicator([["game"]]))
 
 
 @pytest.mark.parametrize("dense", [False, True])

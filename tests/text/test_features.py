@@ -36,8 +36,7 @@ def by_name(features, matrix):
     return np.array(features.names, dtype=object)[order].tolist(), matrix[:, order]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("count", [40, 1200])
+@pytest.mark.parametrize(("seed", "count"), [(0, 40), (1, 1200)])
 def test_words_of_the_space_are_those_of_scikit_learn(seed, count):
     texts = texts_of(seed, count)
     many = count > 1000
@@ -96,8 +95,7 @@ def tag_features(texts, new):
     return words, parts, first, 0.7 * second
 
 
-@pytest.mark.parametrize("count", [30, 1100])
-@pytest.mark.parametrize("cuts", [(), (5, 20)])
+@pytest.mark.parametrize(("count", "cuts"), [(30, (5, 20)), (1100, ())])
 def test_features_of_tags_are_stems_pairs_and_parts(count, cuts):
     texts = texts_of(5, count, 8)
     new = ["", "editorial chess 数据库 unknown", *texts[:20]]
@@ -125,13 +123,6 @@ def test_blocks_give_the_same_as_all_texts_at_once(kind):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_the_most_frequent_features_are_chosen():
-    kind = type(SPACE)(stems=False, words=2, parts=3)
-    features, _ = chosen(["chess club", "chess", "go club", "chess"], kind, "none")
-    assert features.names[:2] == ["chess", "club"]
-    assert len(features.parts) == 3
-
-
 def test_what_is_stored_computes_the_same():
     texts = texts_of(9)
     features, matrix = chosen(texts, TAGS)
@@ -148,20 +139,6 @@ def test_what_is_stored_computes_the_same():
             wrong[0] = value
             with pytest.raises(InvalidFile, match="do not fit together"):
                 TextFeatures.from_arrays("en", {**arrays, name: wrong}, stems=True)
-
-
-def test_a_vocabulary_that_grows_changes_nothing():
-    texts = texts_of(11)
-    vocabulary = Vocabulary("en")
-    counts = FeatureCounts(vocabulary, TAGS)
-    block = vocabulary.number(texts)
-    counts.add(block)
-    features = counts.choose()
-    before = features.transform(block).toarray()
-    later = vocabulary.number(["new words come, editing chess"])
-    assert features.transform(later).nnz
-    np.testing.assert_array_equal(features.transform(block).toarray(), before)
-    np.testing.assert_array_equal(features.of_texts(texts).toarray(), before)
 
 
 def test_shares_of_words_add_up_to_the_score():

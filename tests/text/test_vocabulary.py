@@ -5,14 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelspan.errors import InvalidParameter
 from labelspan.text import (
     TOKENS,
     TextBlock,
     Vocabulary,
-    check_language,
     detect_language,
-    language_name,
     normalise,
     split_words,
 )
@@ -59,19 +56,6 @@ def test_words_in_ascii_are_split_as_all_others():
     assert split_words("") == []
 
 
-def test_each_word_is_stemmed_once():
-    vocabulary = Vocabulary("en")
-    vocabulary.number(["game games", "the gaming"])
-    calls = []
-    stems = vocabulary.analyzer.stems
-    vocabulary.analyzer.stems = lambda words: calls.append(list(words)) or stems(words)
-    assert [vocabulary.terms[n] for n in vocabulary.term_of] == ["game", "game", "the", "game"]
-    vocabulary.number(["games chess"])
-    assert vocabulary.term_of.tolist() == [0, 0, 1, 0, 2]
-    assert vocabulary.common.tolist() == [False, False, True, False, False]
-    assert calls == [["game", "games", "the", "gaming"], ["chess"]]
-
-
 @pytest.mark.parametrize(
     ("code", "text"),
     [
@@ -89,12 +73,3 @@ def test_each_word_is_stemmed_once():
 )
 def test_the_language_is_detected(code, text):
     assert detect_language([text] * 3) == code
-
-
-def test_languages_have_codes_and_names():
-    assert check_language("fit", "Finnish") == check_language("fit", "FI") == "fi"
-    assert check_language("fit", "auto") == "auto"
-    assert language_name("fi") == "Finnish"
-    assert language_name("none") == "no language"
-    with pytest.raises(InvalidParameter, match=r"language must be 'auto', 'none' or one of da,"):
-        check_language("fit", "klingon")
