@@ -23,7 +23,7 @@ def test_extras_come_from_where_the_package_came_from(origin, command, monkeypat
         def read_text(self, name):
             return origin if name == "direct_url.json" else None
 
-    monkeypatch.setattr(_install, "distribution", lambda name: Installed())
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
     assert _install.install_command("app") == command
 
 
@@ -31,5 +31,5 @@ def test_without_an_installation(monkeypatch):
     def missing(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(_install, "distribution", missing)
+    monkeypatch.setattr(metadata, "distribution", missing)
     assert _install.install_command("app,plot") == "pip install 'labelspan[app,plot]'"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, distribution
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 __all__ = ["install_command"]
 
@@ -16,6 +13,11 @@ def install_command(extras: str) -> str:
     A package index need not have labelspan: a clone that it was installed from is named by its
     folder.
     """
+    # Only a message about what is missing needs these, which take long to import.
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+    from urllib.request import url2pathname  # noqa: PLC0415
+
     source = "labelspan"
     try:
         origin = distribution("labelspan").read_text("direct_url.json")

@@ -1,5 +1,6 @@
 """The cache for approximate search: used, built again, and never trusted."""
 
+import importlib.metadata
 import json
 import logging
 import shutil
@@ -168,7 +169,7 @@ def test_a_cache_of_other_vectors_is_out_of_date(folder, tmp_path, X, monkeypatc
     ann_file(tmp_path / "other").write_bytes(content)
     with SemanticIndex.load(tmp_path / "other") as loaded:
         assert "its vectors differs" in loaded.search_cache().reason
-    monkeypatch.setattr(ann.metadata, "version", lambda name: "99.0")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "99.0")
     with SemanticIndex.load(folder) as loaded:
         assert "its usearch differs" in loaded.search_cache().reason
         loaded.search(X[0])

@@ -15,10 +15,14 @@
 :func:`edit_corpus` changes labels in a file, and leaves everything else as it is.
 """
 
-from .edit import CorpusEdit, edit_corpus
-from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
-from .reader import CorpusReader, read_corpus
-from .texts import CorpusReading, Record, TaggedTexts
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .edit import CorpusEdit, edit_corpus
+    from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
+    from .reader import CorpusReader, read_corpus
+    from .texts import CorpusReading, Record, TaggedTexts
 
 __all__ = [
     "Concept",
@@ -32,3 +36,23 @@ __all__ = [
     "read_corpus",
     "read_vocabulary",
 ]
+
+_MODULES = {
+    "edit": ("CorpusEdit", "edit_corpus"),
+    "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
+    "reader": ("CorpusReader", "read_corpus"),
+    "texts": ("CorpusReading", "Record", "TaggedTexts"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: an index needs vocabularies of labels, and no reader of files.
+    for module, names in _MODULES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,7 +18,6 @@ from typing import Any
 from .._install import install_command
 from ..errors import InvalidFile, MissingData
 from .label_values import name_of, unique_names
-from .sources import open_source, text_of
 
 __all__ = ["Concept", "LabelVocabulary", "read_vocabulary"]
 
@@ -298,6 +297,9 @@ def read_vocabulary(
     ...     read_vocabulary(path).names
     {'http://example.org/7': 'graves'}
     """
+    # An index has vocabularies, and reads no files of a corpus.
+    from .sources import open_source, text_of  # noqa: PLC0415
+
     source = open_source(path)
     if source.is_folder:
         raise InvalidFile(f"{path} is a folder; give a file of names for labels.")

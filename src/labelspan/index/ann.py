@@ -17,7 +17,6 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -233,12 +232,14 @@ class AnnCache:
             return None
 
     def _made_of(self) -> dict[str, Any]:
+        from importlib.metadata import version  # noqa: PLC0415 - only where usearch is used
+
         rows, width = self._base.shape
         return {
             "vectors": self._sha256,
             "rows": rows,
             "width": width,
-            "usearch": metadata.version("usearch"),
+            "usearch": version("usearch"),
             "settings": [_LINKS, _EXPANSION],
         }
 
