@@ -9,6 +9,7 @@ from _support.commands import one_sentence, run
 from _support.topics import fresh, planted_index
 
 from labelspan import SemanticIndex
+from labelspan.curation import Review
 
 
 @pytest.fixture
@@ -40,6 +41,22 @@ def test_relabel_changes_an_item(saved):
     wrong = one_sentence(run("relabel", "item0", "game", "--unknown", "-i", saved))
     assert "either labels or --unknown" in wrong
     assert "There is no item 'nothing'" in one_sentence(run("relabel", "nothing", "-i", saved))
+
+
+def test_a_relabel_is_a_decision_that_can_be_undone(saved):
+    with SemanticIndex.load(saved) as index:
+        before = index.items(["item0", "item1"])
+    run("relabel", "item0", "game", "fun", "--new-label", "-i", saved)
+    run("relabel", "item1", "--unknown", "-i", saved)
+    with SemanticIndex.load(saved, write=True) as index:
+        review = Review(index)
+        last, first = review.history()
+        assert "Add fun to 1 item" in first.said
+        assert last.action == "edit"
+        assert index.item("item1").labels is None
+        review.undo()
+        review.undo()
+        assert index.items(["item0", "item1"]) == before
 
 
 def test_many_items_are_relabelled_at_once(saved, tmp_path):

@@ -65,6 +65,14 @@ def test_items_that_changed_are_audited_too(planted, tmp_path):
             assert (changed, "sound") in wrong
 
 
+def test_a_label_that_no_item_has_any_more_is_not_reported(planted, tmp_path):
+    planted[0].save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        having = [item.id for item in index.items() if "TODO" in (item.labels or ())]
+        index.relabel(having, [[] for _ in having])
+        assert not index.audit(kinds=["junk"]).of("junk")
+
+
 def test_the_vocabulary_is_audited(planted):
     found = planted[0].audit()
     assert ("image", "visual") in {one.labels for one in found.of("merge")}

@@ -125,7 +125,9 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
       labelspan relabel --from changes.csv
     """
     with plain_errors():
+        from ..curation.decisions import DecisionLog  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
+        from ..index.inputs import read_label_lists  # noqa: PLC0415
 
         if unknown and names:
             raise Mismatch("Give either labels or --unknown, not both.")
@@ -140,7 +142,8 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
             if not new_label:
                 _check_known(opened.store.labels, wanted)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
-            opened.relabel(list(wanted), list(wanted.values()))
+            lists = read_label_lists(list(wanted.values()), None, len(wanted), "relabel")
+            DecisionLog(opened.store).relabel(dict(zip(wanted, lists, strict=True)))
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
         answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]

@@ -463,6 +463,18 @@ class DecisionLog:
             wanted.append(("accept" if changes else "reject", (kind, item, label)))
         return self._keep(self._parts(wanted, who, "feedback"))
 
+    def relabel(self, lists: Mapping[str, Labels]) -> DecisionGroup | None:
+        """Give items other labels, None for unknown ones, as one decision."""
+        table = self.store.labels
+        rows = {name: self.store.row(name) for name in lists}
+        wanted: list[tuple[Verdict, Pair]] = []
+        for name, row in rows.items():
+            before, after = set(table.labels(row) or ()), set(lists[name] or ())
+            wanted += [("accept", ("wrong", name, label)) for label in sorted(before - after)]
+            wanted += [("accept", ("missing", name, label)) for label in sorted(after - before)]
+        parts = self._parts(wanted, "", "edit")
+        return self._keep(parts, {rows[name]: own for name, own in lists.items()})
+
     def undo(self, number: int | None = None) -> DecisionGroup | None:
         """Undo a decision, by default the last, with what it changed; None if there is none."""
         made = self.last() if number is None else self._made.get(number)
@@ -500,11 +512,16 @@ class DecisionLog:
             made.append(LabelDecision(number, now, item, label, kind, decision, had, who, action))  # type: ignore[arg-type]
         return made
 
-    def _keep(self, parts: Sequence[LabelDecision]) -> DecisionGroup | None:
+    def _keep(
+        self, parts: Sequence[LabelDecision], lists: Mapping[int, Labels] | None = None
+    ) -> DecisionGroup | None:
+        """Write decisions and the labels after them, which may be given."""
+        changes = lists or self._changed([(one, one.wanted) for one in parts if one.changes])
+        if not parts and not changes:
+            return None
+        self.store.relabel(changes, [_record(one, undone=False) for one in parts])
         if not parts:
             return None
-        changes = self._changed([(one, one.wanted) for one in parts if one.changes])
-        self.store.relabel(changes, [_record(one, undone=False) for one in parts])
         made = self._made[parts[0].number] = DecisionGroup(tuple(parts))
         if self._latest is not None:
             self._latest |= {(one.item, one.label): one for one in parts}

@@ -495,7 +495,7 @@ def _unpredictable(tagger: Tagger) -> Iterator[Finding]:
 
 def _junk(tagger: Tagger) -> Iterator[Finding]:
     for label, support in zip(tagger.labels, tagger.record.support, strict=True):
-        if _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
+        if support and _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
             yield Finding(
                 "junk", 1.0, (), (label,), f"The name says nothing; {support} items have it."
             )
