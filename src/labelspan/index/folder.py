@@ -367,9 +367,14 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
 
 def field(content: Mapping[str, Any], name: str, kind: type) -> Any:
     """Return a field of the manifest, checked for its type."""
-    value = content.get(name)
+    if name not in content:
+        raise InvalidFile(
+            f"{_MANIFEST}: the field {name!r} is missing: the index is damaged, or was written "
+            "by an unreleased version; fit it again."
+        )
+    value = content[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidFile(f"{_MANIFEST}: the field {name!r} is missing or not of its type.")
+        raise InvalidFile(f"{_MANIFEST}: the field {name!r} is not of its type.")
     return value
 
 

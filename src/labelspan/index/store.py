@@ -299,7 +299,10 @@ class ItemDatabase:
                 foreign = opened._tables() != _expected_tables()
                 found = None if foreign else opened._about("key")
             if foreign:
-                raise InvalidFile(f"{path} is damaged: its tables are not those of an index.")
+                raise InvalidFile(
+                    f"{path}: its tables are not those of an index of this version: it is "
+                    "damaged, or was written by an unreleased version; fit it again."
+                )
             if found != key:
                 raise InvalidFile(f"{path} belongs to another index; it is not opened.")
         except BaseException:
