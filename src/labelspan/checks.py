@@ -1,7 +1,7 @@
 """Checks for estimators that learn from multi-label data, and for operators.
 
-scikit-learn's own checks use class vectors; these checks cover multi-label data. Run them
-on an estimator of your own with::
+scikit-learn's checks use class vectors; these checks cover multi-label data. Run them on your own
+estimator with::
 
     @parametrize_with_multilabel_checks([MyEstimator()])
     def test_multilabel(estimator, check):

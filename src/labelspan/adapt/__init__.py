@@ -1,4 +1,5 @@
-"""Compress and adapt vectors of any model with labels: a linear map, compared before it is given.
+"""Compress model embeddings and adapt them to labels, by a linear map that is tested on held-out
+rows.
 
 :class:`Adapter` learns the map, :class:`AdapterReport` says what it gains, and :func:`export_map`
 writes it for other programs.

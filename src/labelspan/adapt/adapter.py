@@ -37,26 +37,25 @@ __all__ = ["Adapter"]
 
 
 class Adapter(Embedding):
-    r"""Compress vectors of any model, and adapt them to labels, by one linear map.
+    r"""Compress model embeddings and adapt them to labels, by one linear map.
 
-    For vectors of a language or image model and labels of your own: fewer dimensions, and nearest
-    neighbours that share labels. The map is found in closed form, from one pass over the data. Its
-    axes are sorted: the first m columns of ``transform(X)`` are the answer for m dimensions.
+    For embeddings from a language or image model and your own labels: fewer dimensions, and nearest
+    neighbours that share labels. The map is computed in closed form, from one pass over the data.
+    Its axes are sorted: the first m columns of ``transform(X)`` are the result for m dimensions.
 
-    Before it is given, the map is compared on held-out rows with the vectors as they came and
-    with PCA to the same number of dimensions, for labels that it was fitted with and for labels
-    that were held out. Where nothing is gained, or fewer than 20 rows have labels, the fit gives
-    PCA, and ``report_`` says so. Where the vectors as they came were better than the map,
-    ``report_`` and ``status_`` say that.
+    The fit compares the map on held-out rows with the original vectors and with PCA to the same
+    number of dimensions, for training labels and for held-out labels. If nothing is gained, or
+    fewer than 20 rows have labels, the fit returns PCA, and ``report_`` says so. If the original
+    vectors are better than the map, ``report_`` and ``status_`` say so.
 
     Special cases: ``balance=0`` is PCA; ``balance=1`` is :class:`OPLS` with
-    ``scale="eigenvalue"``; between them lies :class:`MLSI`, centred.
+    ``scale="eigenvalue"``; in between it is :class:`MLSI`, centred.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of dimensions. "auto" is the smallest power of two whose neighbours are as good as
-        the best, within a standard error.
+        Number of dimensions. "auto" chooses the smallest power of two whose neighbours are as good
+        as the best, within a standard error.
     alpha : float or "auto", default="auto"
         Regularization strength of the regression of labels on vectors; "auto" chooses it by
         cross-validation in closed form.
@@ -64,9 +63,9 @@ class Adapter(Embedding):
         Weight of the labels against the variance of the vectors, from 0 to 1. "auto" chooses it
         on held-out rows and, with ``new_labels=True``, on held-out labels.
     new_labels : bool, default=True
-        Whether labels that are not in ``y`` yet matter. The balance is then chosen so that held-out
-        labels do not lose against PCA, within a standard error. False lets only the labels of
-        ``y`` decide.
+        Whether future labels, which are not in ``y`` yet, matter. The balance is then chosen so
+        that held-out labels are not worse than with PCA, within a standard error. With False only
+        the labels of ``y`` count.
     compare : bool, default=True
         Whether to compare on held-out rows. False takes a fifth of the time, ``balance="auto"``
         is then 0.2, and ``n_components="auto"`` is 64 or less.
@@ -78,11 +77,11 @@ class Adapter(Embedding):
     components_ : array of shape (m, d)
     mean_ : array of shape (d,)
     eigenvalues_ : array of shape (m,)
-        Importance of the axes, falling.
+        Importance of the axes, in descending order.
     report_ : AdapterReport
         What was compared and chosen; ``print(report_)`` shows a table.
     status_ : str
-        "exact", and whether the vectors as they came were better on held-out rows.
+        "exact", and whether the original vectors were better on held-out rows.
     adapted_ : bool
         Whether labels shaped the map; False if it is PCA.
     alpha_, balance_ : float
@@ -90,18 +89,18 @@ class Adapter(Embedding):
     classes_ : array of shape (k,)
         Names of the labels.
     label_directions_ : array of shape (k, m)
-        What known labels add to the place of an item.
+        Contribution of known labels to the embedding of an item.
     label_means_ : array of shape (k,)
     n_components_ : int
         Number of dimensions.
     n_features_in_ : int
         Number of dimensions of the vectors.
     feature_names_in_ : array of shape (d,)
-        Names of the columns, where X is a data frame.
+        Names of the columns if X is a data frame.
 
     See Also
     --------
-    MLSI : The same space for sparse and wide data, with kernels and other solvers.
+    MLSI : The same embedding for sparse and wide data, with other solvers.
     AdapterReport : What is measured.
 
     Notes
@@ -176,9 +175,9 @@ class Adapter(Embedding):
         X : array, tensor or sparse matrix of shape (n, d)
             Vectors; d is at most 4096.
         y : vector of classes, or 0/1 array or sparse matrix of shape (n, k)
-            -1 or NaN in a whole row marks a row without known labels. A single unknown entry gets
-            the fitted value of the regression of its label on the rows that know it, so that it
-            does not change this regression.
+            -1 or NaN in a whole row marks a row without known labels. A single unknown entry is
+            replaced by the fitted value of its label's regression on the rows where the label is
+            known, so it does not change this regression.
 
         Returns
         -------
@@ -198,7 +197,7 @@ class Adapter(Embedding):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, solve: bool = True) -> Self:
-        """Learn from one more batch of vectors and labels.
+        """Update the map with a batch of vectors and labels.
 
         The result is that of :meth:`fit` on all rows, up to rounding, whatever the batches.
         Only sums and a sample of 2,400 rows are kept.
@@ -213,13 +212,13 @@ class Adapter(Embedding):
             With a vector of classes, all classes; with an indicator, names of its columns. Needed
             in the first call only.
         solve : bool, default=True
-            Whether to find the map from all batches so far. False only adds the batch, and
-            :meth:`solve` finds the map in the end.
+            Whether to compute the map from all batches so far. False only adds the batch;
+            :meth:`solve` then computes the map.
 
         Returns
         -------
         self : Adapter
-            Estimator that has learned from all batches so far.
+            The estimator, fitted on all batches so far.
         """
         with one_at_a_time(self):
             self._add(X, y, classes)
@@ -230,7 +229,7 @@ class Adapter(Embedding):
     @all_or_nothing
     @refuse_overflow
     def solve(self) -> Self:
-        """Find the map from all batches so far.
+        """Compute the map from all batches so far.
 
         Returns
         -------
@@ -340,12 +339,12 @@ class Adapter(Embedding):
         )
 
     def settled(self) -> Adapter:
-        """Return an adapter that is not fitted, with the values that this one has chosen.
+        """Return an unfitted adapter with the values that this one has chosen.
 
         Returns
         -------
         Adapter
-            It compares nothing, and fits in a fraction of the time.
+            Without the comparison; it fits in a fraction of the time.
         """
         fitted = self._fitted()
         return Adapter(
@@ -360,15 +359,15 @@ class Adapter(Embedding):
 
     @refuse_overflow
     def transform(self, X: Any, labels: Any = None) -> Array:
-        """Map vectors to the learned space.
+        """Map vectors to the embedding.
 
         Parameters
         ----------
         X : array, tensor or sparse matrix of shape (n, d)
             Vectors.
         labels : vector of classes, 0/1 array or sparse matrix of shape (n, k), or None
-            Known labels of the rows, in the form of ``y``; -1 marks a row without. They place
-            the items of a collection closer to the queries that ask for them; a query has none.
+            Known labels of the rows, in the form of ``y``; -1 marks a row without labels. They move
+            the items of a collection closer to the queries that should find them; a query has none.
 
         Returns
         -------
@@ -384,7 +383,7 @@ class Adapter(Embedding):
 
     @refuse_overflow
     def inverse_transform(self, Z: Any) -> Array:
-        """Map points of the space back to vectors.
+        """Map embedded points back to vectors.
 
         Of all vectors that :meth:`transform` maps to Z, these are the ones closest to the mean.
 

@@ -25,7 +25,7 @@ QUANTILE = 1.96
 
 @dataclass(frozen=True)
 class HeldOutComparison:
-    """Mean nDCG at 10 on held-out rows, in one number of dimensions.
+    """Mean nDCG at 10 on held-out rows, for one number of dimensions.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class HeldOutComparison:
     labels : {"seen", "new"}
         Labels that the map was fitted with, or labels that were held out of it.
     original : float
-        The vectors as they came, in all their dimensions.
+        The original vectors, with all their dimensions.
     pca : float
         Principal component analysis to ``size`` dimensions.
     adapted : float
         The adapted map to ``size`` dimensions.
     by_labels : float
-        The same, with items placed by their known labels: ``transform(X, labels=Y)``. Queries
-        are placed by their vectors only.
+        The same, with items embedded with their known labels: ``transform(X, labels=Y)``. Queries
+        are embedded from their vectors only.
     gain, error : float
         Mean of ``adapted - pca`` over queries, and its standard error.
     low, high : float
@@ -87,14 +87,14 @@ class HeldOutComparison:
 
 @dataclass(frozen=True)
 class AdapterReport:
-    """What :class:`~labelspan.Adapter` chose, and what is gained by it on held-out rows.
+    """What :class:`~labelspan.Adapter` chose, and its gain on held-out rows.
 
     ``print(report)`` shows a table.
 
     Attributes
     ----------
     used : {"adapted", "pca"}
-        Which map the fit gives.
+        Which map the fit returned.
     reason : str
         Why.
     n_components : int
@@ -106,16 +106,16 @@ class AdapterReport:
     n_rows, n_labelled, n_labels : int
         Sizes of the data.
     original_better : bool
-        Whether the vectors as they came were better on held-out rows than the map: the mean
+        Whether the original vectors were better on held-out rows than the map: the mean
         difference is above 1.96 standard errors.
     comparisons : tuple of HeldOutComparison
-        By number of dimensions and kind of labels; empty where nothing could be compared.
+        By number of dimensions and kind of labels; empty if nothing could be compared.
     balances : tuple of (balance, seen, new)
         Mean nDCG at 10 of each balance that was tried, at the size where it was chosen.
 
     See Also
     --------
-    Adapter : The estimator that makes it.
+    Adapter : The estimator that returns it.
 
     Examples
     --------
@@ -145,9 +145,9 @@ class AdapterReport:
         Parameters
         ----------
         size : int or None, default=None
-            Number of dimensions; None is the number that the fit gives.
+            Number of dimensions; None means the number of the fitted map.
         labels : {"seen", "new"}, default="seen"
-            Labels of the fit, or held-out ones.
+            Training labels, or held-out ones.
         """
         size = self.n_components if size is None else size
         for found in self.comparisons:
@@ -164,7 +164,7 @@ class AdapterReport:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AdapterReport:
-        """Make the report that :meth:`to_dict` described.
+        """Create a report from the output of :meth:`to_dict`.
 
         Parameters
         ----------

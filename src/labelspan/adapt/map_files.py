@@ -1,4 +1,4 @@
-"""Write a fitted map for other programs; loading it needs nothing of labelspan.
+"""Write a fitted map for other programs; loading it does not need labelspan.
 
 ============================ =====================================================================
 ``.npz``                     numpy: ``z = x @ components.T + bias``
@@ -52,7 +52,7 @@ def export_map(
     path : path
         The file to write, or the folder for sentence-transformers.
     format : {"npz", "faiss", "onnx", "sentence-transformers"} or None, default=None
-        None goes by the suffix; a path without one is a folder for sentence-transformers.
+        None chooses by the suffix; a path without one is a folder for sentence-transformers.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def export_map(
     See Also
     --------
     labelspan.Adapter : Learns the map.
-    to_faiss : The same map as an object of faiss.
+    to_faiss : The same map as a faiss object.
 
     Examples
     --------

@@ -39,7 +39,7 @@ KINDS: dict[AuditKind, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in the labels of a collection to look at.
+    """A possible problem in the labels of a collection.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Finding:
     score : float
         From 0 to 1; findings of a kind are sorted by it.
     items, labels : tuple of str
-        Ids of the items, and labels concerned.
+        Ids of the items, and the labels concerned.
     reason : str
         The evidence, in a sentence.
     evidence : dict
@@ -88,7 +88,7 @@ class LabelAudit:
     n_items, n_labels : int
         Number of items and of labels in the collection.
     counts : dict
-        Number of all findings of each kind, also of those that are not listed; a
+        Number of all findings of each kind, including those that are not listed; a
         :class:`Review` has the same number of wrong and missing labels.
 
     See Also

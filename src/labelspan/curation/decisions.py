@@ -48,7 +48,7 @@ Pair = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class LabelDecision:
-    """What was decided about a label of an item.
+    """Decision about a label of an item.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class LabelDecision:
     kind : {"wrong", "missing"}
         Whether the label was suspected to be wrong or to be missing.
     decision : {"accept", "reject", "skip"}
-        "accept" follows the suspicion: a wrong label is removed, a missing one added.
+        "accept" confirms the finding: a wrong label is removed, a missing one added.
     had : bool or None
         Whether the item had the label before; None if its labels were unknown.
     who : str
         Who decided; empty if no name was given.
     action : {"review", "feedback", "edit", "rename", "merge", "drop"}
-        What it is part of: a finding or a suggested label, or an edit.
+        The kind of change: a finding, a suggested label, or an edit.
 
     See Also
     --------
@@ -104,12 +104,12 @@ class LabelDecision:
 
 @dataclass(frozen=True)
 class LabelEdit:
-    """Labels to be added to items and removed from them: what an edit would change.
+    """Plan of an edit: labels to be added to items and removed from them.
 
     Attributes
     ----------
     action : {"edit", "rename", "merge", "drop"}
-        What kind of edit it is.
+        Kind of edit.
     pairs : tuple of (str, str, str)
         Kind ("wrong" is removed, "missing" added), id and label, of what would change.
     new_labels : tuple of str
@@ -117,8 +117,8 @@ class LabelEdit:
 
     See Also
     --------
-    plan_edit, plan_replace : Make it.
-    Review.apply : Does it.
+    plan_edit, plan_replace : Create it.
+    Review.apply : Applies it.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class LabelEdit:
 
 @dataclass(frozen=True)
 class DecisionGroup:
-    """All that was decided at once, and is undone at once.
+    """Decisions that were made at once, and are undone at once.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ def plan_edit(
     add: str | Sequence[str] = (),
     remove: str | Sequence[str] = (),
 ) -> LabelEdit:
-    """Find what changes when labels are added to items and others removed from them.
+    """Plan to add labels to items and remove others.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def plan_edit(
 
 
 def plan_replace(index: SemanticIndex, labels: str | Sequence[str], by: str | None) -> LabelEdit:
-    """Find what changes when labels are renamed, merged into another, or dropped.
+    """Plan to rename labels, merge them into another, or drop them.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def plan_replace(index: SemanticIndex, labels: str | Sequence[str], by: str | No
     labels : str or list of str
         Labels that exist.
     by : str or None
-        What their items have instead: a new label or another one; None for nothing.
+        The label that replaces them, new or existing; None drops them.
 
     Returns
     -------

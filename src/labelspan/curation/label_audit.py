@@ -1,8 +1,8 @@
 """Find labels that look wrong or missing, and labels that should be merged, split or dropped.
 
-The evidence is what a model without the item says: the regression and the votes of neighbours
-when the item is left out. For a label that this model predicts badly on left-out items, its
-evidence means nothing, and no finding is made of it.
+The evidence comes from a model trained without the item: the regression and the votes of
+neighbours. If this model predicts a label badly on held-out items, its evidence is not reliable,
+and no finding is reported.
 """
 
 from __future__ import annotations
@@ -189,11 +189,10 @@ def _titled(index: SemanticIndex, found: list[Finding]) -> list[Finding]:
 def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     """Find the labels of items that look wrong or missing, the clearest first.
 
-    A label that an item has looks wrong if a model without the item gives it a far smaller
-    probability than to the other items with the label, and one that it does not have looks missing
-    if its probability is high. Wrong ones are only looked for among labels that are found for at
-    least half of their own items when these are left out, missing ones among labels that are right
-    in at least half of the cases when they are chosen.
+    A label of an item looks wrong if a model trained without the item gives it a far smaller
+    probability than for other items with the label; a label that the item does not have looks
+    missing if its probability is high. Only labels with a recall of at least one half on held-out
+    items can look wrong, and only labels with a precision of at least one half can look missing.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a review is.
+    """Progress of a review.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class Review:
     """Labels of an index that look wrong or missing, to be accepted or rejected one by one.
 
     Accepting a finding changes the labels of its item: a wrong label is removed, a missing one
-    added (:meth:`SemanticIndex.relabel`). Rejecting it leaves them. Either way it is not asked
-    again, also after the index was fitted again in the same folder. Decisions are kept in the
-    database of the index; a decision and its change of labels are one transaction, on disk when
+    added (:meth:`SemanticIndex.relabel`). Rejecting it leaves them unchanged. Either way it is not
+    shown again, even after the index was fitted again in the same folder. Decisions are stored in
+    the database of the index; a decision and its change of labels are one transaction, on disk when
     the call returns.
 
     Parameters
@@ -129,7 +129,7 @@ class Review:
     # --- the queue --------------------------------------------------------------------
 
     def order(self) -> Review:
-        """Find what looks wrong or missing with the labels of now, the clearest first.
+        """Find labels that look wrong or missing with the current labels, the clearest first.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class Review:
             return found
 
     def labels(self) -> list[tuple[str, int]]:
-        """List the labels with findings that wait, the most frequent first.
+        """List the labels with open findings, the most frequent first.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Review:
         Returns
         -------
         Progress
-            Numbers of decisions, and of findings that wait.
+            Numbers of decisions and of open findings.
         """
         label = _check(label, kind)
         with self._lock:
@@ -236,7 +236,7 @@ class Review:
         Returns
         -------
         list of Finding
-            Without those that the queue does not hold.
+            Only those in the queue.
         """
         queue = self._queue()
         parts = () if decision is None else decision.parts
@@ -254,7 +254,7 @@ class Review:
         Returns
         -------
         list of Finding
-            Without those whose key is unknown.
+            Only those whose key is known.
         """
         with self._lock:
             by_key = {finding_key(one): one for one in self._queue().values()}
@@ -271,7 +271,7 @@ class Review:
         Returns
         -------
         TagExplanation or None
-            None if the item or the label is not known any more.
+            None if the item or the label no longer exists.
         """
         (item, label) = pair_of(finding)
         self._queue()
@@ -298,7 +298,7 @@ class Review:
         *,
         who: str = "",
     ) -> DecisionGroup | None:
-        """Decide about findings; several at once are kept, and undone, together.
+        """Decide about findings; several decided at once are undone together.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class Review:
             One or several.
         decision : {"accept", "reject", "skip"}
             "accept" removes a wrong label and adds a missing one; "reject" leaves the labels;
-            "skip" sets the finding aside.
+            "skip" postpones the finding.
         who : str, default=""
             Who decides, for the history.
 
@@ -372,13 +372,13 @@ class Review:
             return self._log.apply(edit, who, create=create)
 
     def undo(self, number: int | None = None) -> DecisionGroup | None:
-        """Undo a decision: all that was decided at once.
+        """Undo a decision, with everything that was decided at the same time.
 
         Parameters
         ----------
         number : int or None, default=None
-            Its number; None for the last one. One about whose items and labels another decision
-            was made later cannot be undone before that one.
+            Its number; None for the last one. A decision cannot be undone before a later one about
+            the same items and labels.
 
         Returns
         -------
@@ -403,7 +403,7 @@ class Review:
     def history(
         self, n: int = 20, *, before: int | None = None, item: str = "", label: str = ""
     ) -> list[DecisionGroup]:
-        """List decisions, also those that were undone, the newest first.
+        """List decisions, including those that were undone, the newest first.
 
         Parameters
         ----------
@@ -425,7 +425,7 @@ class Review:
             return self._log.history(n, before, item, str(label_name(label)))
 
     def forget(self, items: Iterable[str]) -> None:
-        """Leave items that were removed out of the queue.
+        """Remove deleted items from the queue.
 
         Parameters
         ----------
@@ -438,7 +438,7 @@ class Review:
                 self._findings = {p: one for p, one in self._findings.items() if p[0] not in gone}
 
     def decisions(self) -> list[LabelDecision]:
-        """List the decisions that hold, the oldest first.
+        """List the decisions in effect, the oldest first.
 
         Returns
         -------
@@ -449,7 +449,7 @@ class Review:
             return self._log.decisions()
 
     def changes(self) -> dict[str, dict[str, bool]]:
-        """Return what accepting has changed, for :func:`labelspan.corpus.edit_corpus`.
+        """Return the accepted changes, for :func:`labelspan.corpus.edit_corpus`.
 
         Returns
         -------

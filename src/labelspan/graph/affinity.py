@@ -27,7 +27,7 @@ _GAMMA = Either((Null(), Real(0.0)))
 
 
 def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
-    """Make the full Gaussian graph ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
+    """Return the full Gaussian graph ``exp(-gamma |x_i - x_j|^2)`` (wang2010, Eq. 17).
 
     Parameters
     ----------
@@ -66,24 +66,24 @@ def neighbor_graph(
     gamma: float | None = None,
     search: Search = "auto",
 ) -> Operator:
-    """Make the symmetric graph of nearest neighbours.
+    """Return the symmetric graph of nearest neighbours.
 
-    Two rows are joined where either is among the nearest neighbours of the other.
+    Two rows are joined if either is among the nearest neighbours of the other.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
         The rows.
     n_neighbors : int, default=10
-        Neighbours of each row, itself not counted; at most all others.
+        Number of neighbours of each row, not counting itself.
     weight : {"heat", "binary", "cosine"}, default="heat"
         ``exp(-gamma |x_i - x_j|^2)``; 1; or the cosine between the rows where it is above
         zero, with neighbours by angle.
     gamma : float or None, default=None
         For "heat". None takes half the inverse of the median squared distance of neighbours.
     search : {"auto", "exact", "approximate"}, default="auto"
-        Exact search compares all pairs of rows. Approximate search compares each row with those
-        of the cells near it, and finds most neighbours. "auto" is exact up to 40,000 rows.
+        Exact search compares all pairs of rows. Approximate search compares each row only with
+        those in nearby cells, and finds most neighbours. "auto" is exact up to 40,000 rows.
 
     Returns
     -------

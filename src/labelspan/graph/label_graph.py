@@ -55,7 +55,7 @@ class LabelGraph(Operator):
 def label_correlation(Y: Any) -> Array:
     """Compute the cosine similarity between the columns of Y (wang2010, Eq. 19).
 
-    A label without any row has similarity 0 to all labels, itself included.
+    A label without any row has similarity 0 to all labels, including itself.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def label_correlation(Y: Any) -> Array:
 
 
 def label_graph(Y: Any) -> LabelGraph:
-    """Make the graph of rows with similar labels, ``y_i'C y_j / (|y_i| |y_j|)`` (wang2010, Eq. 18).
+    """Return the graph of rows with similar labels, ``y_i'C y_j / (|y_i| |y_j|)`` (wang2010, Eq.
+    18).
 
     C is the cosine similarity between labels (Eq. 19). Rows without labels have no neighbours.
     On one-hot labels it joins the rows of a class, all with weight 1. It has rank k plus a
@@ -90,7 +91,7 @@ def label_graph(Y: Any) -> LabelGraph:
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, k)
-        A 0/1 indicator, all of it known.
+        A 0/1 indicator without unknown entries.
 
     Returns
     -------

@@ -47,7 +47,7 @@ class Laplacian(Operator):
     graph : Operator
         The weights W, for example of :func:`neighbor_graph`.
     normalized : bool, default=False
-        Whether to normalise; then a vertex without neighbours raises an error.
+        Whether to normalise; a vertex without neighbours then raises an error.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""The label factor: all that a solver knows of a method; and the rank of labels."""
+"""The label factor, which defines a method for a solver; and the rank of labels."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Regression:
     alpha : float
         Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
     norm : float or None, default=None
-        If given, the regressed labels are divided by their Frobenius norm and multiplied by
-        this one: a strong penalty shrinks them, and they would lose their weight.
+        If given, the regressed labels are rescaled to this Frobenius norm: a strong penalty shrinks
+        them, and they would lose their weight.
 
     See Also
     --------
@@ -70,16 +70,15 @@ class Factor:
     Parameters
     ----------
     labels : array or Operator of shape (n, s), or None, default=None
-        L, a thin block, or an operator where there are many labels; None for a method without
-        labels.
+        L, a thin array, or an operator if there are many labels; None for a method without labels.
     share : float, default=0.0
         Weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
     regression : Regression or None, default=None
-        If given, L is replaced by its regression on X, so that S stays within range(X). Needed
-        where both features and labels take part.
+        If given, L is replaced by its regression on X, so that S stays within range(X). Needed if
+        both features and labels contribute.
     mixing : array of shape (k,) or (k, s), or None, default=None
-        What the labels of an operator with k columns are multiplied by, or their combinations that
-        take their place: L is then the labels times ``mixing``.
+        Factors of the k columns of an operator, or a matrix that combines them: L is then the
+        labels times ``mixing``.
 
     See Also
     --------

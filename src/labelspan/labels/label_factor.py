@@ -218,7 +218,7 @@ def hsl_factor(
     labels : Labels
         Labels of n rows, as :func:`read_labels` returns them.
     laplacian : {"clique", "star", "zhou"}, default="clique"
-        Which Laplacian of the hypergraph.
+        Laplacian of the hypergraph.
     edge_weight : sequence of float or None, default=None
         One positive weight per label; None means 1 for each.
     center : bool, default=True

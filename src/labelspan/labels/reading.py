@@ -59,9 +59,9 @@ class Labels:
     Attributes
     ----------
     values : array, sparse array in CSR format, or operator, of shape (n, k)
-        One column per label; 0 where ``unknown`` is True. Sparse only where the caller of
-        :func:`read_labels` takes that, and the labels are many; an operator where they are in
-        files (:class:`~labelspan.operators.RowFiles`).
+        One column per label; 0 where ``unknown`` is True. Sparse only if the caller of
+        :func:`read_labels` supports it and there are many labels; an operator if they are in files
+        (:class:`~labelspan.operators.RowFiles`).
     unknown : array of bool of shape (n, k) or None
         Which entries are unknown; None if all are known.
     names : array of shape (k,)
@@ -73,7 +73,7 @@ class Labels:
 
     See Also
     --------
-    read_labels : Make it from labels of any type.
+    read_labels : Creates it from labels of any type.
 
     Examples
     --------
@@ -174,15 +174,15 @@ def read_labels(
     owner : str
         Name of the caller, for error messages.
     part : bool, default=False
-        Whether these rows are a part of the data only: they may then all be unlabelled, or all
-        of one class.
+        Whether these rows are only a part of the data: they may then all be unlabelled, or all in
+        one class.
     targets : bool, default=False
         Whether the numbers are known to be real targets.
     keep_sparse : bool, default=False
         Whether a sparse matrix without unknown entries and with more than 33 million entries,
-        zeros counted, stays sparse, and labels may be in files.
+        including zeros, stays sparse, and labels may be in files.
     classes : array or None, default=None
-        Classes of an earlier fit: where -1 is one of them, it does not mean unknown.
+        Classes of an earlier fit: if -1 is one of them, it does not mean unknown.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Metrics of predictions, rankings, neighbours and subspaces that scikit-learn does not have.
+"""Metrics for predictions, rankings, neighbours and subspaces that scikit-learn does not have.
 
 Labels are given as an indicator of 0 and 1, an array or a sparse matrix. Labels or rows for which
-a metric is undefined (a label with one class, a row without labels) are left out and counted; if
+a metric is undefined (a label with one class, a row without labels) are skipped and counted; if
 nothing is left, :class:`~labelspan.errors.InvalidLabels` is raised.
 """
 

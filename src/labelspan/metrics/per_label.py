@@ -65,7 +65,7 @@ class F1Scores:
 
     See Also
     --------
-    f1_scores : Compute them.
+    f1_scores : Computes them.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     """Compute macro and micro F1 of predicted labels.
 
     Micro F1 equals scikit-learn's ``f1_score(average="micro")``. Macro F1 is the mean over the
-    labels that at least one row of Y has: for other labels F1 is 0 or 0/0 whatever is predicted.
-    scikit-learn's ``average="macro"`` counts such labels as 0, which is
+    labels that at least one row of Y has: for other labels F1 is 0 or undefined whatever is
+    predicted. scikit-learn's ``average="macro"`` counts such labels as 0, which is
     ``np.nan_to_num(per_label).mean()``.
 
     Parameters
