@@ -72,22 +72,6 @@ def test_search_explains(saved):
     assert set(why["labels"]) == set(answer["hits"][0]["labels"])
 
 
-def test_search_balances_words_and_space(saved):
-    index = SemanticIndex.load(saved)
-    for balance in (0, 0.4, 1):
-        shown = run("search", "-i", saved, "music board", "--balance", balance, "--json").stdout
-        expected = index.search("music board", balance=balance)
-        assert [hit["id"] for hit in json.loads(shown)["hits"]] == [hit.id for hit in expected]
-    usual = json.loads(run("search", "-i", saved, "music board", "--json").stdout)["hits"]
-    assert [hit["score"] for hit in usual] == pytest.approx(
-        [hit.score for hit in index.search("music board")], abs=1e-5
-    )
-    poor = run("search", "-i", saved, "music zyzzyva frobnicate plugh xyzzy").stdout
-    assert "Only weak matches" in " ".join(poor.split())
-    refused = run("search", "-i", saved, "--", "-music")
-    assert "add a word to search for" in refused.stderr
-
-
 def test_many_queries_from_standard_input(saved):
     lines = run("search", "-i", saved, "-", "--json", input="chess\n\npaint\n").stdout.splitlines()
     answers = [json.loads(line) for line in lines]
@@ -299,7 +283,7 @@ def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
 # --- the index as an argument or as an option ---------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["info", "axes", "labels", "audit"])
+@pytest.mark.parametrize("command", ["info", "labels"])
 def test_an_index_is_an_argument_or_an_option(saved, command):
     given = run(command, saved, "--json")
     assert given.exit_code == 0, given.output

@@ -71,6 +71,9 @@ def test_fit_does_not_overwrite_an_index(here):
         ),
         (["a.jsonl", "--format", "xml"], "format must be one of"),
         (["a.jsonl", "--stream", "--scheduler", "tcp://nowhere:1"], "omit --scheduler"),
+        (["a.jsonl", "--dimensions", "0"], "must be a number of at least 1, or auto, but '0'"),
+        (["a.jsonl", "--dimensions", "many"], "or auto, but 'many' was given"),
+        (["a.jsonl", "--dimensions", "auto", "--method", "lsi"], "auto needs labels"),
     ],
 )
 def test_fit_reports_bad_arguments_and_leaves_no_files(args, message, here):
@@ -167,19 +170,6 @@ def test_add_is_all_or_nothing(here, monkeypatch):
     monkeypatch.chdir(here)
     assert len(SemanticIndex.load("index.labelspan")) == 48
     assert "1 item added" in run("add", "-", input=more).stdout
-
-
-def test_the_number_of_dimensions_may_be_chosen(here):
-    formats(here)
-    for method in ("mlsi", "opls"):
-        options = ("--method", method, "--dimensions", "auto", "--force")
-        assert run("fit", "a.jsonl", *options).exit_code == 0
-    for wrong, message in (
-        (("--dimensions", "0"), "--dimensions must be a number of at least 1, or auto, but '0'"),
-        (("--dimensions", "many"), "or auto, but 'many' was given"),
-        (("--dimensions", "auto", "--method", "lsi"), "--dimensions auto needs labels"),
-    ):
-        assert message in one_sentence(run("fit", "a.jsonl", "--force", *wrong))
 
 
 # --- streams ------------------------------------------------------------------------------

@@ -242,13 +242,6 @@ def test_fields_are_recognised_by_their_content():
     assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
 
 
-@pytest.mark.parametrize("value", ["1.5{}", "2020-01-1{}", "1{}.2.2020"])
-def test_numbers_and_dates_are_not_ids(value):
-    found = read(items_of(4, when=value.format, text=lambda n: "words"))
-    assert found.numbered
-    assert found.reading.metadata == ("when",)
-
-
 @pytest.mark.parametrize(
     ("value", "labels"),
     [
@@ -337,13 +330,6 @@ def test_texts_with_files_of_labels(tmp_path, form):
     assert "labels from files with the name of the text; ids from the files' names" in found.notes
     assert "1 text(s) have no file of labels" in found.notes
     assert "1 other file(s) left out" in found.notes
-
-
-def test_a_folder_of_labels_without_common_names_is_not_a_label(tmp_path):
-    files = {f"text/{n}.txt": f"Text {n}" for n in range(3)}
-    other = {f"labels/other{n}.txt": "game" for n in range(3)}
-    with pytest.raises(InvalidInput, match=r"'labels' seems to hold labels, .*the same name, as"):
-        read_corpus(write_all(tmp_path / "b", files | other))
 
 
 def test_archives_and_folders_without_texts(tmp_path):

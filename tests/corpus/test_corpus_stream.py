@@ -9,7 +9,7 @@ import pytest
 from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan.corpus import CorpusReader, read_corpus
-from labelspan.errors import InvalidFile, InvalidInput
+from labelspan.errors import InvalidFile
 
 
 def same(path, whole=None, **options):
@@ -101,27 +101,6 @@ def test_wide_encodings_that_are_unknown_or_damaged(tmp_path):
             list(CorpusReader(tmp_path / "b.jsonl", head=3000, encoding="utf-16-le"))
 
 
-def test_what_cannot_be_streamed(tmp_path):
-    formats(tmp_path)
-    with pytest.raises(InvalidInput, match="is a folder, and cannot be read as parquet"):
-        CorpusReader(tmp_path, format="parquet")
-    items = rows()
-    items[40]["id"] = ""
-    (tmp_path / "b.jsonl").write_text(as_lines(items))
-    with pytest.raises(InvalidFile, match=r"line 41: the field 'id' is empty"):
-        list(CorpusReader(tmp_path / "b.jsonl", head=2000))
-    (tmp_path / "c.jsonl").write_text(as_lines(rows()) + "{broken\n")
-    with pytest.raises(InvalidFile, match="line 49: this is not JSON"):
-        list(CorpusReader(tmp_path / "c.jsonl", head=2000))
-    packed = (tmp_path / "a.jsonl.gz").read_bytes()
-    (tmp_path / "d.jsonl.gz").write_bytes(packed[:-20])
-    with pytest.raises(InvalidFile, match="is damaged"):
-        list(CorpusReader(tmp_path / "d.jsonl.gz", head=500))
-    (tmp_path / "e.jsonl").write_text("")
-    with pytest.raises(InvalidInput, match="holds no items"):
-        CorpusReader(tmp_path / "e.jsonl")
-
-
 @pytest.mark.parametrize("name", ["texts", "tables"])
 def test_indexes_in_a_folder_are_not_read(tmp_path, name):
     folder = tmp_path / name
@@ -211,22 +190,3 @@ def test_archives(tmp_path, mode):
     whole = packed(tmp_path / "one", {"data/a.jsonl": as_lines(rows()).encode()}, mode)
     for head in (1 << 23, 1000):
         assert same(whole, head=head).reading.labels == ("tags",)
-
-
-@pytest.mark.parametrize("mode", ["zip"])
-def test_parquet_in_archives(tmp_path, mode):
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    from pyarrow import parquet
-
-    files = {}
-    for number in range(3):
-        table = io.BytesIO()
-        parquet.write_table(arrow.Table.from_pylist(rows()[16 * number : 16 * number + 16]), table)
-        files[f"all/{number}.parquet"] = table.getvalue()
-    for head in (1 << 23, 1000):
-        assert same(packed(tmp_path / "many", files, mode), head=head).reading.labels == ("tags",)
-        only = {"all/0.parquet": files["all/0.parquet"]}
-        assert same(packed(tmp_path / "one", only, mode), head=head).reading.format == "parquet"
-    cut = {**files, "all/1.parquet": files["all/1.parquet"][:-30]}
-    with pytest.raises(InvalidFile, match=r"cut, 1.parquet is damaged or not a parquet file"):
-        list(CorpusReader(packed(tmp_path / "cut", cut, mode)))

@@ -83,28 +83,6 @@ def test_tables_are_read_as_one(tmp_path, kind, suffix, head):
     assert (stream.head.notes[-1] == "guessed from the beginning of the file") == (head == 2000)
 
 
-def test_parquet_tables(tmp_path):
-    head = 300
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    from pyarrow import parquet
-
-    folder = tmp_path / "all"
-    folder.mkdir()
-    for number, own in enumerate(parts(rows())):
-        parquet.write_table(arrow.Table.from_pylist(own), folder / f"{number}.parquet")
-    parquet.write_table(arrow.Table.from_pylist(rows()), tmp_path / "one.parquet")
-    # Programs that write in parts leave such files.
-    (folder / "_SUCCESS").write_text("")
-    (folder / ".0.parquet.crc").write_text("x")
-    stream = check(folder, tmp_path / "one.parquet", head)
-    assert "1 other file(s) left out" in stream.head.notes
-    other = [{key: item[key] for key in ("id", "body", "tags")} for item in rows(60)[48:]]
-    parquet.write_table(arrow.Table.from_pylist(other), folder / "3.parquet")
-    for read in (read_corpus, lambda path: list(CorpusReader(path, head=head))):
-        with pytest.raises(InvalidFile, match=r"all, 3\.parquet has no field 'title'"):
-            read(folder)
-
-
 @pytest.mark.parametrize("mode", ["w:gz", "zip"])
 def test_tables_in_an_archive(tmp_path, mode):
     folder = write_parts(tmp_path / "all", "jsonl", suffix=".gz")

@@ -95,17 +95,6 @@ def test_shares_add_up_to_the_score(index):
     assert {label.label for label in why.labels} == set(hit.labels)
 
 
-def test_an_axis_is_read_at_the_end_where_both_lie(index):
-    for query, label in (("chess dice", "game"), ("radio song", "sound"), ("photo", "image")):
-        why = index.explain(query, index.search(query, 1)[0].id)
-        best = why.axes[0]
-        assert best.words == getattr(best.axis.words, best.end)
-        coordinates = query_vectors(index.model, index.store, query, (), ())[0][0]
-        ends = {a.end: np.sign(coordinates[a.axis.number]) for a in why.axes}
-        assert ends == {"high": 1, "low": -1}
-        assert label in [entry.name for axis in why.axes[:3] for entry in axis.labels]
-
-
 def test_axes_have_words_and_labels_at_both_ends(index):
     axes = index.axes(2)
     assert [axis.number for axis in axes] == list(range(8))

@@ -45,21 +45,6 @@ def test_places_are_those_of_the_formula(seed):
     assert sorted(every) == np.flatnonzero(cosines > 1e-6).tolist()
 
 
-def test_without_labels_places_are_the_vectors():
-    U, _, found, _ = placed()
-    nothing, some = (
-        LabelTable.of([()] * 50, "abc"),
-        LabelTable.of([("a",)] * 5 + [None] * 45, "abc"),
-    )
-    for labels, directions in ((nothing, found.directions), (some, np.zeros((3, 6)))):
-        places = LabelPlaces(
-            UnitVectors(U), labels.matrix(), LabelDirections(directions, found.means)
-        )
-        np.testing.assert_allclose(places.rows(np.arange(50)), U, atol=1e-6)
-        best, _ = places.top(U[9].astype(float), 1, np.ones(50, dtype=bool))
-        assert best.tolist() == [9]
-
-
 def fitted(seed=0):
     """An index of vectors in which labels hide behind noise."""
     rng = np.random.default_rng(seed)

@@ -46,19 +46,6 @@ def test_tags_are_those_of_models_without_the_item():
     )
 
 
-def test_changed_items_are_computed_and_others_stay():
-    index = fitted()
-    before = predicted(index, index.ids)
-    index.relabel(index.ids[0], ["sound"]).remove(index.ids[5])
-    index.add(["crop dice radio volume"], [["farm"]], ["late"])
-    after = predicted(index, index.ids)
-    assert as_pairs(after[1]) == as_pairs(before[1])
-    fresh = predicted(index, index.ids, fresh=True)
-    own = {tag.label: tag.probability for tag in fresh[0]}
-    assert all(own[tag.label] == pytest.approx(tag.probability, abs=1e-3) for tag in after[0])
-    assert "farm" in {tag.label for tag in fresh[1]}
-
-
 def test_left_out_tags_are_kept_in_the_folder(tmp_path):
     index = fitted()
     before = predicted(index, index.ids)

@@ -5,10 +5,9 @@ import pytest
 from _support.features import tfidf
 from _support.topics import WORDS, corpus, fresh
 
-from labelspan import MLSI, SemanticIndex
+from labelspan import MLSI
 from labelspan.errors import InvalidInput
 from labelspan.index import Filter
-from labelspan.index.filters import mask_rows
 from labelspan.index.searching import query_vectors
 from labelspan.index.vectors import UnitVectors, unit_rows
 
@@ -105,16 +104,6 @@ def test_filters_are_those_of_a_plain_loop(index, given, test):
         expected = [h.id for h in everything if test(h) and "game" in h.labels]
     assert [hit.id for hit in index.search("player", 60, given)] == expected
     assert expected
-
-
-def test_true_is_not_one_in_a_filter():
-    texts, labels, ids, _ = corpus(6)
-    tables = [{"x": value} for value in (True, 1, 1.0, False, 0, None)]
-    index = SemanticIndex().fit(texts, labels, ids, metadata=tables)
-    wanted = [(True, {0}), (1, {1, 2}), (0, {4}), (None, {5}), ("1", {1, 2}), ("true", {0})]
-    for value, rows in wanted:
-        mask = mask_rows(index.store, Filter(metadata={"x": value}))
-        assert set(np.flatnonzero(mask)) == rows
 
 
 # --- items -------------------------------------------------------------------------------

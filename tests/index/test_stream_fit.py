@@ -132,17 +132,6 @@ def test_rare_labels_are_left_out_everywhere(tmp_path):
         assert all(index.item(name).labels is None for name in lost)
 
 
-def test_items_without_labels_may_be_known_to_have_none(tmp_path):
-    content = items()
-    for one in content:
-        one.labels = one.labels or []
-    done = fitted(tmp_path / "index", content, min_count=40, empty_is_none=True)
-    assert done.labelled == N
-    with SemanticIndex.load(tmp_path / "index") as index:
-        assert index.item("id5").labels == ()
-        assert all(index.item(one.id).labels is not None for one in content)
-
-
 # --- interruptions ------------------------------------------------------------------------
 
 
