@@ -21,14 +21,14 @@ def test_names_and_the_tree(tmp_path):
         found = client.get("/labels/complete.json", params={"q": "buri"}).json()
         assert found == {"labels": [{"label": "graves", "count": 2, "by": "burials"}]}
         assert client.get("/labels/complete.json", params={"n": 0}).status_code == 400
-        tree = client.get("/labels/tree.json").json()["labels"]
+        tree = client.get("/labels.json").json()["tree"]
         assert [(one["depth"], one["label"], one["count"], one["total"]) for one in tree] == [
             (0, "forts", 2, 2),
             (0, "sites", 1, 2),
             (1, "graves", 2, 2),
         ]
     with TestClient(make_app(Served(tmp_path / "plain"), watch=False), base_url=BASE) as client:
-        assert client.get("/labels/tree.json").json() == {"labels": []}
+        assert client.get("/labels.json").json()["tree"] == []
         names = client.get("/labels/complete.json", params={"q": "GRA"}).json()["labels"]
         assert [one["label"] for one in names] == ["graves"]
 

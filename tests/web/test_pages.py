@@ -21,9 +21,8 @@ from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app, parameters  # noqa: E402
 from labelspan.web.api import ENDPOINTS  # noqa: E402
 from labelspan.web.examples import example_queries  # noqa: E402
-from labelspan.web.label_names import COMPLETE, TREE  # noqa: E402
-from labelspan.web.openapi import ITEMS, MATCHES, POINTS, describe  # noqa: E402
-from labelspan.web.pages import PAGES  # noqa: E402
+from labelspan.web.openapi import ITEMS, POINTS, describe  # noqa: E402
+from labelspan.web.pages import DATA, PAGES  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.
@@ -440,8 +439,8 @@ def test_openapi_describes_all_json_and_nothing_else(client):
     described = client.get("/openapi.json").json()
     assert described == json.loads(json.dumps(describe()))
     assert described["paths"].keys() == {
-        *(p.json_path for p in PAGES),
-        *(POINTS, MATCHES, ITEMS, COMPLETE, TREE, "/openapi.json"),
+        *(p.json_path for p in (*PAGES, *DATA)),
+        *(POINTS, ITEMS, "/openapi.json"),
         *(endpoint.path for endpoint in ENDPOINTS),
     }
     operations = [one for path in described["paths"].values() for one in path.values()]

@@ -1,4 +1,4 @@
-"""Parts that answers share: types of what was requested, lookups with refusals, and pages."""
+"""Parts that answers share: lookups with refusals, pages, and items of a list."""
 
 from __future__ import annotations
 
@@ -14,27 +14,19 @@ from .snapshot import Snapshot
 
 __all__ = [
     "Asked",
-    "AskedCount",
-    "AskedText",
-    "AskedTexts",
     "CountedData",
     "HitData",
-    "SelectionData",
     "counted",
     "find_item",
     "find_label",
     "hits_data",
     "page_of",
     "rounded",
-    "selection",
 ]
 
 _SUGGESTED = 5
 
 Asked = Mapping[str, Any]
-AskedText = Annotated[str, "as requested"]
-AskedTexts = Annotated[list[str], "as requested"]
-AskedCount = Annotated[Count, "as requested"]
 
 
 class CountedData(TypedDict):
@@ -42,27 +34,6 @@ class CountedData(TypedDict):
 
     label: str
     count: Count
-
-
-class SelectionData(TypedDict):
-    """Which items were requested."""
-
-    q: AskedText
-    balance: AskedCount
-    label: AskedTexts
-    without: AskedTexts
-    meta: AskedTexts
-    without_meta: AskedTexts
-    range: AskedTexts
-    finding: AskedText
-    lasso: AskedText
-
-
-def selection(asked: Asked) -> SelectionData:
-    """Return which items were requested, as answers repeat it."""
-    given = {name: asked[name] for name in SelectionData.__annotations__}
-    lists = {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
-    return given | lists  # type: ignore[return-value]
 
 
 def counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:

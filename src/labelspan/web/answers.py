@@ -10,35 +10,31 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from ..curation.audit_results import KINDS
+from ..display.map_data import SCALE
+from ..display.map_regions import Region
 from ..display.style import shorten
-from ..index import AxisShare, Hit, Item, LabelReport, Tag, WordShare
+from ..index import AxisShare, FoundLabel, Hit, Item, LabelReport, Tag, WordShare
 from ..index.inputs import label_name
 from ..index.passages import SharedWords, passage
 from .answer_parts import (
     Asked,
-    AskedCount,
-    AskedText,
-    AskedTexts,
     CountedData,
     HitData,
-    SelectionData,
     counted,
     find_item,
     find_label,
     hits_data,
     page_of,
     rounded,
-    selection,
 )
 from .examples import example_queries
 from .http_errors import Refused
-from .label_names import BranchData, tree
 from .label_table import report_of
-from .points import RegionData, small_place
+from .points import small_place
 from .schema import Count, Unit
 from .snapshot import PAIRS, Snapshot
 
-__all__ = ["home", "item", "label", "labels", "map_page", "tag", "why"]
+__all__ = ["complete", "home", "item", "label", "labels", "map_page", "tag", "why"]
 
 _LABELS_PER_PAGE = 200
 _MOST_FOUND = 1_000_000
@@ -116,13 +112,13 @@ def home(snapshot: Snapshot, asked: Asked) -> HomeData:
     }
 
 
-def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
+def _place_names(regions: Sequence[Region]) -> list[PlaceData]:
     """Return the names of the largest regions that do not overlap on the small map."""
     found: list[PlaceData] = []
-    for one in sorted(regions, key=lambda one: -one["count"]):
-        name = shorten(one["name"])
+    for one in sorted(regions, key=lambda one: -one.count):
+        name = shorten(one.name)
         wide = 6.5 * len(name)
-        x, y = small_place(32767 * one["x"], 32767 * one["y"])
+        x, y = small_place(SCALE * one.x, SCALE * one.y)
         at = min(max(float(x), wide / 2 + 6), 494 - wide / 2)
         free = all(
             abs(at - other["x"]) > (wide + 6.5 * len(other["name"])) / 2 + 6
@@ -130,7 +126,7 @@ def _place_names(regions: Sequence[RegionData]) -> list[PlaceData]:
             for other in found
         )
         if free and len(found) < _PLACES:
-            view = f"{32767 * one['x']:.0f}.{32767 * one['y']:.0f}.350"
+            view = f"{SCALE * one.x:.0f}.{SCALE * one.y:.0f}.350"
             found.append(
                 {
                     "name": name,
@@ -183,10 +179,6 @@ class AxisShareData(TypedDict):
 class WhyData(TypedDict):
     """The answer of ``/why``."""
 
-    q: AskedText
-    label: AskedTexts
-    id: AskedText
-    balance: AskedCount
     title: Annotated[str, "first line of the item"]
     score: Annotated[float, "as in the search"]
     from_words: Annotated[float, "part of it from words of the query"]
@@ -213,10 +205,6 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
         text, found.id, labels=() if text else near, balance=asked["balance"] / 100
     )
     return {
-        "q": q,
-        "label": list(near),
-        "id": found.id,
-        "balance": asked["balance"],
         "title": found.title,
         "score": rounded(explained.score),
         "from_words": rounded(explained.from_words),
@@ -300,17 +288,13 @@ def _neighbour(found: Item, shared: SharedWords | None, hit: Hit) -> NeighbourDa
     }
 
 
-class MapData(SelectionData):
+class MapData(TypedDict):
     """The answer of ``/map``."""
 
     state: Annotated[Literal["drawing", "ready", "failed"], "of the map"]
     percent: Annotated[Count, "how much of the layout is done while it is being drawn"]
     items: Annotated[Count, "number of points"]
-    item: AskedText
-    colour: AskedText
-    colour_meta: AskedText
-    view: AskedText
-    regions: Annotated[list[RegionData], "names for places"]
+    regions: Annotated[list[Region], "names for places, from -1 to 1"]
 
 
 def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
@@ -323,19 +307,22 @@ def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
         "state": snapshot.map_state,
         "percent": snapshot.map_percent,
         "items": len(snapshot.index),
-        "item": asked["item"],
-        "colour": asked["colour"],
-        "colour_meta": asked["colour_meta"],
-        "view": asked["view"],
-        **selection(asked),
         "regions": [] if snapshot.map is None else snapshot.map.regions,
     }
+
+
+class BranchData(TypedDict):
+    """A label in the tree of its vocabulary."""
+
+    label: str
+    depth: Count
+    count: Annotated[Count, "number of items with the label itself"]
+    total: Annotated[Count, "number of items with it or a narrower one"]
 
 
 class LabelsData(TypedDict):
     """The answer of ``/labels``."""
 
-    q: AskedText
     count: Annotated[Count, "number of labels that match"]
     page: Annotated[Count, "number of this page"]
     pages: Annotated[Count, "number of pages"]
@@ -353,13 +340,33 @@ def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
     page, pages = page_of(asked["page"], len(every), _LABELS_PER_PAGE)
     start = (page - 1) * _LABELS_PER_PAGE
     return {
-        "q": asked["q"],
         "count": len(every),
         "page": page,
         "pages": pages,
         "labels": counted(every[start : start + _LABELS_PER_PAGE]),
-        "tree": [] if part or page > 1 else tree(snapshot, asked)["labels"],
+        "tree": [] if part or page > 1 else _tree(snapshot),
     }
+
+
+def _tree(snapshot: Snapshot) -> list[BranchData]:
+    if snapshot.index.vocabulary is None:
+        return []
+    return [
+        {"label": one.label, "depth": depth, "count": one.count, "total": one.total}
+        for node in snapshot.index.label_tree()
+        for depth, one in node.walk()
+    ]
+
+
+class CompletedData(TypedDict):
+    """The answer of ``/labels/complete.json``."""
+
+    labels: list[FoundLabel]
+
+
+def complete(snapshot: Snapshot, asked: Asked) -> CompletedData:
+    """Find labels by a part of any of their names."""
+    return {"labels": snapshot.index.find_labels(asked["q"], asked["n"])}
 
 
 class NearData(TypedDict):
@@ -404,8 +411,6 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
 class TaggedData(TypedDict):
     """The answer of ``/tag``."""
 
-    text: AskedText
-    k: AskedCount
     tags: Annotated[list[Tag], "labels, the most probable first"]
 
 
@@ -413,4 +418,4 @@ def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
     """Predict labels for a text, the most probable first."""
     text = asked["text"]
     found = snapshot.index.tag(text, asked["k"]) if text.strip() else []
-    return {"text": text, "k": asked["k"], "tags": found}
+    return {"tags": found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -13,21 +13,19 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import InvalidFile, LabelspanError, MissingData
 from .api import api_routes
 from .assets import load_assets
-from .downloads import DOWNLOADS, Download, PartsResponse
+from .downloads import DOWNLOADS, Download
 from .edit_routes import edit_routes
 from .http_errors import Refused, as_refused
-from .item_list import matches
-from .label_names import COMPLETE, COMPLETED, TREE, complete, tree
 from .middleware import LOOPBACK, Guard, read_all, wants_json
-from .openapi import MATCHES, POINTS, describe
-from .pages import PAGES, SELECTION, Page
-from .parameters import Parameter, read_address, read_body, read_parameters
+from .openapi import POINTS, describe
+from .pages import DATA, PAGES, Page
+from .parameters import read_address, read_body, read_parameters
 from .points import MapPoints
 from .render import as_json, as_page, refused_response, templates
 from .review_routes import review_routes
@@ -106,6 +104,8 @@ def make_app(
         methods = ["GET", "POST"] if page.posts else ["GET"]
         for path, render in ((page.path, as_html), (page.json_path, _page_as_json)):
             routes.append(Route(path, _answering(served, pool, page, render), methods=methods))
+    for page in DATA:
+        routes.append(Route(page.path, _answering(served, pool, page, _page_as_json)))
     for download in DOWNLOADS:
         routes.append(Route(download.path, _sending(served, pool, download)))
     if served.editing is not None:
@@ -113,9 +113,6 @@ def make_app(
         routes += edit_routes(served.editing, pool, served.renew)
     routes += api_routes(served, pool, token)
     routes.append(Route(POINTS, _points(served, pool)))
-    routes.append(Route(MATCHES, _data(served, pool, matches, SELECTION)))
-    routes.append(Route(COMPLETE, _data(served, pool, complete, COMPLETED)))
-    routes.append(Route(TREE, _data(served, pool, tree, ())))
     description = describe()
 
     async def openapi(request: Request) -> Response:
@@ -162,11 +159,13 @@ def _answering(
 
 def _sending(served: Served, pool: ThreadPoolExecutor, download: Download) -> Handler:
     def begin(asked: dict[str, Any]) -> Response:
-        # The index stays open until all is sent.
+        # The index stays open until all is sent, or the client goes away.
         with ExitStack() as stack:
             snapshot = stack.enter_context(served.held())
             parts = download.parts(snapshot, asked)
-            return PartsResponse(download, parts, pool, stack.pop_all())
+            headers = {"content-disposition": f'attachment; filename="{download.file}"'}
+            made = _each(parts, pool, stack.pop_all())
+            return StreamingResponse(made, headers=headers, media_type=download.kind)
 
     async def send(request: Request) -> Response:
         asked = read_parameters(download.parameters, read_address(request.scope["query_string"]))
@@ -175,23 +174,14 @@ def _sending(served: Served, pool: ThreadPoolExecutor, download: Download) -> Ha
     return send
 
 
-def _data(
-    served: Served,
-    pool: ThreadPoolExecutor,
-    make: Callable[[Any, dict[str, Any]], Any],
-    parameters: Sequence[Parameter],
-) -> Handler:
-    """Answer with JSON that no page shows as a whole."""
-
-    def work(asked: dict[str, Any]) -> Response:
-        with served.lease() as snapshot:
-            return as_json(make(snapshot, asked))
-
-    async def answer(request: Request) -> Response:
-        asked = read_parameters(parameters, read_address(request.scope["query_string"]))
-        return await asyncio.get_running_loop().run_in_executor(pool, work, asked)
-
-    return answer
+async def _each(
+    parts: Iterator[bytes], pool: ThreadPoolExecutor, held: ExitStack
+) -> AsyncIterator[bytes]:
+    """Yield parts as they are made by threads of a pool."""
+    loop = asyncio.get_running_loop()
+    with held:
+        while (part := await loop.run_in_executor(pool, next, parts, None)) is not None:
+            yield part
 
 
 def _page_as_json(page: Page, content: Any, asked: Any) -> Response:

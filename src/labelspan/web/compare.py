@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from ..index import Hit
 from ..text import parse_query
-from .answer_parts import Asked, AskedCount, AskedText, HitData, hits_data
+from .answer_parts import Asked, HitData, hits_data
 from .http_errors import Refused
 from .schema import Count
 from .snapshot import Snapshot
@@ -33,8 +33,6 @@ class SideData(TypedDict):
 class CompareData(TypedDict):
     """The answer of ``/compare``."""
 
-    q: AskedText
-    k: AskedCount
     common: Annotated[Count, "number of items that both sides have found"]
     sides: Annotated[list[SideData], "two sides"]
 
@@ -59,7 +57,7 @@ def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
             for n, own in enumerate(both)
         ]
     common = {hit.id for hit in hits[0]} & {hit.id for hit in hits[1]}
-    return {"q": q, "k": k, "common": len(common), "sides": sides}
+    return {"common": len(common), "sides": sides}
 
 
 def compared(snapshot: Snapshot) -> str:

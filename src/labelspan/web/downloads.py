@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from starlette.responses import Response
+from typing import Any
 
 from ..index.metadata_fields import metadata_text
 from .item_list import download
@@ -22,10 +17,7 @@ from .parameters import Parameter
 from .review_page import finding_cells
 from .snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-__all__ = ["DOWNLOADS", "Download", "PartsResponse"]
+__all__ = ["DOWNLOADS", "Download"]
 
 _COLUMNS = ["id", "title", "text", "score", "labels"]
 # What a spreadsheet takes for the beginning of a formula.
@@ -41,41 +33,6 @@ class Download:
     kind: str
     parameters: tuple[Parameter, ...]
     parts: Callable[[Snapshot, Mapping[str, Any]], Iterator[bytes]]
-
-
-class PartsResponse(Response):
-    """Send parts as they are made by threads of a pool; ``held`` is closed at the end."""
-
-    def __init__(
-        self, download: Download, parts: Iterator[bytes], pool: ThreadPoolExecutor, held: ExitStack
-    ) -> None:
-        name = f'attachment; filename="{download.file}"'
-        super().__init__(headers={"content-disposition": name}, media_type=download.kind)
-        del self.headers["content-length"]
-        self._parts, self._pool, self._held = parts, pool, held
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all parts, unless the client goes away."""
-        gone = asyncio.ensure_future(_gone(receive))
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            loop = asyncio.get_running_loop()
-            while scope["method"] != "HEAD" and not gone.done():
-                part = await loop.run_in_executor(self._pool, next, self._parts, None)
-                if part is None:
-                    break
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        finally:
-            gone.cancel()
-            with suppress(asyncio.CancelledError):
-                await gone
-            self._held.close()
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:

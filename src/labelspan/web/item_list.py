@@ -17,17 +17,13 @@ from ..index.browsing import label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from .answer_parts import (
     Asked,
-    AskedText,
-    AskedTexts,
     CountedData,
     HitData,
-    SelectionData,
     counted,
     find_label,
     hits_data,
     page_of,
     rounded,
-    selection,
 )
 from .compare import compared
 from .http_errors import Refused
@@ -40,6 +36,11 @@ __all__ = ["LASSO", "RANGE", "DownloadedData", "MatchesData", "download", "match
 LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
 # A key of the metadata, and the ends of a range; one end may be missing.
 RANGE = r"(?s).+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
+# Parameters that say which items, and in which order.
+SELECTED = (
+    *("q", "balance", "label", "without", "meta", "without_meta", "range", "finding", "lasso"),
+    "sort",
+)
 _CARDS, _ROWS = 20, 50
 _MOST_COLUMNS = 3
 _MOST_GROUPS = 20
@@ -92,12 +93,9 @@ class SpellingData(TypedDict):
     queries: list[str]
 
 
-class SearchData(SelectionData):
+class SearchData(TypedDict):
     """The answer of ``/search``."""
 
-    sort: AskedText
-    show: AskedText
-    open: AskedTexts
     count: Annotated[Count, "number of items that match"]
     page: Annotated[Count, "number of this page"]
     pages: Annotated[Count, "number of pages"]
@@ -119,10 +117,6 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     hits = found.page(page, each)
     fields = snapshot.index.fields()
     return {
-        **selection(asked),
-        "sort": asked["sort"],
-        "show": asked["show"],
-        "open": list(asked["open"]),
         "count": found.total,
         "page": page,
         "pages": pages,
@@ -212,8 +206,7 @@ def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
             # A text can be wrong; anything else does not exist.
             raise Refused(400 if asked["q"].startswith("-") else 404, str(error)) from None
 
-    key = (*selection(asked).items(), asked["sort"])
-    return snapshot.listed(tuple(map(str, key)), make)
+    return snapshot.listed(tuple(asked[name] for name in SELECTED), make)
 
 
 def _pairs(pairs: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:

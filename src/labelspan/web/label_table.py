@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 from ..index import LabelReport
-from .answer_parts import Asked, AskedText, page_of
+from .answer_parts import Asked, page_of
 from .http_errors import Refused
 from .schema import Count
 from .snapshot import Snapshot
@@ -19,8 +19,6 @@ _ROWS_PER_PAGE = 100
 class ReportData(TypedDict):
     """The answer of ``/report``."""
 
-    q: AskedText
-    sort: AskedText
     count: Annotated[Count, "number of labels that match"]
     never: Annotated[Count, "number of these that are never chosen"]
     page: Annotated[Count, "number of this page"]
@@ -45,8 +43,6 @@ def report(snapshot: Snapshot, asked: Asked) -> ReportData:
     page, pages = page_of(asked["page"], len(found), _ROWS_PER_PAGE)
     start = (page - 1) * _ROWS_PER_PAGE
     return {
-        "q": asked["q"],
-        "sort": asked["sort"],
         "count": len(found),
         "never": sum(row.never for row in found),
         "page": page,

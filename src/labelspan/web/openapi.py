@@ -6,17 +6,16 @@ from typing import Any
 
 from .. import __version__
 from .api import ENDPOINTS, Endpoint
+from .downloads import DOWNLOADS
 from .http_errors import RefusalData
-from .item_list import DownloadedData, MatchesData
-from .label_names import COMPLETE, COMPLETED, TREE, CompletedData, TreeData
-from .pages import PAGES, SELECTION, Page
+from .item_list import DownloadedData
+from .pages import DATA, PAGES, Page
 from .parameters import LONGEST_BODY, LONGEST_NAME, Parameter
 from .schema import Schema, json_schema
 
-__all__ = ["ITEMS", "MATCHES", "POINTS", "describe"]
+__all__ = ["ITEMS", "POINTS", "describe"]
 
 POINTS = "/map/points.bin"
-MATCHES = "/map/matches.json"
 ITEMS = "/search.jsonl"
 
 _ERROR = {"$ref": "#/components/responses/Refused"}
@@ -47,7 +46,7 @@ _TOKEN_REFUSALS = {
 def describe() -> dict[str, Any]:
     """Return the content of ``/openapi.json``."""
     components: dict[str, Schema] = {}
-    paths: dict[str, Any] = {page.json_path: _page(page, components) for page in PAGES}
+    paths: dict[str, Any] = {page.json_path: _page(page, components) for page in (*PAGES, *DATA)}
     paths[POINTS] = {
         "get": {
             "operationId": "points",
@@ -61,25 +60,12 @@ def describe() -> dict[str, Any]:
             | dict.fromkeys(_REFUSALS, _ERROR),
         }
     }
-    paths[MATCHES] = {
-        "get": {
-            "operationId": "matches",
-            "summary": "The points of the map whose items match.",
-            "parameters": [_parameter(one) for one in SELECTION],
-            "responses": _responses("The points.", json_schema(MatchesData, components)),
-        }
-    }
+    items = next(one for one in DOWNLOADS if one.path == ITEMS)
     paths[ITEMS] = {
         "get": {
             "operationId": "items",
             "summary": "All items that match, one in each line.",
-            "parameters": [
-                _parameter(one)
-                for page in PAGES
-                if page.name == "search"
-                for one in page.parameters
-                if one.name not in {"page", "show", "open"}
-            ],
+            "parameters": [_parameter(one) for one in items.parameters],
             "responses": {
                 "200": {
                     "description": "An item in each line, as JSON.",
@@ -89,21 +75,6 @@ def describe() -> dict[str, Any]:
                 }
             }
             | dict.fromkeys(_REFUSALS, _ERROR),
-        }
-    }
-    paths[COMPLETE] = {
-        "get": {
-            "operationId": "complete",
-            "summary": "Labels by a part of any of their names.",
-            "parameters": [_parameter(one) for one in COMPLETED],
-            "responses": _responses("The labels.", json_schema(CompletedData, components)),
-        }
-    }
-    paths[TREE] = {
-        "get": {
-            "operationId": "tree",
-            "summary": "Labels in the tree of their vocabulary.",
-            "responses": _responses("The tree.", json_schema(TreeData, components)),
         }
     }
     for endpoint in ENDPOINTS:

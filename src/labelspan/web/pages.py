@@ -11,7 +11,7 @@ from . import answers, axis, compare, item_list, label_table, review_page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Parameter
 from .snapshot import Snapshot
 
-__all__ = ["PAGES", "SELECTION", "Page"]
+__all__ = ["DATA", "PAGES", "Page"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Page:
     @property
     def json_path(self) -> str:
         """Return the address of the JSON endpoint."""
+        if self.path.endswith(".json"):
+            return self.path
         return "/index.json" if self.path == "/" else f"{self.path}.json"
 
     @property
@@ -60,7 +62,7 @@ _BALANCE = Parameter(
 )
 _VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
 # What selects items, in the list, in its downloads and on the map.
-SELECTION = (
+_SELECTION = (
     _text("q", "Only items that match this text.", largest=LONGEST_QUERY),
     _BALANCE,
     Parameter("label", "texts", "Only items with this label; an * at its end matches any end.", ()),
@@ -94,7 +96,7 @@ PAGES = (
         "Items that match a text and filters, with counts of labels and metadata over all of them.",
         item_list.search,
         (
-            *SELECTION,
+            *_SELECTION,
             _text("sort", "What to sort by: title, id, labels, or meta.KEY; reversed by a minus."),
             Parameter(
                 "show", "text", "cards, or table.", "cards", largest=5, pattern="cards|table"
@@ -149,7 +151,7 @@ PAGES = (
                 "",
                 pattern=_VIEW,
             ),
-            *SELECTION,
+            *_SELECTION,
         ),
     ),
     Page(
@@ -225,5 +227,28 @@ PAGES = (
         answers.tag,
         (_text("text", "The text.", largest=LONGEST_TEXT), _count("labels")),
         posts=True,
+    ),
+)
+
+# What scripts of the pages ask for, as JSON only.
+DATA = (
+    Page(
+        "matches",
+        "/map/matches.json",
+        "Matches",
+        "The points of the map whose items match.",
+        item_list.matches,
+        _SELECTION,
+    ),
+    Page(
+        "complete",
+        "/labels/complete.json",
+        "Completion",
+        "Labels by a part of any of their names.",
+        answers.complete,
+        (
+            _text("q", "What a name begins with, or has in it.", largest=LONGEST_QUERY),
+            Parameter("n", "whole", "Maximum number of labels.", 10, 100, 1),
+        ),
     ),
 )

@@ -5,32 +5,21 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, TypedDict, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..display import CorpusMap
 from ..display.map_data import SCALE, encode_map, whole_positions
+from ..display.map_regions import Region
 from ..index import SemanticIndex
-from .schema import Count
 
-__all__ = ["MapPoints", "RegionData", "draw", "small_place"]
+__all__ = ["MapPoints", "draw", "small_place"]
 
 # The small picture on the first page has at most this number of points, in these colours.
 _SMALL, _COLOURS = 1800, 12
-
-
-class RegionData(TypedDict):
-    """A name for a place of the map; ``count`` items with that label or word are there."""
-
-    name: str
-    x: Annotated[float, "from -1 to 1"]
-    y: Annotated[float, "from -1 to 1"]
-    count: Count
-    level: Annotated[Count, "0 is shown with the whole map, each further one at twice the zoom"]
-    kind: Annotated[str, "label, or word where no label names the place"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class MapPoints:
     points: bytes
     packed: bytes
     etag: str
-    regions: list[RegionData]
+    regions: list[Region]
     places: Array
     small: list[tuple[str, str]] = field(default_factory=list)
 
@@ -63,7 +52,7 @@ def draw(index: SemanticIndex, progress: Callable[[int, int], None] | None = Non
     """Lay out all items of an index, or read their places; this takes a while for many."""
     found = CorpusMap.from_index(index, progress=progress)
     data = encode_map(found)
-    regions = [cast(RegionData, asdict(one)) for one in found.regions if one.level == 0]
+    regions = [one for one in found.regions if one.level == 0]
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     places = whole_positions(found.points)
     small = _small(places, found.groups)

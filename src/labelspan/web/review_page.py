@@ -12,7 +12,6 @@ from ..curation.review_queue import finding_key
 from ..index import WordShare
 from .answer_parts import (
     Asked,
-    AskedText,
     CountedData,
     counted,
     find_item,
@@ -57,9 +56,6 @@ class ReviewData(TypedDict):
     """The answer of ``/review``."""
 
     state: Annotated[Literal["computing", "ready", "failed", "none"], "of the audit"]
-    kind: AskedText
-    label: AskedText
-    show: AskedText
     count: Annotated[Count, "number of findings that match"]
     page: Annotated[Count, "number of this page"]
     pages: Annotated[Count, "number of pages"]
@@ -80,9 +76,6 @@ def review(snapshot: Snapshot, asked: Asked) -> ReviewData:
     progress = _progress(snapshot, asked)
     return {
         "state": snapshot.audit_state,
-        "kind": asked["kind"],
-        "label": asked["label"],
-        "show": asked["show"],
         "count": len(found),
         "page": page,
         "pages": pages,
