@@ -32,7 +32,7 @@ def original(tmp_path_factory):
     folder = tmp_path_factory.mktemp("size") / "index"
     X = make_tagged_vectors(1500, WIDTH, 40, rank=16, random_state=3).X
     labels = [["odd" if n % 2 else "even", *(["rare"] if n % 50 == 0 else [])] for n in range(1500)]
-    index = SemanticIndex(estimator=LSI(12), approximate_from=1000)
+    index = SemanticIndex(estimator=LSI(12))
     index.fit([""] * 1500, labels, vectors=X, metadata=[{"n": n % 3} for n in range(1500)])
     index.save(folder)
     np.save(folder.parent / "X.npy", X)
@@ -62,9 +62,8 @@ def names(hits):
 
 
 @needs_usearch
-def test_a_large_index_uses_an_existing_cache(folder, X):
+def test_an_index_uses_an_existing_cache(folder, X):
     with SemanticIndex.load(folder) as index:
-        assert (index.approximate_from, index.large) == (1000, True)
         exact = index.search(X[:20])
         assert index.search_by_ == "exact"
         assert index.search_cache().reason == "none was built"
@@ -82,9 +81,6 @@ def test_a_large_index_uses_an_existing_cache(folder, X):
         assert other.search_by_ == "approximate"
         assert other.search_cache().vectors == 1500
         assert ann_file(folder).stat().st_mtime_ns == before
-        other.approximate_from = 2000
-        other.search(X[0])
-        assert other.search_by_ == "exact"
         other.search(X[0], approximate=True)
         assert other.search_by_ == "approximate"
         other.search(X[0], filter={"labels": "rare"}, approximate=True)
@@ -164,7 +160,7 @@ def test_a_cache_of_other_vectors_is_out_of_date(folder, tmp_path, X, monkeypatc
     with SemanticIndex.load(folder) as index:
         index.prepare_search()
     content = ann_file(folder).read_bytes()
-    other = SemanticIndex(estimator=LSI(12), approximate_from=10)
+    other = SemanticIndex(estimator=LSI(12))
     other.fit([""] * 1500, vectors=X + 1e-3).save(tmp_path / "other")
     ann_file(tmp_path / "other").write_bytes(content)
     with SemanticIndex.load(tmp_path / "other") as loaded:
@@ -226,7 +222,7 @@ def run(*args, **options):
 @pytest.fixture
 def texts(tmp_path, monkeypatch):
     """An index made by the command, which takes 20 items for many."""
-    monkeypatch.setitem(SemanticIndex.__init__.__kwdefaults__, "approximate_from", 20)
+    monkeypatch.setattr(ann, "LARGE", 20)
     (tmp_path / "corpus.jsonl").write_text(as_lines(rows()))
     run("fit", tmp_path / "corpus.jsonl", "-o", tmp_path / "texts", "--dimensions", 6)
     return tmp_path / "texts"
@@ -261,13 +257,13 @@ def test_the_command_builds_reports_and_uses_the_cache(texts):
 def test_the_explorer_builds_the_cache_of_a_large_index(folder, monkeypatch, caplog):
     with SemanticIndex.load(folder, mapped=False) as index:
         snapshot = Snapshot(index)
-        index.approximate_from = 2000
         snapshot.prepare_search()
         assert not ann_file(folder).exists()
-        index.approximate_from = 1000
+        monkeypatch.setattr(ann, "LARGE", 1000)
         monkeypatch.setattr(AnnCache, "prepare", lambda *args: 1 / 0)
         snapshot.prepare_search()
         assert "could not be prepared" in caplog.text
         monkeypatch.undo()
+        monkeypatch.setattr(ann, "LARGE", 1000)
         snapshot.prepare_search()
         assert ann_file(folder).exists()

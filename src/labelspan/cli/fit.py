@@ -241,8 +241,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             if names is not None:
                 index.use_vocabulary(names)
             index.save(out)
-        if index.large:
-            prepare_search(out)
+        prepare_search(out, len(index))
         answer = {
             **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
             "language": index.language_,
@@ -416,13 +415,13 @@ def add(  # noqa: PLR0917
                 metadata=found.metadata,
                 replace=replace,
             )
-            large = opened.store.many_added and opened.large
-            if opened.store.many_added:
+            saved = opened.store.many_added
+            if saved:
                 opened.save()
             after = len(opened)
             new = [name for name in opened.labels if name not in learned]
-        if large:
-            prepare_search(index)
+        if saved:
+            prepare_search(index, after)
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}

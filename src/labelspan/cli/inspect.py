@@ -69,7 +69,7 @@ def info(
             "solver": str(about["values"]["solver_"]),
             "metadata": list(opened.fields()),
             "megabytes": round(size / 1e6, 2),
-            "search": "approximate" if opened.large and cache.vectors else "exact",
+            "search": "approximate" if cache.vectors else "exact",
             "search_cache": asdict(cache),
             "verified": verify,
         }

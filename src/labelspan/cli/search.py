@@ -88,7 +88,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option(
             "--approximate/--exact",
             help="Approximate nearest neighbours (built if missing), or a comparison with every "
-            "item. By default a large index is searched approximately if that is prepared.",
+            "item. By default the index is searched approximately if that is prepared.",
         ),
     ] = None,
     explain: Annotated[

@@ -90,24 +90,22 @@ def fit_streamed(
             f"{found.undercount:,} texts",
             err=True,
         )
-    prepare_search(out, most=_SHARE_OF_MEMORY)
+    prepare_search(out, found.items, most=_SHARE_OF_MEMORY)
     return found
 
 
-def prepare_search(out: Path, most: float | None = None) -> None:
-    """Prepare approximate search in a large index, if usearch is installed.
+def prepare_search(out: Path, items: int, most: float | None = None) -> None:
+    """Prepare approximate search in an index of many items, if usearch is installed.
 
     With ``most``, only where that takes at most this share of the memory of the machine.
     """
     from ..index import SemanticIndex  # noqa: PLC0415
-    from ..index.ann import installed  # noqa: PLC0415
+    from ..index.ann import useful  # noqa: PLC0415
     from ..operators.memory import available_memory  # noqa: PLC0415
 
-    if not installed():
+    if not useful(items):
         return
     with SemanticIndex.load(out, verify=False) as saved:
-        if not saved.large:
-            return
         needed, there = (_LINKS + 2 * saved.n_dimensions) * len(saved), available_memory()
         if most is not None and there is not None and needed > most * there:
             typer.echo(

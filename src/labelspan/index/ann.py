@@ -29,11 +29,13 @@ from ..errors import InvalidFile, Mismatch
 from .array_file import ArrayFile, write_arrays
 from .vectors import Ranked, UnitVectors, ranked
 
-__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "installed", "nearest", "proposed"]
+__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "nearest", "proposed", "useful"]
 
 _log = logging.getLogger("labelspan.index")
 
 ANN_FILE = "usearch.arrays"
+# In a smaller index comparing with every item takes a few milliseconds.
+LARGE = 300_000
 # Chosen on 10^5 vectors of 100 dimensions (benchmarks/search_size.py): links per node, rows
 # visited when a row is added, and rows that a search proposes.
 _LINKS, _EXPANSION, _PROPOSED = 16, 64, 256
@@ -48,9 +50,13 @@ _MATRIX, _HEAD, _ABOUT, _KEY = 8, 64, 40, 8
 _COUNT = slice(17, 25)
 
 
-def installed() -> bool:
-    """Tell whether usearch is installed."""
+def _installed() -> bool:
     return find_spec("usearch") is not None
+
+
+def useful(count: int) -> bool:
+    """Tell whether approximate search of this number of items is worth its file, and possible."""
+    return count >= LARGE and _installed()
 
 
 class AnnIndex:
@@ -174,7 +180,7 @@ class AnnCache:
     def ready(self) -> AnnIndex | None:
         """Return the index that is in memory or in a valid file, or None."""
         with self._opening:
-            if self._ann is None and self._path is not None and installed():
+            if self._ann is None and self._path is not None:
                 self._ann = self._opened(self._path)
             return self._ann
 
@@ -182,7 +188,7 @@ class AnnCache:
         self, jobs: int = 1, progress: Callable[[int, int], None] | None = None
     ) -> AnnIndex:
         """Return the index; build it, and write its file, if there is none."""
-        if not installed():
+        if not _installed():
             raise Mismatch(
                 "approximate search needs usearch, which is not installed; "
                 f"{install_command('ann')}, or leave approximate= out."
@@ -209,7 +215,7 @@ class AnnCache:
         found = self.ready()
         if found is not None:
             return AnnState(len(self._base), found.nbytes, "")
-        if not installed():
+        if not _installed():
             return AnnState(0, 0, "usearch is not installed")
         return AnnState(0, 0, "none was built" if self._refused is None else self._refused[1])
 
@@ -220,7 +226,7 @@ class AnnCache:
             self._refused = None
             return None
         mark = about.st_ino, about.st_size, about.st_mtime_ns
-        if self._refused is not None and self._refused[0] == mark:
+        if not _installed() or (self._refused is not None and self._refused[0] == mark):
             return None
         try:
             return AnnIndex.read(path, self._made_of(), mapped=self._mapped)

@@ -309,7 +309,6 @@ def fit_stream(
         settings = {
             "default_estimator": False,
             "language": given,
-            "approximate_from": 300_000,
             "fields": dict(options.fields),
         }
         carry_decisions(out, found.database)

@@ -228,7 +228,7 @@ def read_model(
     if field(content, "class", str) != "SemanticIndex":
         raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
     settings: dict[str, Any] = field(content, "settings", dict)
-    for name, kind in (("approximate_from", int), ("language", str), ("fields", dict)):
+    for name, kind in (("language", str), ("fields", dict)):
         field(settings, name, kind)
     space = Space.read(files, field(content, "estimator", dict))
     words = (

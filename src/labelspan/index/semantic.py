@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
-from .._params import Integer, check_params
 from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
@@ -47,7 +46,7 @@ class SemanticIndex:
     An estimator learns an embedding from features of the texts and from labels, a tagger learns to
     predict labels, and a store holds the items. A text query is compared with items by words and by
     embedding; items and labels as queries only by embedding. Search compares with every item, or is
-    approximate in a large index that was prepared for it (:meth:`prepare_search`).
+    approximate in an index that was prepared for it (:meth:`prepare_search`).
 
     Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
     ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
@@ -63,9 +62,6 @@ class SemanticIndex:
     language : str, default="auto"
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
         ignores frequent ones; otherwise a code, for example "en" or "fi".
-    approximate_from : int, default=300_000
-        With this number of items or more, :meth:`search` uses what :meth:`prepare_search` built.
-        In a smaller index comparing with every item takes a few milliseconds.
 
     Attributes
     ----------
@@ -86,8 +82,6 @@ class SemanticIndex:
         "exact" or "approximate": how the last search was answered.
     space : estimator
         The fitted estimator.
-    large : bool
-        Whether there are ``approximate_from`` items or more.
     path : Path or None
         The folder from which the index was loaded.
     writable : bool
@@ -128,12 +122,9 @@ class SemanticIndex:
 
     search_by_: Literal["exact", "approximate"]
 
-    def __init__(
-        self, estimator: Any = None, *, language: str = "auto", approximate_from: int = 300_000
-    ) -> None:
+    def __init__(self, estimator: Any = None, *, language: str = "auto") -> None:
         self.estimator = estimator
         self.language = language
-        self.approximate_from = approximate_from
         # Whether the estimator of a loaded index was the default.
         self._default = True
         self._encoder: Callable[[list[str]], Any] | None = None
@@ -207,8 +198,6 @@ class SemanticIndex:
 
         if not self.writable:
             raise self._read_only("fit")
-        limits = {"approximate_from": Integer(0)}
-        check_params("SemanticIndex", {"approximate_from": self.approximate_from}, limits)
         given = read_texts(texts, "fit")
         lists = read_label_lists(labels, label_names, len(given), "fit")
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
@@ -594,11 +583,6 @@ class SemanticIndex:
         return self.model.space.estimator
 
     @property
-    def large(self) -> bool:
-        """Whether there are ``approximate_from`` items or more."""
-        return len(self.store) >= self.approximate_from
-
-    @property
     def path(self) -> Path | None:
         """The folder from which the index was loaded; None in memory."""
         return None if self._folder is None else self._folder.path
@@ -679,7 +663,7 @@ class SemanticIndex:
         approximate : bool or None, default=None
             False compares with every item. True uses approximate search, and calls
             :meth:`prepare_search` if needed; scores are exact, but an item may be missed. None
-            means True for a prepared index of at least ``approximate_from`` items, and False
+            means True for a prepared index, and False
             otherwise. For more than 256 results, with a filter that fewer than one item in four
             passes, or if too few candidates are proposed, every item is compared in any case.
             ``search_by_`` says which kind of search was used.
@@ -1048,7 +1032,7 @@ class SemanticIndex:
             )
         if approximate:
             return self._ann_cache().prepare()
-        return self._ann_cache().ready() if approximate is None and self.large else None
+        return self._ann_cache().ready() if approximate is None else None
 
     # --- the folder -------------------------------------------------------------------
 
@@ -1092,7 +1076,6 @@ class SemanticIndex:
         settings = {
             "default_estimator": self.estimator is None and self._default,
             "language": self.language,
-            "approximate_from": self.approximate_from,
             "fields": self.corpus_fields,
         }
 
@@ -1209,7 +1192,6 @@ class SemanticIndex:
         self._hold(model, store, None)
         self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
-        self.approximate_from = settings["approximate_from"]
         self.corpus_fields = settings["fields"]
 
     def refresh(self) -> bool:

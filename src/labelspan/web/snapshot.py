@@ -20,7 +20,7 @@ from ..curation.decisions import DecisionLog
 from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
 from ..index import ItemList, SemanticIndex, Tag, TagExplanation
-from ..index.ann import installed
+from ..index.ann import useful
 from ..index.passages import QueryWords
 from ..index.tagging import tags_without_item
 from .editing import Editing
@@ -228,7 +228,7 @@ class Snapshot:
     def prepare_search(self) -> None:
         """Build the cache of approximate search for a large index; until then, search is exact."""
         try:
-            if self.index.large and installed():
+            if useful(len(self.index)):
                 self.index.prepare_search()
         except Exception:
             _log.exception("Approximate search could not be prepared.")
