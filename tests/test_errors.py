@@ -123,7 +123,7 @@ def test_labels_without_information(kind):
     few[4] = 2
     with pytest.raises(InvalidLabels, match="only one row"):
         kind().fit(X, few)
-    with pytest.raises(InvalidInput, match="says nothing about y"):
+    with pytest.raises(InvalidInput, match="does not explain y"):
         kind().fit(np.ones((60, 3)), np.arange(60) % 3)
 
 

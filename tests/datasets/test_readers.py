@@ -127,7 +127,7 @@ SPARSE_HEAD = "@relation x\n@attribute l {0,1}\n@attribute a numeric\n@attribute
         ("@relation x\n@data\n1", "line 2: @data comes before any @attribute"),
         ("@relation x\nhello\n", "line 2: 'hello' does not belong in an ARFF header"),
         ("@attribute a\n", "line 1: this @attribute has no name or no type"),
-        ("@attribute a string\n", "line 1: attribute 'a' is of type 'string'"),
+        ("@attribute a string\n", "line 1: attribute 'a' has the type 'string'"),
         ("@attribute 'a numeric\n", "line 1: a quotation mark is not closed"),
         ("@attribute a real\n@attribute a real\n", "line 2: 'a' is declared twice"),
         (f"{SPARSE_HEAD}1,2\n", "line 6: 2 values in a file of 3 attributes"),

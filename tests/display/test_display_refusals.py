@@ -66,7 +66,7 @@ def test_refusals_of_estimators(draw):
 
 def test_refusals_of_labels():
     X, Y = features("tall", 0), indicator(60, 0)
-    with pytest.raises(InvalidParameter, match="labels has 'q', which is none of the 4 labels"):
+    with pytest.raises(InvalidParameter, match="labels has 'q', which is not one of the 4 labels"):
         EmbeddingDisplay(X[:, :2], Y).plot(labels=["q"])
     with pytest.raises(InvalidParameter, match="labels must have from 1 to 70 entries, but has 0"):
         EmbeddingDisplay(X[:, :2], Y).plot(labels=[])

@@ -106,10 +106,10 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Compress vectors of any model, and adapt them to your labels.
+    """Compress model embeddings, and adapt them to your labels.
 
     One linear map, written for numpy, ONNX, faiss or sentence-transformers. It is compared on
-    held-out rows with the vectors as they are and with PCA; where nothing is gained, it is PCA.
+    held-out rows with the original vectors and with PCA; if nothing is gained, it is PCA.
     Files are read in batches and may be larger than memory.
 
     For example:

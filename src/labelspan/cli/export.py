@@ -26,7 +26,7 @@ def export(
     index: IndexOption = DEFAULT,
     schema: Annotated[str, typer.Option(help="Schema in PostgreSQL.")] = "labelspan",
     update: Annotated[
-        bool, typer.Option("--update", help="Change only what changed in the schema.")
+        bool, typer.Option("--update", help="Write only the items that changed.")
     ] = False,
     no_map: Annotated[
         bool, typer.Option("--no-map", help="Leave out the coordinates on the map.")
@@ -34,8 +34,8 @@ def export(
 ) -> None:
     """Write items, labels, predicted labels, map coordinates and vectors for other programs.
 
-    PostgreSQL needs the extension pgvector. What is written there can be searched by SQL, by words
-    and meaning as `labelspan search` does; the statements are printed.
+    PostgreSQL needs the extension pgvector. The exported items can be searched in SQL by
+    words and meaning, as with `labelspan search`; the statements are printed.
 
     For example:
 

@@ -77,7 +77,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     beta: Annotated[
         float | None,
         typer.Option(
-            help="Weight of the labels, 0 to 1 (default: 0.5; only for mlsi).", min=0, max=1
+            help="Weight of the labels, 0 to 1 (default: chosen from the data; only for mlsi).",
+            min=0,
+            max=1,
         ),
     ] = None,
     language: Annotated[
@@ -85,7 +87,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option(
             metavar="CODE",
             help="Language of the texts, for word search, and of the names in a thesaurus: a code "
-            "such as en or fi, auto to detect it, or none to compare words as they are.",
+            "such as en or fi, auto to detect it, or none to turn stemming off.",
         ),
     ] = "auto",
     text: TextFields = None,
@@ -109,7 +111,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Learn the space on this device, for example cuda; needs labelspan\\[gpu].",
+            help="Learn the embedding on this device, for example cuda; needs labelspan\\[gpu].",
         ),
     ] = None,
     stream: Annotated[
@@ -144,7 +146,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan fit everything.jsonl.gz --stream
 
-    The folder of an index is fitted again from its own items, also if its format is older:
+    Give the folder of an index to fit it again from its own items, even if its format is older:
 
       labelspan fit notes.labelspan
     """
@@ -369,7 +371,7 @@ def add(  # noqa: PLR0917
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
-    The fields are those of the fit, where the corpus has them. The space is not learned again; run
+    The fields are those of the fit if the corpus has them. The embedding is not learned again; run
     fit again when much has changed.
 
     For example:

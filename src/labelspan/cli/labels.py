@@ -35,9 +35,9 @@ def labels(
     as_json: AsJson = False,
     same: SameIndex = None,
 ) -> None:
-    """Show for each label how well it is predicted for items that are left out.
+    """Show how well each label is predicted on held-out items.
 
-    With --tree, labels are shown below what is broader in the vocabulary of the fit, with the
+    With --tree, labels are shown as the tree of the index's vocabulary, with the
     number of items that have a label or a narrower one.
 
     For example:
@@ -112,9 +112,9 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Change the labels of items; tags are learned from them when they are next predicted.
+    """Change the labels of items; the tagger learns from the change.
 
-    A label that no item has yet is only created with --new-label: it may be a typing error.
+    A label that no item has yet is only created with --new-label: it may be a typo.
 
     For example:
 

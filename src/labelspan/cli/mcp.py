@@ -10,10 +10,10 @@ __all__ = ["mcp"]
 
 
 def mcp(index: IndexArgument = DEFAULT, same: SameIndex = None) -> None:
-    """Let an assistant search, read and tag with an index, by the Model Context Protocol.
+    """Let an assistant search, read and tag with an index, using the Model Context Protocol.
 
-    The assistant starts this command and talks to it over standard input and output. Nothing
-    leaves this machine but the answers that the assistant asks for, and nothing is changed.
+    The assistant starts this command and communicates with it over standard input and output. Only
+    answers to the assistant's requests leave this machine, and nothing is changed.
 
     For example, in the configuration of an assistant:
 

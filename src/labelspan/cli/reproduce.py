@@ -119,8 +119,8 @@ def _print(report: Report, *, as_json: bool, quick: bool) -> None:
         )
     if quick:
         console.print(
-            "This was a quick run, with small sizes and few repeats: its verdicts are no evidence. "
-            "Leave out --quick for the experiments of the papers."
+            "This was a quick run, with small sizes and few repeats: its verdicts prove nothing. "
+            "Omit --quick to run the experiments of the papers."
         )
     if len(run) < len(report.verdicts):
         console.print(f"{len(report.verdicts) - len(run)} claim(s) were not part of this run.")

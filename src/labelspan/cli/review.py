@@ -52,7 +52,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         str, typer.Option("--kind", metavar="KIND", help="Only labels that look wrong, or missing.")
     ] = "",
     skipped: Annotated[
-        bool, typer.Option("--skipped", help="Ask about what was skipped before.")
+        bool, typer.Option("--skipped", help="Ask again about findings that were skipped.")
     ] = False,
     export: Annotated[
         str | None,
@@ -84,9 +84,9 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
 
-    Keys: y does what is asked (removes a wrong label, adds a missing one), n does not, s skips,
-    u undoes the last decision, q quits. Each decision is saved at once, and tags are learned from
-    it. Keys can also be piped, one per line.
+    Keys: y accepts the proposal (removes a wrong label, adds a missing one), n rejects it, s skips,
+    u undoes the last decision, q quits. Each decision is saved immediately, and the tagger learns
+    from it. Keys can also be piped, one per line.
 
     For example:
 

@@ -37,7 +37,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option("--edit", help="Allow everyone who has the printed address to change labels."),
     ] = False,
     who: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="With --edit: who changes labels.")
+        str,
+        typer.Option("--as", metavar="NAME", help="With --edit: the name recorded with changes."),
     ] = "",
     token_file: Annotated[
         Path | None,
@@ -55,7 +56,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(help="Number of processes that answer, for many clients.", min=1, max=64),
+        typer.Option(help="Number of server processes, for many clients.", min=1, max=64),
     ] = 1,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
@@ -65,9 +66,9 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
-    whole index. Nobody can change it, unless --edit is given: then whoever opens a second address,
-    which holds a secret, can change labels and review those that look wrong or missing. Ctrl-C
-    stops it.
+    whole index. It is read-only unless --edit is given: then anyone with a second address, which
+    contains a secret, can change labels and review those that look wrong or missing. Ctrl-C stops
+    it.
 
     For example:
 

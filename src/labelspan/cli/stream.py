@@ -71,9 +71,7 @@ def fit_streamed(
     """Fit and save an index, with a progress bar; ``options`` are those of a fit."""
     from ..index.fitting import TAG_SAMPLE, FitOptions, fit_stream  # noqa: PLC0415
 
-    typer.echo(
-        "  read in blocks; if this is interrupted, the same command goes on from there", err=True
-    )
+    typer.echo("  read in blocks; if this is interrupted, the same command continues", err=True)
     with progress_bar("learning") as report:
         chosen = FitOptions(estimator, **{"tag_sample": TAG_SAMPLE, **options})
         found = fit_stream(stream, out, chosen, sample=sample, plan=plan, report=report)

@@ -178,7 +178,7 @@ def edit_corpus(
         kind = "folder"
     if kind not in _EDITABLE:
         raise InvalidInput(
-            f"{reader.name} is of the format {kind}; labels can be changed in "
+            f"{reader.name} is in the format {kind}; labels can be changed in "
             f"{', '.join(_EDITABLE)}."
         )
     if not reading.labels:

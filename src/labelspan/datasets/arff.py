@@ -290,7 +290,7 @@ def _attribute(path: Path, number: int, text: str) -> _Attribute:
         if kind.lower() in _NUMERIC:
             return _Attribute(name)
         if not (kind.startswith("{") and kind.endswith("}")):
-            raise ValueError(f"attribute {name!r} is of type {kind!r:.20}, which has no numbers")
+            raise ValueError(f"attribute {name!r} has the type {kind!r:.20}, which is not numeric")
         values = _split(kind[1:-1])
     except ValueError as error:
         raise _malformed(path, number, str(error)) from None

@@ -96,7 +96,7 @@ def read_label_file(
         the labels of a row on a line. Others (jsonl, json, csv, tsv, parquet): a table with a
         field of labels.
     field : str or None, default=None
-        The field of the labels; None takes the only one, or one that is called like labels.
+        The field of the labels; None takes the only one, or one with a usual name for labels.
     separator : str or None, default=None
         Separator of labels in a string; None guesses it.
     encoding : str or None, default=None
@@ -184,7 +184,7 @@ def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str
     if known is not None:
         return known
     raise InvalidInput(
-        f"{name}: none of its fields is called like labels; give the name of one of "
+        f"{name}: no field has a usual name for labels; give the name of one of "
         f"{listed(there) or 'none'}."
     )
 

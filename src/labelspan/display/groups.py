@@ -66,7 +66,7 @@ def _asked(owner: str, known: Array, labels: Any) -> Array:
     for label in wanted:
         if str(label) not in place:
             raise InvalidParameter(
-                f"{owner}: labels has {label!r}, which is none of the {known.size} labels in y."
+                f"{owner}: labels has {label!r}, which is not one of the {known.size} labels in y."
             )
     if not 1 <= len(wanted) <= len(COLOURS) * len(MARKERS):
         raise InvalidParameter(

@@ -253,7 +253,7 @@ def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> N
     least = (64 * np.finfo(np.float64).eps) ** 2 * X.sum_of_squares() * square
     if sum_of_squares(X.cross(H)) <= least:
         raise InvalidInput(
-            f"{type(model).__name__}: X says nothing about y, because every eigenvalue is zero "
+            f"{type(model).__name__}: X does not explain y, because every eigenvalue is zero "
             "up to rounding; check that X varies with y."
         )
 

@@ -216,7 +216,7 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
     found = solution.eigenvalues.size
     if found == 0:
         raise InvalidInput(
-            f"{owner}: X says nothing about y, because every eigenvalue is zero; "
+            f"{owner}: X does not explain y, because every eigenvalue is zero; "
             "check that X varies between rows."
         )
     asked = isinstance(model.n_components, numbers.Integral) and "_stream" not in vars(model)
