@@ -17,7 +17,6 @@ from sklearn.preprocessing import normalize
 
 from labelspan import MLSI, tune
 from labelspan.datasets import load_debtags
-from labelspan.display import TuningDisplay
 from labelspan.metrics import retrieval_at_k
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"]
@@ -39,8 +38,18 @@ print("best:", dict(result.best_params), f"average precision {result.best_score:
 # The score is the average precision of labels on rows left out, its bars the deviation of folds.
 # Seen labels like a large share of their own; the penalty hardly matters between 0.3 and 3.
 plt.rcParams["axes.prop_cycle"] = plt.cycler(color=COLOURS)
-shown = TuningDisplay.from_tuning(result)
-shown.ax_.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+_, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+for beta in BETAS:
+    line = [
+        one
+        for one in result.candidates
+        if one.params["beta"] == beta
+        and one.params["n_components"] == result.best_params["n_components"]
+    ]
+    means, deviations = [one.mean for one in line], [one.std for one in line]
+    ax.errorbar(ALPHAS, means, yerr=deviations, marker="o", capsize=3, label=f"beta = {beta}")
+ax.set(xscale="log", xlabel="alpha", ylabel="average precision")
+ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 plt.show()
 
 # %%

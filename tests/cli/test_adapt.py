@@ -37,7 +37,7 @@ def test_a_map_from_files(files):
 
 
 def test_vectors_can_be_saved(files):
-    options = ["--save-vectors", "small.npy", "--dimensions", 8, "--balance", 0.3]
+    options = ["--save-vectors", "small.npy", "--dimensions", 8]
     assert run("adapt", "v.npy", "--labels", "tags.jsonl", *options).exit_code == 0
     with np.load("adapter.npz") as file:
         stored = dict(file)

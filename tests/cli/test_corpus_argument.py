@@ -1,4 +1,4 @@
-"""The commands on an index: search, tag, info, axes, map, evaluate, demo, and their errors."""
+"""The commands on an index: search, tag, info, map, evaluate, demo, and their errors."""
 
 import json
 import re
@@ -102,7 +102,6 @@ def test_markup_in_texts_is_printed_as_it_is(here):
         (["tag", "-i", "{saved}"], "There is no text to tag; give one"),
         (["tag", "-i", "{saved}", "-"], "Standard input is empty; give one text per line."),
         (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
-        (["axes", "{saved}", "--axis", "99"], "numbers must be 0 to 5, but 99"),
         (["info", "nowhere"], "There is no index in 'nowhere'"),
         (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
     ],
@@ -150,7 +149,6 @@ def test_tag_needs_labels(here):
         run("fit", "a.jsonl", "--method", "lsi", "--labels", "", "--dimensions", 4).exit_code == 0
     )
     assert "fitted without labels" in one_sentence(run("tag", "chess"))
-    assert run("axes").exit_code == 0
     assert run("info").exit_code == 0
 
 

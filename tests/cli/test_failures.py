@@ -84,7 +84,6 @@ REFUSED = [
     ["tag", "chess", "-i", "nowhere"],
     ["tag"],
     ["info", "nowhere"],
-    ["axes", "nowhere"],
     ["map", "nowhere"],
     ["map", "nowhere", "-o", "map.gif"],
     ["serve", "nowhere"],

@@ -161,7 +161,6 @@ for args in (
     ["search", "-i", "index", "chess"],
     ["search", "-i", "index", "chess", "--json"],
     ["tag", "-i", "index", "chess"],
-    ["axes", "index"],
     ["data", "list"],
     ["fit", "small.jsonl", "-o", "fresh", "--dimensions", 3, "--json"],
     ["--version"],
@@ -269,7 +268,7 @@ def test_not_enough_memory(tmp_path):
 def test_a_full_disk(tmp_path):
     (tmp_path / "here").mkdir()
     (count,) = result(ROOM, tmp_path / "here")
-    assert count == 15
+    assert count == 14
 
 
 @posix

@@ -8,6 +8,7 @@ from _support.commands import one_sentence, run
 from _support.topics import planted, planted_index
 
 from labelspan import SemanticIndex
+from labelspan.curation import Review, plan_edit
 
 
 @pytest.fixture
@@ -65,6 +66,22 @@ def test_decisions_are_exported_and_applied(saved, tmp_path):
     assert "sound" not in json.loads(new[1])["tags"]
     again = run("review", saved, "--apply", copy, "--out", tmp_path / "second.jsonl")
     assert "1 changes were in the file already." in again.stderr
+
+
+def test_a_corpus_is_written_back_as_the_fit_read_it(tmp_path):
+    # Another field looks more like labels, and the separator is not one that is guessed.
+    texts, labels, ids = planted()
+    notes, index, copy = (tmp_path / name for name in ("notes.csv", "i", "copy.csv"))
+    rows = [f"{n},{t},old,{'/'.join(own)}" for n, t, own in zip(ids, texts, labels, strict=True)]
+    notes.write_text("\n".join(["id,text,tags,kinds", *rows]) + "\n")
+    fitted = run("fit", notes, "-o", index, "--labels", "kinds", "--separator", "/")
+    assert fitted.exit_code == 0, fitted.output
+    name, others = ids[0], labels[0][1:]
+    with SemanticIndex.load(index, write=True) as opened:
+        Review(opened).apply(plan_edit(opened, name, "new", labels[0][0]), create=True)
+    result = run("review", index, "--apply", notes, "--out", copy)
+    assert result.stdout == "1 items changed: 1 labels added, 1 removed.\n", result.output
+    assert copy.read_text().splitlines()[1].endswith(f",old,{'/'.join([*others, 'new'])}")
 
 
 def test_wrong_calls_are_refused(saved, tmp_path):

@@ -53,25 +53,6 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         int | None,
         typer.Option(help="Number of dimensions (default: chosen on held-out rows).", min=1),
     ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Regularization strength (default: by cross-validation).", min=0),
-    ] = None,
-    balance: Annotated[
-        float | None,
-        typer.Option(
-            help="Weight of the labels, 0 (PCA) to 1 (default: chosen on held-out rows).",
-            min=0,
-            max=1,
-        ),
-    ] = None,
-    only_these_labels: Annotated[
-        bool,
-        typer.Option(
-            "--only-these-labels",
-            help="Choose for these labels only, not for labels that come later.",
-        ),
-    ] = False,
     name: Annotated[
         str | None, typer.Option(help="Array or column of the vectors, if the file has several.")
     ] = None,
@@ -103,7 +84,6 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compress model embeddings, and adapt them to your labels.
@@ -142,13 +122,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         )
         from ..adapt import Adapter, export_map  # noqa: PLC0415
 
-        adapter = Adapter(
-            "auto" if dimensions is None else dimensions,
-            alpha="auto" if alpha is None else alpha,
-            balance="auto" if balance is None else balance,
-            new_labels=not only_these_labels,
-            random_state=seed,
-        )
+        adapter = Adapter("auto" if dimensions is None else dimensions)
         with progress_bar("reading") as report:
             for place, batch, block in _batches(opened, rows):
                 adapter.partial_fit(batch, block, classes=_names(rows), solve=False)

@@ -15,7 +15,7 @@ from .evaluate import evaluate
 from .export import export
 from .failures import CommandGroup
 from .fit import add, fit
-from .inspect import axes, info
+from .inspect import info
 from .labels import labels, relabel, remove
 from .map import corpus_map
 from .mcp import mcp
@@ -51,7 +51,6 @@ app.command("map")(corpus_map)
 app.command()(serve)
 app.command()(mcp)
 app.command()(export)
-app.command()(axes)
 app.command()(info)
 app.add_typer(data, name="data")
 app.command()(reproduce)

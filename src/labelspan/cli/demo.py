@@ -26,7 +26,6 @@ __all__ = ["demo"]
 _NEXT = (
     ("search -i {out} --like gimp --explain", "programs similar to one, and why"),
     ("tag -i {out} 'A drawing program for vector graphics'", "tags for a text"),
-    ("axes {out}", "what the dimensions mean"),
     ("map {out}", "a map of all items (first: {install})"),
     ("serve {out} --open", "explore it in a browser (the same extras)"),
     ("evaluate debtags", "compare more methods, in two minutes"),

@@ -77,8 +77,6 @@ def export(
                 from ..display.stored_layout import stored_layout  # noqa: PLC0415
 
                 with progress_bar("placing items") as report:
-                    points = stored_layout(
-                        opened, opened.ids, random_state=None, again=False, progress=report
-                    )
+                    points = stored_layout(opened, opened.ids, progress=report)
             count = writer(item_records(opened, points=points), target)
         typer.echo(f"{count:,} items: {target}")

@@ -199,7 +199,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 language=language,
                 min_count=min_count,
                 empty_is_none=empty_is_none,
-                fields=older.corpus_fields if older else _fields(told),
+                fields=older.corpus_fields if older else _fields(told, reading),
                 # An index of all its items has a tagger of all of them.
                 **({"tag_sample": None} if older else {}),
             )
@@ -227,7 +227,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
         index = SemanticIndex(estimator=estimator, language=language)
         told = asdict(found.reading) if found.reading else {}
-        index.corpus_fields = _fields(told)
+        index.corpus_fields = _fields(told, reading)
         with progress_bar("learning") as report:
             index.fit(
                 found.texts,
@@ -268,9 +268,13 @@ def _keep_vocabulary(out: Path, vocabulary: Any) -> None:
             index.use_vocabulary(vocabulary)
 
 
-def _fields(reading: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields by which more items are read."""
-    return {key: reading[key] for key in ("text", "labels", "ids")} if reading else {}
+def _fields(told: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return how the corpus was read, to add more items and to write labels back."""
+    if not told:
+        return {}
+    chosen = {key: given[key] for key in ("format", "separator", "encoding")}
+    fields = {key: told[key] for key in ("text", "labels", "ids")}
+    return fields | {key: one for key, one in chosen.items() if one is not None}
 
 
 @dataclass(frozen=True)

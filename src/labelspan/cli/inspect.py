@@ -1,10 +1,10 @@
-"""``labelspan info`` and ``labelspan axes``: what an index is, and what its dimensions mean."""
+"""``labelspan info``: what an index is."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,10 +15,7 @@ from .corpus_argument import AsJson
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
 
-if TYPE_CHECKING:
-    from .._axis_ends import Entry
-
-__all__ = ["axes", "info"]
+__all__ = ["info"]
 
 _MOST_LABELS = 10
 
@@ -98,60 +95,3 @@ def info(
     for key, value in found.items():
         table.add_row(key, Text(f"{value:,}" if isinstance(value, int) else str(value) or "-"))
     Console().print(table)
-
-
-def axes(  # noqa: PLR0917 - typer reads options from parameters
-    index: IndexArgument = DEFAULT,
-    axis: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--axis", help="Number of an axis, counted from 0; repeat for several.", min=0
-        ),
-    ] = None,
-    first: Annotated[int, typer.Option(help="Number of axes, the strongest first.", min=1)] = 10,
-    number: Annotated[
-        int, typer.Option("--number", "-n", help="Number of words and labels at each end.", min=1)
-    ] = 5,
-    as_json: AsJson = False,
-    same: SameIndex = None,
-) -> None:
-    """Show what the dimensions of an index mean: words and labels at both ends of each.
-
-    For example:
-
-      labelspan axes
-
-      labelspan axes notes.labelspan --axis 3 --axis 7 -n 10
-    """
-    index = chosen_index(index, same)
-    with plain_errors(), open_index(index) as opened:
-        found = opened.axes(number, axis or range(min(first, opened.n_dimensions)))
-    if as_json:
-        answer = [
-            {
-                "axis": one.number,
-                "eigenvalue": one.eigenvalue,
-                "words": {"high": _pairs(one.words.high), "low": _pairs(one.words.low)},
-                "labels": {"high": _pairs(one.labels.high), "low": _pairs(one.labels.low)},
-            }
-            for one in found
-        ]
-        typer.echo(json.dumps(answer, indent=2))
-        return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("axis", justify="right", style="bold")
-    table.add_column("end")
-    table.add_column("words", ratio=1, overflow="fold")
-    table.add_column("labels", ratio=1, overflow="fold")
-    for one in found:
-        table.add_row(str(one.number), "+", _names(one.words.high), _names(one.labels.high))
-        table.add_row("", "-", _names(one.words.low), _names(one.labels.low), end_section=True)
-    Console().print(table)
-
-
-def _names(entries: list[Entry]) -> Text:
-    return Text(", ".join(str(name) for name, _ in entries))
-
-
-def _pairs(entries: list[Entry]) -> list[list[Any]]:
-    return [[str(name), round(float(weight), 6)] for name, weight in entries]

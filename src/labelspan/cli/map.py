@@ -19,7 +19,7 @@ __all__ = ["corpus_map"]
 _ENDINGS = (".png", ".html")
 
 
-def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
+def corpus_map(
     index: IndexArgument = DEFAULT,
     out: Annotated[
         list[Path] | None,
@@ -32,13 +32,6 @@ def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
     title: Annotated[
         str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed of the layout (default: the stored one, or 0).", min=0),
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Compute the layout again, even if one is stored.")
-    ] = False,
     same: SameIndex = None,
 ) -> None:
     """Draw a map of all items: similar items are close, labels give colours and region names.
@@ -63,7 +56,7 @@ def corpus_map(  # noqa: PLR0917 - typer reads options from parameters
 
         name = index.stem if title is None else title
         with progress_bar("placing items") as report, open_index(index) as opened:
-            found = CorpusMap.from_index(opened, random_state=seed, again=again, progress=report)
+            found = CorpusMap.from_index(opened, progress=report)
             for path in files:
                 write_whole(path, _writer(found, path, name))
     for path in files:

@@ -11,14 +11,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .corpus_argument import (
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    Separator,
-    TextFields,
-)
 from .failures import plain_errors, standard_input
 from .index_argument import (
     DEFAULT,
@@ -65,7 +57,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(
             metavar="CORPUS",
-            help="Apply the decisions to this corpus, and write the result to --out.",
+            help="Apply the decisions to this corpus, read as by the fit, and write --out.",
         ),
     ] = None,
     out: Annotated[
@@ -74,12 +66,6 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             metavar="COPY", help="With --apply: write a changed copy of the corpus with this name."
         ),
     ] = None,
-    text: TextFields = None,
-    labels: LabelField = None,
-    ids: IdField = None,
-    separator: Separator = None,
-    format: Format = None,
-    encoding: Encoding = None,
     same: SameIndex = None,
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
@@ -116,17 +102,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             with open_index(index) as opened:
                 changes = DecisionLog(opened.store).changes()
                 texts = {name: opened.item(name).text for name in changes if name in opened}
-            edit = edit_corpus(
-                apply,
-                changes,
-                texts=texts,
-                format=format,
-                text=text,
-                labels=labels,
-                ids=ids,
-                separator=separator,
-                encoding=encoding,
-            )
+                edit = edit_corpus(apply, changes, texts=texts, like=opened.corpus_fields)
             if out is not None:
                 edit.write(out)
             _report(edit)

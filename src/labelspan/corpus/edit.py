@@ -129,6 +129,7 @@ def edit_corpus(
     changes: Mapping[str, Wanted],
     *,
     texts: Mapping[str, str] | None = None,
+    like: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> CorpusEdit:
     r"""Change labels of a corpus, without writing it.
@@ -146,6 +147,9 @@ def edit_corpus(
     texts : dict or None, default=None
         Texts by id as they were when the changes were decided; items whose text is another one
         now are in ``changed``.
+    like : dict or None, default=None
+        How the corpus was read, as in :attr:`SemanticIndex.corpus_fields`: fields that are taken
+        where they are there, and the format, separator and encoding that were given.
     **options
         ``format``, ``text``, ``labels``, ``ids``, ``separator`` and ``encoding`` of
         :class:`CorpusReader`.
@@ -171,7 +175,9 @@ def edit_corpus(
     >>> edit.content, edit.n_added, edit.n_removed, edit.changed
     (b'{"id": "a", "text": "a game", "tags": ["game"]}\n', 1, 1, ('a',))
     """
-    reader = CorpusReader(source, empty="none", **options)
+    told = {key: (like or {}).get(key) for key in ("format", "separator", "encoding")}
+    options = {**{key: one for key, one in told.items() if isinstance(one, str)}, **options}
+    reader = CorpusReader(source, empty="none", like=like, **options)
     reading = reader.reading
     kind = reading.format
     if kind != "markdown" and len(reader.members) > 1:

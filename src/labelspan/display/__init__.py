@@ -4,13 +4,11 @@ from .corpus_html import corpus_html
 from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
 from .loadings import LoadingsDisplay
-from .tuning_scores import TuningDisplay
 
 __all__ = [
     "CorpusMap",
     "CorpusMapDisplay",
     "EmbeddingDisplay",
     "LoadingsDisplay",
-    "TuningDisplay",
     "corpus_html",
 ]

@@ -65,14 +65,7 @@ class CorpusMap:
     metadata: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
-    def from_index(
-        cls,
-        index: SemanticIndex,
-        *,
-        random_state: int | None = None,
-        again: bool = False,
-        progress: Progress | None = None,
-    ) -> Self:
+    def from_index(cls, index: SemanticIndex, *, progress: Progress | None = None) -> Self:
         """Lay out all items of an index; this takes a while for many.
 
         The layout of an index in a folder is kept there, and items added later are placed into
@@ -82,10 +75,6 @@ class CorpusMap:
         ----------
         index : SemanticIndex
             Fitted.
-        random_state : int or None, default=None
-            Seed of the layout; None takes the layout in the folder whatever its seed is, or 0.
-        again : bool, default=False
-            Whether to lay out all items even if there is a layout in the folder.
         progress : function or None, default=None
             Called with the number of steps done, and of all.
 
@@ -95,9 +84,7 @@ class CorpusMap:
             The map.
         """
         ids = index.ids
-        points = stored_layout(
-            index, ids, random_state=random_state, again=again, progress=progress
-        )
+        points = stored_layout(index, ids, progress=progress)
         titles = dict(zip(ids, ids, strict=True))
         labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
         texts = dict.fromkeys(ids, "")
@@ -173,17 +160,13 @@ class CorpusMapDisplay:
         self.corpus_map = corpus_map
 
     @classmethod
-    def from_index(
-        cls, index: SemanticIndex, *, random_state: int | None = None, **plot: Any
-    ) -> Self:
+    def from_index(cls, index: SemanticIndex, **plot: Any) -> Self:
         """Lay out the items of an index, and draw them.
 
         Parameters
         ----------
         index : SemanticIndex
             Fitted.
-        random_state : int or None, default=None
-            As in :meth:`CorpusMap.from_index`.
         **plot
             Passed to :meth:`plot`.
 
@@ -192,7 +175,7 @@ class CorpusMapDisplay:
         CorpusMapDisplay
             The display itself.
         """
-        return cls(CorpusMap.from_index(index, random_state=random_state)).plot(**plot)
+        return cls(CorpusMap.from_index(index)).plot(**plot)
 
     def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
         """Draw points, and the names of regions that do not overlap.

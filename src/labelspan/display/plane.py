@@ -14,7 +14,7 @@ from ..estimators.base import fixed_signs
 from ..metrics.metric_inputs import read_numbers
 from ..solvers.small_dense import leading
 
-__all__ = ["Components", "Plane", "plane", "read_points", "scaling"]
+__all__ = ["Components", "Plane", "plane", "read_points"]
 
 Components = Sequence[int] | Literal["pca"] | None
 
@@ -60,16 +60,6 @@ def plane(owner: str, table: Array, components: Components) -> Plane:
     first, second = _pair(owner, components, count)
     names = (f"component {first}", f"component {second}")
     return Plane(table[:, [first, second]], names)
-
-
-def scaling(similarity: Array) -> Plane:
-    """Return classical scaling of similarities; squared distances are 2 (1 - similarity)."""
-    centred = similarity - similarity.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
-    values, vectors = leading(centred, 2)
-    lengths = np.sqrt(np.maximum(values, 0.0))
-    names = _shares("axis", values, float(np.trace(centred)))
-    return Plane(vectors * fixed_signs(vectors) * lengths, names)
 
 
 def _shares(what: str, values: Array, total: float) -> tuple[str, str]:

@@ -31,8 +31,6 @@ def stored_layout(
     index: SemanticIndex,
     ids: Sequence[str],
     *,
-    random_state: int | None = None,
-    again: bool = False,
     progress: Progress | None = None,
 ) -> Array:
     """Return the places of items, from the folder of the index as far as they are there.
@@ -46,10 +44,6 @@ def stored_layout(
         Fitted.
     ids : sequence of str
         All ids of the index.
-    random_state : int or None, default=None
-        Seed of the layout; None takes the one in the folder whatever its seed is, or 0.
-    again : bool, default=False
-        Whether to lay out all items even if there is a layout.
     progress : function or None, default=None
         Called with the number of steps done, and of all.
 
@@ -70,11 +64,11 @@ def stored_layout(
     """
     vectors = index.vectors(ids)
     if index.path is None:
-        return layout(vectors, random_state=random_state or 0, progress=progress)
+        return layout(vectors, progress=progress)
     path = index.path / MAP_FILE
     keys = _item_keys(ids, vectors)
-    known = None if again else _read(path)
-    if known is not None and random_state in (None, known.seed):
+    known = _read(path)
+    if known is not None:
         rows = dict(zip(known.keys, range(len(known.keys)), strict=True))
         found = np.array([rows.get(key, -1) for key in keys], dtype=np.intp)
         old = found >= 0
@@ -85,22 +79,20 @@ def stored_layout(
             places = np.empty((len(keys), 2), dtype=np.float32)
             places[old] = known.places[found[old]]
             places[~old] = place(vectors[~old], vectors[old], places[old])
-            _write(path, _Layout(keys, places, laid, known.seed))
+            _write(path, _Layout(keys, places, laid))
             return places
-    seed = random_state or 0
-    places = layout(vectors, random_state=seed, progress=progress)
-    _write(path, _Layout(keys, places, len(keys), seed))
+    places = layout(vectors, progress=progress)
+    _write(path, _Layout(keys, places, len(keys)))
     return places
 
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Keys and places of items, how many were laid out together, and the seed of the layout."""
+    """Keys and places of items, and how many were laid out together."""
 
     keys: Sequence[bytes]
     places: Array
     laid: int
-    seed: int
 
 
 def _item_keys(ids: Sequence[str], vectors: Array) -> list[bytes]:
@@ -124,11 +116,11 @@ def _read(path: Path) -> _Layout | None:
         file = ArrayFile(path, mapped=False)
         file.verify()
         keys, places = file.array("keys"), file.array("places")
-        laid, seed = int(file.about.get("laid", -1)), int(file.about.get("seed", -1))
+        laid = int(file.about.get("laid", -1))
         fits = keys.shape == (len(places), _KEY) and places.shape == (len(places), 2)
         if not fits or places.dtype != np.float32 or not (np.abs(places) <= 1.0).all():
             raise InvalidFile(f"{path} is damaged: its places do not fit its items.")
-        return _Layout([key.tobytes() for key in keys], places, laid, seed)
+        return _Layout([key.tobytes() for key in keys], places, laid)
     except FileNotFoundError:
         return None
     except (LabelspanError, OSError) as error:
@@ -141,7 +133,6 @@ def _write(path: Path, found: _Layout) -> None:
     keys = np.frombuffer(b"".join(found.keys), dtype=np.uint8).reshape(-1, _KEY)
     try:
         if path.parent.is_dir():
-            arrays = {"keys": keys, "places": found.places}
-            write_arrays(path, arrays, laid=found.laid, seed=found.seed)
+            write_arrays(path, {"keys": keys, "places": found.places}, laid=found.laid)
     except (LabelspanError, OSError) as error:
         _log.warning("The map is kept in memory only: %s", error)

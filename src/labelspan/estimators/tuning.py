@@ -141,7 +141,6 @@ def tune(
 
     See Also
     --------
-    labelspan.display.TuningDisplay : Draw the scores.
     sklearn.model_selection.GridSearchCV : For whole pipelines.
 
     Examples

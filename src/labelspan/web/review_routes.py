@@ -93,7 +93,8 @@ def review_routes(editing: Editing, pool: ThreadPoolExecutor) -> list[Route]:
             raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
         changes = review.changes()
         texts = {item.id: item.text for item in review.index.items() if item.id in changes}
-        return edit_corpus(editing.corpus, changes, texts=texts)
+        like = review.index.corpus_fields
+        return edit_corpus(editing.corpus, changes, texts=texts, like=like)
 
     def changes(asked: dict[str, Any]) -> Response:
         content: dict[str, Any] = {"file": None, "edit": None, "lines": [], "more": 0}
