@@ -4,15 +4,15 @@
 :class:`Record` s with ``id``, ``title``, ``text``, ``labels`` and ``metadata``:
 
 - ``CorpusReader(source, **options)`` guesses what is not given from the first items, about 8 MiB;
-  ``reading`` says what was guessed and why, ``head`` holds these items, and ``head.notes`` says it
-  in sentences.
+  ``reading`` says what was guessed and why, ``head`` contains these items, and ``head.notes``
+  describes the guesses in sentences.
 - ``items(skip=n)`` yields all items after the first n, as often as it is called. Only the first
   items and one at a time are in memory.
-- ``fingerprint`` tells whether the source is still the same, as values for JSON.
+- ``fingerprint`` identifies the content of the source, as values for JSON.
 - ``collect()`` reads everything into memory (:class:`TaggedTexts`), which is what
   :func:`read_corpus` does.
 
-:func:`edit_corpus` changes labels in a file, and leaves everything else as it is.
+:func:`edit_corpus` changes labels in a file, and leaves everything else unchanged.
 """
 
 from importlib import import_module

@@ -49,7 +49,7 @@ Wanted = Mapping[str, bool]
 
 @dataclass(frozen=True)
 class CorpusEdit:
-    r"""A corpus with other labels.
+    r"""A corpus with changed labels.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class CorpusEdit:
     n_added, n_removed : int
         Number of labels added and removed.
     n_unchanged : int
-        Number of changes that the corpus had already.
+        Number of changes that the corpus already contained.
     missing : tuple of str
         Ids that are not in the corpus.
     changed : tuple of str
-        Ids of items whose text is not the one that was given as known.
+        Ids of items whose text differs from the one given in ``texts``.
     source : Path or None
         The folder of which a copy is written; None for a corpus of one file.
 
@@ -103,7 +103,7 @@ class CorpusEdit:
         return self.files[""]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the copy, of a folder with all its files; what exists is not replaced.
+        """Write the copy, for a folder with all its files; existing files are not replaced.
 
         Parameters
         ----------
@@ -132,10 +132,10 @@ def edit_corpus(
     like: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> CorpusEdit:
-    r"""Change labels of a corpus, without writing it.
+    r"""Change labels of a corpus, without writing the result.
 
-    Only the labels of the items named change; all other bytes of the file stay. The result is
-    read again, and compared with what was wanted, before it is returned.
+    Only the labels of the given items change; all other bytes of the file stay the same. The result
+    is read again and verified before it is returned.
 
     Parameters
     ----------
@@ -145,11 +145,11 @@ def edit_corpus(
     changes : dict
         For each id a dict from labels to whether the item should have it.
     texts : dict or None, default=None
-        Texts by id as they were when the changes were decided; items whose text is another one
-        now are in ``changed``.
+        Texts by id at the time of the decisions; items whose text has changed since are in
+        ``changed``.
     like : dict or None, default=None
-        How the corpus was read, as in :attr:`SemanticIndex.corpus_fields`: fields that are taken
-        where they are there, and the format, separator and encoding that were given.
+        How the corpus was read, as in :attr:`SemanticIndex.corpus_fields`: fields that are used
+        if the corpus has them, and the format, separator and encoding that were given.
     **options
         ``format``, ``text``, ``labels``, ``ids``, ``separator`` and ``encoding`` of
         :class:`CorpusReader`.

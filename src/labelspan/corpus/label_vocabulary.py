@@ -107,7 +107,7 @@ class LabelVocabulary:
         return name in self._above
 
     def preferred(self, name: str) -> str | None:
-        """Return the preferred name for any name of a concept, apart from case.
+        """Return the preferred name for any name of a concept, ignoring case.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class LabelVocabulary:
         Parameters
         ----------
         rename : function
-            Takes a name and returns another.
+            Maps a name to another.
 
         Returns
         -------
@@ -273,7 +273,7 @@ def read_vocabulary(
         file has a URI or code, a tab and a name in each line.
     language : str or None, default=None
         Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
-        language that most concepts have a name in. Other files have one name for each code.
+        language in which most concepts have a name. Other files have one name for each code.
     encoding : str or None, default=None
         None uses the byte order mark, else UTF-8.
 

@@ -29,9 +29,9 @@ _FIXED = ("lines", "folder", "uris")
 class CorpusReader:
     r"""Read the items of a corpus one by one, in any format.
 
-    What is not given is guessed from the first items, about 8 MiB of them. Only those and one
-    item at a time are in memory; of a folder of texts also the names and labels of all files. A
-    packed archive and a stream are copied to a temporary file first.
+    Options that are not given are guessed from the first items, about 8 MiB of them. Only those and
+    one item at a time are in memory; for a folder of texts also the names and labels of all files.
+    A compressed archive and a stream are copied to a temporary file first.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class CorpusReader:
         for the longest field; a title is put before it.
     labels : str, sequence of str or None, default=None
         The field of the labels, lists or strings, or several that are joined. None looks for a
-        known name, then for lists, then for short values that occur again and again; "" reads
-        none.
+        known name, then for lists, then for short values that repeat; "" reads none.
     ids : str or None, default=None
         The field of the ids. None looks for a known name, then for unique short values; "" numbers
         the items.
@@ -65,8 +64,8 @@ class CorpusReader:
     label_language : str or None, default=None
         Language of the names in a thesaurus.
     like : mapping or None, default=None
-        Fields ``text``, ``labels`` and ``ids`` of an earlier reading; those that the corpus has
-        are taken instead of guesses.
+        Fields ``text``, ``labels`` and ``ids`` of an earlier reading; those that the corpus has are
+        used instead of guesses.
     head : int, default=8388608
         Characters from which formats and fields are guessed.
     folder : path or None, default=None
@@ -75,15 +74,15 @@ class CorpusReader:
     Attributes
     ----------
     name : str
-        What is read, for messages.
+        Name of the source, for messages.
     reading : CorpusReading
         How it is read.
     head : TaggedTexts
-        The first items; its ``notes`` say in words what was guessed.
+        The first items; its ``notes`` describe in words what was guessed.
     complete : bool
         Whether these are all items.
     vocabulary : LabelVocabulary or None
-        Names of labels and what is broader, from the file that was given.
+        Names of labels and broader labels, from the given file.
 
     See Also
     --------
@@ -169,14 +168,14 @@ class CorpusReader:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells whether the corpus is still the same, as values for JSON."""
+        """Values for JSON that identify the content of the corpus."""
         return self._source.fingerprint()
 
     def __iter__(self) -> Iterator[Record]:
         return self.items()
 
     def items(self, skip: int = 0) -> Iterator[Record]:
-        """Yield all items after some that are skipped.
+        """Yield all items, optionally skipping the first ones.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class CorpusReader:
         Yields
         ------
         Record
-            That ids are different is not checked.
+            The uniqueness of ids is not checked.
         """
         yield from (record for *_, record in self.placed(skip))
 
@@ -214,12 +213,13 @@ class CorpusReader:
         Parameters
         ----------
         min_count : int, default=1
-            Labels of fewer items are left out.
+            Labels with fewer items are dropped.
 
         Returns
         -------
         TaggedTexts
-            All items; ids that are not different are an error, or numbers if they were guessed.
+            All items; duplicate ids raise an error, or are replaced by numbers if they were
+            guessed.
         """
         if min_count < 1:
             raise InvalidParameter(f"min_count must be at least 1, but is {min_count}.")
@@ -324,7 +324,7 @@ def read_corpus(
     min_count: int = 1,
     **options: Any,
 ) -> TaggedTexts:
-    r"""Read texts and their labels into memory, and guess what is not given.
+    r"""Read texts and their labels into memory, and guess options that are not given.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def read_corpus(
         A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts or tables;
         or a stream of such content. See Notes for the formats.
     min_count : int, default=1
-        Labels of fewer items are left out.
+        Labels with fewer items are dropped.
     **options
         ``format``, ``text``, ``labels``, ``ids``, ``separator``, ``empty``, ``encoding``,
         ``vocabulary`` and ``label_language`` of :class:`CorpusReader`.
@@ -360,7 +360,7 @@ def read_corpus(
     - ``csv``, ``tsv``: a table with or without header and quotation marks. Without a header the
       fields are ``"column 1"``, ``"column 2"`` and so on. Repeated header lines are left out,
       missing cells at the end of a line are empty.
-    - ``uris``: per line a text and, behind tabs, URIs in angle brackets or other labels.
+    - ``uris``: per line a text and, after tabs, URIs in angle brackets or other labels.
     - ``parquet``: a table; needs ``labelspan[io]``.
     - ``lines``: a text per line, without labels.
     - ``posts``: the questions in ``Posts.xml`` of a dump of StackExchange.
@@ -373,9 +373,9 @@ def read_corpus(
     - ``markdown``: a folder of Markdown files that begin with fields (``tags:``) between lines
       ``---``.
 
-    A folder or an archive of tables of one format is read as one table, file after file by name;
-    the columns of text, labels and ids must be in all of them. With a format, other files are
-    left out. Files called README, LICENSE and the like are not items.
+    A folder or an archive of tables in one format is read as one table, in the order of file names;
+    all files must have the columns of text, labels and ids. If a format is given, other files are
+    ignored. Files called README, LICENSE and the like are not items.
 
     Examples
     --------

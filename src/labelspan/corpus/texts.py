@@ -19,9 +19,9 @@ class Record(NamedTuple):
     Attributes
     ----------
     id : str
-        Its name; a number in the order of the file if no field has names.
+        Its id; a number in the order of the file if there is no field of ids.
     title : str or None
-        The heading, if a field holds one. It is also the beginning of the text.
+        The title, if there is a field for it. It is also the beginning of the text.
     text : str
         The fields of the text, joined.
     labels : list of str or None
@@ -49,14 +49,14 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class CorpusReading:
-    r"""Describe how a corpus was read: what was named, what was guessed, and why.
+    r"""Describe how a corpus was read: what was given, what was guessed, and why.
 
     Attributes
     ----------
     format : str
         The format that was read.
     encoding : str or None
-        The encoding of its text; None where there is none, or several.
+        The encoding of its text; None if there is none, or several.
     text, labels : tuple of str
         The fields that were joined to the text, and those of the labels.
     ids, title : str or None
@@ -73,7 +73,7 @@ class CorpusReading:
     dropped_labels : int
         The number of labels that ``min_count`` left out.
     notes : tuple of str
-        What was left out or repaired.
+        What was skipped or repaired.
 
     See Also
     --------
@@ -162,7 +162,7 @@ class TaggedTexts:
     notes : tuple of str
         How the corpus was read, in sentences.
     numbered : bool
-        Whether the ids are numbers that were given in reading.
+        Whether the ids are numbers that were assigned when reading.
     reading : CorpusReading or None
         How the corpus was read, for programs.
 

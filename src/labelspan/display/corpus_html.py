@@ -34,16 +34,16 @@ def map_files() -> list[Path]:
 
 
 def corpus_html(corpus_map: CorpusMap, title: str) -> str:
-    """Return a page with the map that needs no other file, and no network.
+    """Return a self-contained page with the map, which works offline.
 
     Points can be zoomed and panned, coloured by any label or metadata, filtered, and searched by
-    their ids and titles; the mouse over a point shows what it is. The page's content security
-    policy allows nothing but its own script and styles.
+    their ids and titles; hovering over a point shows its item. The page's content security policy
+    allows only its own script and styles.
 
     Parameters
     ----------
     corpus_map : CorpusMap
-        The items with their places.
+        The items with their coordinates.
     title : str
         The heading of the page.
 

@@ -28,25 +28,25 @@ _BEGINNING = 600
 
 @dataclass(frozen=True, eq=False)
 class CorpusMap:
-    """Places, ids, titles, labels and metadata of all items, and the regions of the map.
+    """Coordinates, ids, titles, labels and metadata of all items, and the regions of the map.
 
     Attributes
     ----------
     points : array of shape (n, 2)
-        Places of the items, from -1 to 1.
+        Coordinates of the items, from -1 to 1.
     ids, titles : sequences of str
         One entry per item.
     labels : sequence of sequences of str
         Labels of each item; empty if they are not known.
     named : MapRegions
-        Names for places of the map, and the main label of each item.
+        Names of regions of the map, and the main label of each item.
     metadata : sequence of mappings
         Metadata of each item; empty if there is none.
 
     See Also
     --------
-    CorpusMapDisplay : A picture of it.
-    corpus_html : A page with it.
+    CorpusMapDisplay : Draws it.
+    corpus_html : Writes it as a web page.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class CorpusMap:
 
     @classmethod
     def from_index(cls, index: SemanticIndex, *, progress: Progress | None = None) -> Self:
-        """Lay out all items of an index; this takes a while for many.
+        """Lay out all items of an index; this is slow for many items.
 
-        The layout of an index in a folder is kept there, and items added later are placed into
+        The layout of an index in a folder is stored there, and items added later are placed into
         it.
 
         Parameters
@@ -128,7 +128,7 @@ class CorpusMap:
 
 
 class CorpusMapDisplay:
-    """A picture of a :class:`CorpusMap`; needs matplotlib.
+    """Plot of a :class:`CorpusMap`; needs matplotlib.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class CorpusMapDisplay:
 
     See Also
     --------
-    CorpusMap : The places, names and colours that are drawn.
+    CorpusMap : The coordinates, names and colours that are drawn.
 
     Examples
     --------

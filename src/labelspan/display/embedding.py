@@ -31,15 +31,15 @@ _RASTER = 1_000
 
 
 class EmbeddingDisplay:
-    """Rows as points in two dimensions, coloured by class or by label.
+    """Plot of rows in two dimensions, coloured by class or by label.
 
-    Points become smaller and fainter the more there are, and are drawn in random order, so
-    that no class hides another. Rows without labels are grey.
+    With more rows, points are drawn smaller and fainter; they are drawn in random order, so that no
+    class hides another. Rows without labels are grey.
 
     Parameters
     ----------
     points : array of shape (n, 2)
-        Places of the rows.
+        Coordinates of the rows.
     y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
         Classes, or a 0/1 indicator; -1 or NaN mean unknown.
     names : sequence or None, default=None
@@ -90,7 +90,7 @@ class EmbeddingDisplay:
         names: Any = None,
         **plot: Any,
     ) -> Self:
-        """Map rows to the space of a fitted estimator, and draw two dimensions of it.
+        """Embed rows with a fitted estimator, and draw two dimensions.
 
         Parameters
         ----------
@@ -104,7 +104,8 @@ class EmbeddingDisplay:
             Two components, counted from 0, or the two principal axes of the space over these
             rows. None takes the principal axes of a space with more than two components,
             but the first two components of a white one, in which no direction scatters
-            twice as wide as another (that of CCA or LDA): there principal axes are chance.
+            twice as wide as another (that of CCA or LDA), because there principal axes are
+            arbitrary.
         names : as in the class, default=None
             None also takes the estimator's ``classes_`` for the columns of y.
         **plot
@@ -144,13 +145,13 @@ class EmbeddingDisplay:
         ax : matplotlib axes or None, default=None
             Axes to draw into; None makes new ones.
         labels : name, sequence of names or None, default=None
-            The labels that have a colour. None takes all, or the ten most frequent where
-            there are more; of labels in an indicator the rarest is first. A row with several
-            labels has the colour of the first of them.
+            The labels that have a colour. None takes all, or the ten most frequent if there are
+            more; of labels in an indicator the rarest is first. A row with several labels has the
+            colour of the first of them.
         size, alpha : float or None, default=None
-            Area in square points, and opacity; None goes by the number of points.
+            Area in square points, and opacity; None depends on the number of points.
         legend : bool, default=True
-            Whether to draw a legend, which stands outside the axes.
+            Whether to draw a legend, outside the axes.
 
         Returns
         -------

@@ -19,7 +19,7 @@ _BAR_INCHES = 0.21
 
 
 class LoadingsDisplay:
-    """Weights of the features and of the labels at both ends of an axis.
+    """Plot of the features and labels at both ends of an axis, with their weights.
 
     Features and labels have a panel each. The high end is at the top, the low end at the
     bottom, with the largest weights outside.
@@ -83,8 +83,8 @@ class LoadingsDisplay:
         n : int, default=10
             Maximum number of entries at each end.
         show : {"features", "labels"} or None, default=None
-            Only one of the panels. None draws what the estimator has: no labels for LSI
-            and LPP.
+            Draw only one of the panels. None draws all that the estimator has: LSI and LPP have no
+            labels.
         feature_names, label_names : sequence or None, default=None
             None takes the names of ``fit``, or numbers.
         **plot

@@ -49,15 +49,15 @@ class Sparse(Operator):
     matrix : sparse matrix or array of shape (n, d)
         In any format; it is not changed.
 
-    Notes
-    -----
-    Where numba is installed (the extra ``fast``) and the data has at least 8 million nonzeros, its
-    loops compute the products. They store a second, transposed copy of the data and use many cores
-    better.
-
     See Also
     --------
     Dense : The same for arrays.
+
+    Notes
+    -----
+    If numba is installed (the extra ``fast``) and the data has at least 8 million nonzeros, it
+    computes the products. It stores a second, transposed copy of the data and uses many cores
+    better.
 
     Examples
     --------
