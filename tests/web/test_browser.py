@@ -138,23 +138,6 @@ def test_search_ask_why_and_open_an_item(open_page):
     assert link.startswith("/map?item=")
 
 
-def test_lasso_lists_items_and_their_labels(open_page):
-    page = open_page()
-    box = show_map(page)
-    page.get_by_role("button", name="Lasso").click()
-    assert page.locator("#lasso").get_attribute("aria-pressed") == "true"
-    left, top = box["x"] + 3, box["y"] + 3
-    right, bottom = box["x"] + box["width"] - 3, box["y"] + box["height"] - 3
-    drag(page, [(left, top), (right, top), (right, bottom), (left, bottom), (left, top + 5)])
-    said(page, "60 items chosen.")
-    assert page.locator("#chosen ol li").count() == 60
-    shared = page.locator("#chosen .chips").inner_text()
-    assert all(name in shared for name in WORDS)
-    page.get_by_role("button", name="Clear").click()
-    said(page, "60 items.")
-    assert page.locator("#chosen").inner_text() == ""
-
-
 def test_a_lasso_is_in_the_address_and_opens_as_a_list(open_page):
     page = open_page()
     box = show_map(page)
@@ -219,24 +202,6 @@ def test_a_box_selects_within_the_search_and_the_facets(open_page):
     page.wait_for_url(lambda url: url.endswith("/map"))
 
 
-def test_a_click_on_the_legend_hides_and_shows(open_page):
-    page = open_page()
-    show_map(page)
-    drawn = "corpusMap.scatter.order.length"
-    assert page.evaluate(drawn) == 60
-    first = page.locator("#legend li button").first
-    size = int(first.locator(".count").inner_text())
-    first.click()
-    assert first.get_attribute("aria-pressed") == "false"
-    assert page.evaluate(drawn) == 60 - size
-    first.press("Enter")
-    assert page.evaluate(drawn) == 60
-    page.get_by_role("button", name="Hide all").click()
-    assert page.evaluate(drawn) == 0
-    page.get_by_role("button", name="Show all").click()
-    assert page.evaluate(drawn) == 60
-
-
 def test_pictures_of_the_map_are_saved(open_page):
     page = open_page()
     show_map(page)
@@ -256,23 +221,6 @@ def test_pictures_of_the_map_are_saved(open_page):
     assert names & {*WORDS}
 
 
-def test_points_are_larger_and_have_titles_when_zoomed(open_page):
-    page = open_page()
-    show_map(page, "?item=item9")
-    size = page.evaluate("corpusMap.scatter.size")
-    for _ in range(4):
-        page.get_by_role("button", name="Zoom in").press("Enter")
-    assert page.evaluate("corpusMap.scatter.size") > size
-    page.wait_for_timeout(200)
-    assert "first line of music" in page.evaluate("corpusMap.names()")
-    # No name is there twice.
-    for zoom in (1, 2, 4):
-        page.evaluate("(zoom) => corpusMap.scatter.look(0, 0, zoom)", zoom)
-        page.wait_for_timeout(200)
-        names = [name for name in page.evaluate("corpusMap.names()") if name in WORDS]
-        assert len(names) == len(set(names))
-
-
 def test_without_webgl_a_canvas_draws_the_same(open_page):
     page = open_page()
     page.add_init_script(
@@ -290,28 +238,6 @@ def test_without_webgl_a_canvas_draws_the_same(open_page):
     # Edges of points differ in their shades.
     assert (abs(by_hand - by_gl) > 0.2).mean() < 0.005
     assert (abs(by_gl - by_gl[20, 20]) > 0.2).mean() > 0.005, "there is something to see"
-
-
-def test_results_of_a_search_are_shown_on_the_map(open_page):
-    page = open_page()
-    page.goto("/search?q=chess")
-    page.get_by_role("link", name="on the map").click()
-    page.wait_for_selector("#map[data-drawn]", timeout=40_000)
-    said(page, "chosen.")
-    count = int(page.locator("#said").inner_text().split()[0])
-    strong = """(() => {
-      const { colours, order } = corpusMap.scatter;
-      return [...order].filter((row) => colours[4 * row + 3] > 100).length;
-    })()"""
-    assert page.evaluate(strong) == count > 3
-    page.get_by_role("button", name="Zoom in").press("Enter")
-    page.wait_for_url(lambda url: "view=" in url and "q=chess" in url)
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_url(lambda url: "q=" not in url)
-    assert page.evaluate(strong) == 60
-    page.get_by_label("Search the map").fill("photo")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**q=photo*")
 
 
 def test_point_at_an_item_and_click_to_open_it(open_page):
@@ -384,13 +310,6 @@ def test_a_wheel_and_two_fingers_zoom_where_they_are(open_page):
     page.wait_for_timeout(200)
     assert page.evaluate("corpusMap.scatter.zoom") == pytest.approx(4, rel=0.1)
     assert page.evaluate(at, [99, 79]) == pytest.approx(before, abs=0.02)
-
-
-def test_a_name_is_cut_and_cannot_turn_others(open_page):
-    page = open_page()
-    show_map(page)
-    shown = page.evaluate("""() => CorpusMap.shown("a\u202eb\u2066c\u0000 " + "x".repeat(300))""")
-    assert shown == "a b c " + "x" * 33 + "\u2026"
 
 
 def test_tag_a_text(open_page):

@@ -66,19 +66,6 @@ def test_two_indexes_are_searched_by_meaning(folders):
         assert ">compare labels and plain</a>" in client.get("/search", params={"q": Q["q"]}).text
 
 
-def test_one_index_has_nothing_to_be_compared_with(folders):
-    with client_of(Served(folders[0])) as client:
-        refused = client.get("/compare", params=Q)
-        assert refused.status_code == 404
-        assert "start the server with --compare-with" in refused.text
-        assert "/compare" not in client.get("/search", params={"q": Q["q"]}).text
-    with client_of(Served(folders[0], compare_with=folders[1])) as client:
-        assert "Both sides search for it" in client.get("/compare").text
-        refused = client.get("/compare", params={"q": "-chess"})
-        assert refused.status_code == 400
-        assert "only says what to leave out" in refused.text
-
-
 def test_the_other_index_must_be_there_and_is_followed(folders, tmp_path):
     with pytest.raises(MissingData):
         Served(folders[0], compare_with=tmp_path / "none")

@@ -64,7 +64,7 @@ def test_nonsense_gets_an_error_message_or_an_answer(app, folder, caplog):
     rng = random.Random(0)
     caplog.set_level(logging.ERROR)
     statuses = []
-    for _ in range(800):
+    for _ in range(300):
         target = rng.choice(PATHS).encode() if rng.random() < 0.9 else b"/"
         target += b"?" if rng.random() < 0.8 else b""
         target += b"".join(rng.choices(PIECES, k=rng.randint(1, 6)))
@@ -88,7 +88,7 @@ def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(app, folder, capl
     kinds = [b"application/json", b"application/x-www-form-urlencoded", b"text/plain", b"", b";;"]
     kinds += [b"application/json; charset=utf-8", b'application/json; charset="UTF-7"', b"\xff"]
     seen = set()
-    for _ in range(600):
+    for _ in range(250):
         text = "".join(rng.choices(odd, k=rng.randint(1, 7)))
         if rng.random() < 0.4:
             text = "{" + rng.choice(['"text":', '"k":']) + rng.choice(odd) + "}"
@@ -104,24 +104,24 @@ def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(app, folder, capl
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        *("", "   ", "\t\n", "zzzz qqqq", "🙂" * 1000, "שלום עולם", "\u202etxet", "\u200b\ufeff"),
-        *("\0", "a" * 1000, "chess " * 166, "ﷺ" * 1000, "e\u0301" * 300, "\U0010ffff"),
-        *("' OR 1=1 --", "%s%n{0}", "*", '"', "a" + " " * 998 + "b"),
-    ],
-)
-def test_any_text_can_be_searched_for_and_stays_what_it_was(folder, query):
+QUERIES = [
+    *("", "   ", "\t\n", "zzzz qqqq", "🙂" * 1000, "שלום עולם", "\u202etxet", "\u200b\ufeff"),
+    *("\0", "a" * 1000, "chess " * 166, "ﷺ" * 1000, "e\u0301" * 300, "\U0010ffff"),
+    *("' OR 1=1 --", "%s%n{0}", "*", '"', "a" + " " * 998 + "b"),
+]
+
+
+def test_any_text_can_be_searched_for_and_stays_what_it_was(folder):
     with explore(folder) as client:
-        answer = client.get("/search.json", params={"q": query})
-        assert answer.status_code == 200
-        page = client.get("/search", params={"q": query})
-        assert page.status_code == 200
-        box = next(a for a in Page(page.text).all("input") if a["name"] == "q")
-        assert box["value"] == query
-        tagged = client.post("/tag.json", json={"text": query})
-        assert tagged.status_code == 200
+        for query in QUERIES:
+            answer = client.get("/search.json", params={"q": query})
+            assert answer.status_code == 200
+            page = client.get("/search", params={"q": query})
+            assert page.status_code == 200
+            box = next(a for a in Page(page.text).all("input") if a["name"] == "q")
+            assert box["value"] == query
+            tagged = client.post("/tag.json", json={"text": query})
+            assert tagged.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,6 @@ def test_pages_of_other_origins_are_refused(app, origin):
         assert answer[0] == 403
         check_refusal(*answer)
         assert not any(name.startswith(b"access-control") for name in answer[1])
-
-
-def test_own_pages_are_answered(app):
-    for origin in (b"http://127.0.0.1:8000", b"http://localhost", b"http://[::1]:8000"):
-        headers = [(b"origin", origin), *FORM]
-        assert ask(app, b"/tag.json", method="POST", headers=headers, body=[b"text=a"])[0] == 200
 
 
 def test_a_body_has_one_length(app):
@@ -236,12 +230,6 @@ def test_a_hostile_corpus_puts_nothing_into_pages_or_headers(attacked):
                 assert endpoint.headers["content-type"] == "application/json"
                 assert endpoint.headers["x-content-type-options"] == "nosniff"
                 json.loads(endpoint.text)
-
-
-def test_long_names_make_no_long_refusals(attacked):
-    with explore(attacked) as client:
-        answer = client.get("/item.json", params={"id": "x" * 1000}).json()
-        assert len(answer["error"]["message"]) < 120
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import threading
 
 import numpy as np
 import pytest
-from _support.explorer import WORDS, Page, explore, make_attacks, make_index, read_points
+from _support.explorer import WORDS, Page, explore, make_index, read_points
 
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan import LSI, SemanticIndex
 from labelspan.web import Served, make_app
-from labelspan.web.fragments import first_chips
 from labelspan.web.openapi import POINTS
 
 GAME, SOUND, IMAGE = sorted(WORDS)
@@ -93,21 +92,6 @@ def test_counts_are_of_all_that_match_and_links_narrow_them(client, index):
         assert client.get("/search", params={"range": wrong}).status_code == status
 
 
-def test_a_longer_list_is_a_link(tmp_path):
-    texts = [f"chess game number {n}" for n in range(40)]
-    names = [[f"label{n}", "game"] for n in range(40)]
-    places = [{"place": f"place {n // 2}"} for n in range(40)]
-    SemanticIndex(estimator=LSI(2)).fit(texts, names, metadata=places).save(tmp_path / "index")
-    with explore(tmp_path / "index") as client:
-        given = client.get("/search.json").json()
-        assert (given["groups"][0]["more"], given["facets"][0]["more"]) == (21, 14)
-        for name in ("labels", "meta.place"):
-            assert any(f"open={name}#" in href for href in links(client, "/search"))
-        whole = client.get("/search.json", params={"open": ["labels", "meta.place"]}).json()
-        assert (whole["groups"][0]["more"], whole["facets"][0]["more"]) == (0, 0)
-        assert len(whole["facets"][0]["values"]) == 20
-
-
 @pytest.mark.parametrize(
     "asked", [{}, {"label": [IMAGE], "sort": "title"}, {"q": "chess", "without": [SOUND]}]
 )
@@ -132,13 +116,6 @@ def test_downloads_hold_all_that_match_in_order(client, index, asked):
     assert client.head("/search.csv").status_code == 200
 
 
-def test_a_download_of_nothing_is_valid(client):
-    asked = {"meta": ["year=1900"]}
-    assert client.get("/search.jsonl", params=asked).text == ""
-    head = "id,title,text,score,labels,free,number,year\r\n"
-    assert client.get("/search.csv", params=asked).text == head
-
-
 def test_cells_are_harmless_and_columns_have_one_name_each(tmp_path):
     texts = ["=1+1", "+chess", "-chess", "@chess board", "chess\0game", "chess"]
     metadata = [{"title": f"Title {n}", "text": "-1", "n": -n, "id": "own"} for n in range(6)]
@@ -159,18 +136,6 @@ def test_cells_are_harmless_and_columns_have_one_name_each(tmp_path):
         shown = Page(client.get("/search").text)
         assert "<b>" in shown.text, "a label may have brackets"
         assert "x" * 81 not in shown.text, "a long label is cut"
-
-
-def test_hostile_texts_are_downloaded(tmp_path):
-    make_attacks(tmp_path / "index")
-    with explore(tmp_path / "index") as client:
-        items = downloaded(client)
-        rows = list(
-            csv.DictReader(io.StringIO(client.get("/search.csv").content.decode(), newline=""))
-        )
-        assert [row["id"].replace("'__", "__") for row in rows] == [item["id"] for item in items]
-        for show in ("cards", "table"):
-            assert not Page(client.get("/search", params={"show": show}).text).scripts.strip()
 
 
 def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
@@ -242,25 +207,6 @@ def test_a_lasso_is_a_polygon_in_the_address(client):
         assert client.get("/search", params={"lasso": wrong}).status_code == 400
 
 
-def test_matches_are_positions_of_points(client):
-    ids = read_points(client.get(POINTS).content)[0]["ids"]
-    for asked in (
-        {"q": "chess"},
-        {"label": [IMAGE]},
-        {"meta": ["year=2001"], "range": ["number:5..90"]},
-    ):
-        given = client.get("/map/matches.json", params=asked).json()
-        items = downloaded(client, **asked)
-        assert {ids[n] for n in given["points"]} == {item["id"] for item in items}
-        assert given["count"] == len(items) > 0
-
-
-def test_a_lasso_waits_for_the_map(folder):
-    with explore(folder) as client:
-        waiting = client.get("/search", params={"lasso": "0.0_1.0_1.1"})
-        assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
-
-
 # --- labels and findings --------------------------------------------------------------------
 
 
@@ -330,33 +276,3 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
         assert client.get("/map/matches.json", params=asked).json()["count"] == len(ids)
         assert "/search?finding=wrong" in links(client, "/review", kind="wrong")
         assert client.get("/search", params={"finding": "colour"}).status_code == 404
-
-
-def test_an_audit_that_fails_is_reported(folder, monkeypatch, caplog):
-    def fail(self, n=20, *, kinds=None):
-        raise ZeroDivisionError("a secret")
-
-    monkeypatch.setattr(SemanticIndex, "audit", fail)
-    served = Served(folder)
-    with served.lease() as snapshot:
-        snapshot.compute_audit()
-        assert snapshot.audit_state == "failed"
-    assert "a secret" in caplog.text
-    served.close()
-
-
-def test_four_labels_are_shown_and_the_others_unfold():
-    names = [f"n{number}" for number in range(12)]
-    page = Page(str(first_chips(names)))
-    assert page.text.startswith("n0n1n2n3+8n4")
-    assert len(page.all("details")) == 1
-    assert not Page(str(first_chips(names[:5]))).all("details"), "one more is shown as it is"
-
-
-def test_odd_names_are_linked(client):
-    hrefs = []
-    for page in (1, 2, 3):
-        hrefs += links(client, "/search", sort="id", show="table", page=page)
-    items = [href for href in hrefs if href.startswith("/item?")]
-    assert len(items) == COUNT
-    assert {f"/item?id={name}" for name in ("item.json", "..%2Fmanifest.json")} <= set(items)

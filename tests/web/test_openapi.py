@@ -61,7 +61,7 @@ def test_programs_get_what_the_description_says(tmp_path, path, method, mode):
 
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=12,
+        max_examples=6,
         derandomize=True,
         database=None,
         deadline=None,
@@ -86,7 +86,7 @@ def test_answers_are_what_the_description_says(described, path, method, mode):
 
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=12,
+        max_examples=6,
         derandomize=True,
         database=None,
         deadline=None,

@@ -1,6 +1,5 @@
 """Pages of the explorer and their JSON endpoints: same content, documented, accessible."""
 
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -8,21 +7,17 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, explore, make_index, read_points
+from _support.explorer import BASE, ODD, WORDS, Page, make_index, read_points
 
 from labelspan import LSI, SemanticIndex
-from labelspan.errors import InvalidInput
-from labelspan.index import inputs
 from labelspan.index.tagging import tags_without_item
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.display.corpus_html import map_files  # noqa: E402
-from labelspan.web import Served, make_app, parameters  # noqa: E402
-from labelspan.web.api import ENDPOINTS  # noqa: E402
-from labelspan.web.examples import example_queries  # noqa: E402
-from labelspan.web.openapi import ITEMS, POINTS, describe  # noqa: E402
-from labelspan.web.pages import DATA, PAGES  # noqa: E402
+from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.openapi import POINTS  # noqa: E402
+from labelspan.web.pages import PAGES  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.
@@ -199,48 +194,6 @@ def test_search_returns_the_results_of_the_index(client, index):
         assert [one["label"] for one in hit["suggested"]] == expected, "only what disagrees"
 
 
-def test_near_spellings_are_offered_for_words_that_no_item_has(client):
-    given = client.get("/search.json", params={"q": "Ches palyer"}).json()
-    assert {one["word"]: one["near"][:1] for one in given["unknown"]} == {
-        "ches": ["chess"],
-        "palyer": ["player"],
-    }
-    assert given["unknown"][0]["queries"][0] == "chess palyer"
-    page = Page(client.get("/search", params={"q": "palyer"}).text)
-    assert "/search?q=player" in [a["href"] for a in page.all("a")]
-    assert not client.get("/search.json", params={"q": "chess player"}).json()["unknown"]
-
-
-def test_items_with_long_ids_have_pages(tmp_path, monkeypatch):
-    most = parameters.LONGEST_NAME
-    assert most == inputs._LONGEST_NAME, "every id that an index accepts has a page"
-    # An index of an earlier version may hold longer ones.
-    monkeypatch.setattr(inputs, "_LONGEST_NAME", most + 1)
-    # A percent-encoded character of the second name has 12 bytes, the most there can be.
-    long, wide, longer = "x" * 1001, "🙂" * most, "y" * (most + 1)
-    texts = ["chess board", "chess player", "chess game", "photo camera", "photo crop"]
-    index = SemanticIndex(estimator=LSI(2))
-    index.fit(texts, ids=[long, wide, longer, "a", "b"]).save(tmp_path / "index")
-    with explore(tmp_path / "index", drawn=True) as client:
-        for name in (long, wide):
-            for path in ("/item", "/item.json"):
-                assert client.get(path, params={"id": name}).status_code == 200
-            asked = {"id": name, "q": "chess" + "🙂" * 995}
-            assert client.get("/why", params=asked).status_code == 200
-            assert client.get("/map", params={"item": name}).status_code == 200
-        found = Page(client.get("/search", params={"q": "chess"}).text)
-        assert {a["data-id"] for a in found.all("li") if "data-id" in a} == {long, wide, longer}
-        items = [a["href"] for a in found.all("a") if a["href"].startswith(("/item", "/why"))]
-        assert len(items) == 4, "no link leads to a page that cannot be requested"
-        assert all(client.get(address).status_code == 200 for address in items)
-        shown = Page(client.get("/item", params={"id": wide}).text)
-        address = next(a["href"] for a in shown.all("link") if a.get("rel") == "alternate")
-        assert client.get(address).json()["id"] == wide
-        refused = client.get("/item", params={"id": longer})
-        assert refused.status_code == 400
-        assert f"id: at most {most:,} characters" in refused.text
-
-
 def test_an_item_is_not_its_own_neighbour_and_unknown_labels_are_null(client):
     given = client.get("/item.json", params={"id": "item10", "k": 100}).json()
     assert given["labels"] is None
@@ -264,23 +217,6 @@ def test_an_axis_has_items_at_both_ends_and_all_between(client, index):
     why = Page(client.get("/why", params={"id": "item6", "q": "chess player"}).text)
     assert any((a.get("href") or "").startswith("/axis?number=") for a in why.all("a"))
     assert "/axis" not in [a.get("href") for a in Page(client.get("/").text).all("a")]
-
-
-def test_examples_are_phrases_that_a_few_items_share():
-    texts = ["the Los Angeles police", "in Los Angeles", "a los angeles story", "high school"]
-    texts += ["high school"] * 2 + [f"word{n} and other things" for n in range(300)]
-    texts += ["and other things"] * 300
-    assert example_queries(texts, {"the", "and", "in", "other"}) == ["high school", "los angeles"]
-    assert example_queries(texts, {"high", "los"}) == []
-    assert example_queries([], ()) == []
-
-
-def test_parts_of_an_explanation_add_up(client, index):
-    told = client.get("/why.json", params={"id": "item6", "q": "chess player"}).json()
-    whole = index.explain("chess player", "item6", 100)
-    assert told["score"] == pytest.approx(whole.score, abs=1e-4)
-    assert [one["axis"] for one in told["axes"]] == [s.axis.number for s in whole.axes[:5]]
-    assert client.get("/why", params={"id": "item6", "q": " "}).status_code == 400
 
 
 def test_tag_by_address_by_form_and_by_json(client, index):
@@ -435,30 +371,6 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
 # --- described ------------------------------------------------------------------------------
 
 
-def test_openapi_describes_all_json_and_nothing_else(client):
-    described = client.get("/openapi.json").json()
-    assert described == json.loads(json.dumps(describe()))
-    assert described["paths"].keys() == {
-        *(p.json_path for p in (*PAGES, *DATA)),
-        *(POINTS, ITEMS, "/openapi.json"),
-        *(endpoint.path for endpoint in ENDPOINTS),
-    }
-    operations = [one for path in described["paths"].values() for one in path.values()]
-    names = [one["operationId"] for one in operations]
-    assert len(names) == len(set(names))
-    for one in operations:
-        answer = one["responses"]["200"]["content"]
-        if one["operationId"] in ("points", "items"):
-            assert answer.keys() & {"application/octet-stream", "application/jsonl"}
-        else:
-            assert answer["application/json"]["schema"]["type"] == "object"
-        for status, response in one["responses"].items():
-            assert status == "200" or response == {"$ref": "#/components/responses/Refused"}
-    refused = described["components"]["responses"]["Refused"]["content"]["application/json"]
-    given = client.get("/item.json", params={"id": "none"}).json()
-    assert given["error"].keys() == refused["schema"]["properties"]["error"]["properties"].keys()
-
-
 def test_every_endpoint_and_parameter_is_described(client):
     """The reference of the endpoints is made of these descriptions."""
     for path, methods in client.get("/openapi.json").json()["paths"].items():
@@ -466,52 +378,3 @@ def test_every_endpoint_and_parameter_is_described(client):
             assert one["summary"], path
             for parameter in one.get("parameters", ()):
                 assert parameter["description"], (path, parameter["name"])
-
-
-# --- what the explorer asks of an index -----------------------------------------------------
-
-
-def test_items_vectors_and_tags_by_id(index):
-    ids = index.ids[3:6]
-    assert index.items(ids) == [index.item(name) for name in ids]
-    assert len(index.items()) == len(index)
-    assert index.vectors().shape == (len(index), 8)
-    (hit,) = index.search(items=ids[0], k=1)
-    # Items of known labels are placed by them too.
-    model, store = index.model, index.store
-    near = store.label_places(model.space.directions).rows([3, index.ids.index(hit.id)])
-    cosine = float(near[0] @ near[1])
-    assert hit.score == pytest.approx(cosine, abs=1e-6)
-    text = index.item("item6").text
-    assert index.tag(items=["item6"], k=3) == [index.tag(items="item6", k=3)]
-    assert [t.label for t in index.tag(items="item6")] == [t.label for t in index.tag(text)]
-    with pytest.raises(InvalidInput, match="either a text or items"):
-        index.tag("chess", items="item6")
-    with pytest.raises(InvalidInput, match="either a text or items"):
-        index.tag()
-
-
-def test_a_label_is_found_in_any_spelling(tmp_path):
-    texts = ["chess board", "chess player", "photo camera", "photo frame"]
-    labels = [["caf\u00e9"], ["caf\u00e9"], ["image"], ["image"]]
-    SemanticIndex().fit(texts, labels).save(tmp_path / "index")
-    served = Served(tmp_path / "index")
-    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
-        for name in ("caf\u00e9", "cafe\u0301"):
-            found = client.get("/label.json", params={"name": name})
-            assert found.status_code == 200
-            assert found.json()["count"] == 2
-            assert client.get("/search.json", params={"label": [name]}).json()["hits"]
-
-
-def test_progress_that_numpy_counts_is_sent_as_json(folder, monkeypatch):
-    def drawn(index, progress):
-        progress(np.int64(1), np.int64(4))
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("labelspan.web.snapshot.draw", drawn)
-    served = Served(folder)
-    with served.lease() as snapshot:
-        snapshot.draw_map()
-    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
-        assert client.get("/map.json").json()["percent"] == 25

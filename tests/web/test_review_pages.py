@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from _support.explorer import BASE, Page, make_attacks, read_points
+from _support.explorer import BASE, Page
 from _support.topics import planted_index
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import Locked, Mismatch
 from labelspan.web import Served, make_app
-from labelspan.web.openapi import POINTS
 
 GUARDED = ["/history", "/changes", "/changes/file", "/review/decisions.csv"]
 
@@ -111,17 +110,6 @@ def test_decisions_are_seen_everywhere(folder):
     served.close()
 
 
-def test_the_map_has_the_labels_of_now(folder):
-    with editing(folder) as (client, served, post):
-        with served.lease() as snapshot:
-            snapshot.draw_map()
-        before, places = read_points(client.get(POINTS).content)
-        post("labels", items=["item0"], add=["brand new"], create=True)
-        after, again = read_points(client.get(POINTS).content)
-        assert set(after["labels"]) - set(before["labels"]) == {"brand new"}
-        assert (again["positions"] == places["positions"]).all()
-
-
 def test_skipped_filtered_and_exported(folder):
     with editing(folder) as (client, _, post):
         every = state(client, kind="pairs")
@@ -139,17 +127,6 @@ def test_skipped_filtered_and_exported(folder):
         assert client.get("/review", params={"kind": "odd"}).status_code == 404
         assert "nothing is left" in client.get("/review", params={"label": "none"}).text
         assert client.get("/finding", params={"key": "0" * 24}).status_code == 404
-
-
-def test_enough_is_said_when_what_is_proposed_is_seldom_right(folder, monkeypatch):
-    monkeypatch.setattr("labelspan.web.review_page._LAST", 4)
-    monkeypatch.setattr("labelspan.web.review_page._FEW_ACCEPTED", 1)
-    with editing(folder) as (client, _, post):
-        keys = [row["key"] for row in state(client, kind="pairs")["rows"][:4]]
-        post("decide", findings=keys[:3], decision="reject")
-        assert state(client)["enough"] == ""
-        post("decide", findings=keys[3:], decision="accept")
-        assert "of the last 4 findings only 1 were right" in state(client)["enough"]
 
 
 def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
@@ -176,21 +153,6 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
     with editing(folder) as (client, _, _):
         assert "--corpus FILE" in client.get("/changes").text
         assert client.get("/changes/file").status_code == 404
-
-
-def test_hostile_content_stays_text(tmp_path):
-    make_attacks(tmp_path / "index")
-    with editing(tmp_path / "index") as (client, _, _):
-        keys = [row["key"] for row in state(client, kind="pairs")["rows"][:4]]
-        for address in (
-            "/review",
-            "/history?item=%3Cb%3E",
-            *(f"/finding?key={key}" for key in keys),
-        ):
-            page = Page(client.get(address).text)
-            assert page.scripts == ""
-            assert not [value for value in page.values if value.startswith("javascript:")]
-            assert not any(name.startswith("on") for _, one in page.elements for name in one)
 
 
 def test_an_index_that_cannot_be_edited_is_refused(folder, tmp_path):

@@ -14,7 +14,6 @@ import pytest
 from _support.explorer import make_index
 from typer.testing import CliRunner
 
-from labelspan._install import install_command
 from labelspan.cli import app as command
 from labelspan.errors import InvalidParameter
 
@@ -35,15 +34,6 @@ def run(*args):
     return CliRunner().invoke(command, ["serve", *map(str, args)])
 
 
-def test_the_command_without_its_packages_says_how_to_get_them(folder, monkeypatch):
-    monkeypatch.setattr(sys.modules["labelspan.cli.serve"], "find_spec", lambda name: None)
-    result = run(folder)
-    assert result.exit_code == 1
-    assert result.stderr == (
-        f"serve needs starlette, uvicorn, jinja2; run {install_command('app')}.\n"
-    )
-
-
 def test_the_command_reports_bad_arguments(folder, tmp_path):
     result = run(tmp_path / "none", "--port", 0)
     assert result.exit_code == 1
@@ -57,20 +47,6 @@ def test_the_command_reports_bad_arguments(folder, tmp_path):
         "cannot be listened on: Address already in use; choose another by --port" in result.stderr
     )
     assert run(folder, "--host", "no such host").exit_code == 1
-
-
-def test_the_command_takes_the_index_that_fit_made_where_none_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run("--port", 0)
-    assert result.exit_code == 1
-    assert "There is no index in 'index.labelspan'" in result.stderr
-    for name in ("index.labelspan", "other"):
-        make_index(tmp_path / name)
-    asked = []
-    monkeypatch.setattr("labelspan.web.serve", lambda index, **options: asked.append(index))
-    assert run().exit_code == 0
-    assert run("other").exit_code == 0
-    assert list(map(str, asked)) == ["index.labelspan", "other"]
 
 
 def test_the_command_serves_until_it_is_told_to_stop(folder):
@@ -169,23 +145,6 @@ def is_there(process):
     except ProcessLookupError:
         return False
     return True
-
-
-@several
-def test_workers_that_have_begun_to_start_end_by_ctrl_c(folder):
-    process = served_by(folder, "--workers", "2")
-    try:
-        # Nothing is said before all are ready; the signal comes when the first one is there.
-        while process.poll() is None and not workers_of(process):
-            time.sleep(0.001)
-        begun = workers_of(process)
-        process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=600)
-        assert process.returncode == 0, rest
-        assert not any(map(is_there, begun))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @several

@@ -1,7 +1,6 @@
 """How the explorer fails, answers many at once, and follows an index that changes."""
 
 import shutil
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +14,6 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.openapi import POINTS  # noqa: E402
-from labelspan.web.snapshot import Snapshot  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -148,61 +146,6 @@ def test_the_background_task_draws_the_map_and_watches_the_index(own, monkeypatc
         wait_for(lambda: "new" in client.get(POINTS).text)
 
 
-def test_an_index_with_an_unexpected_failure_is_read_again(own, caplog, monkeypatch):
-    served, client = exploring(own)
-    with client:
-        make_index(own, count=30)
-        with monkeypatch.context() as broken:
-            closed = []
-
-            def close(index):
-                closed.append(index)
-
-            broken.setattr(SemanticIndex, "axes", lambda *args: 1 / 0)
-            broken.setattr(SemanticIndex, "close", close)
-            assert served.look_again() is False
-            assert len(closed) == 1, "what was opened is let go"
-        assert "ZeroDivisionError" in caplog.text
-        assert client.get("/index.json").json()["items"] == 60
-        assert served.look_again() is True
-        assert client.get("/index.json").json()["items"] == 30
-
-
-def test_an_item_that_a_writer_has_just_removed_is_not_there(own):
-    _, client = exploring(own)
-    with client:
-        with SemanticIndex.load(own, write=True) as writer:
-            writer.remove("item6")
-        answer = client.get("/item.json?id=item6")
-        assert answer.status_code == 404
-        assert "There is no item 'item6'" in answer.text
-
-
-def test_one_map_is_drawn_at_a_time(own, monkeypatch):
-    monkeypatch.setattr("labelspan.web.snapshot._SECONDS_BETWEEN_LOOKS", 0.01)
-    drawing, most, go = [], [], threading.Event()
-
-    def draw(snapshot, stop=None):
-        drawing.append(snapshot)
-        most.append(len(drawing))
-        go.wait(120)
-        snapshot.map_state = "ready"
-        drawing.remove(snapshot)
-
-    monkeypatch.setattr(Snapshot, "draw_map", draw)
-    with testclient.TestClient(make_app(Served(own)), base_url=BASE) as client:
-        for number in range(4):
-            with SemanticIndex.load(own, write=True) as writer:
-                writer.add(["photo"], ids=[f"new{number}"])
-            while client.get(f"/item.json?id=new{number}").status_code != 200:
-                time.sleep(0.01)
-        go.set()
-        while client.get("/map.json").json()["state"] != "ready":
-            time.sleep(0.01)
-    assert max(most) == 1
-    assert len(most) == 2, "the first, and the last that there was by then"
-
-
 def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
     made = []
     browse = SemanticIndex.browse
@@ -235,19 +178,3 @@ def test_what_is_made_while_labels_change_is_not_kept(own):
             assert keep("one", make) == "old"
             assert keep("one", lambda: "new") == "new"
             assert keep("one", lambda: "newer") == "new"
-
-
-def test_a_server_that_ends_does_not_write_a_map_afterwards(folder, monkeypatch):
-    steps = threading.Event()
-
-    def endless(index, progress):
-        while True:
-            steps.set()
-            progress(1, 100)
-
-    monkeypatch.setattr("labelspan.web.snapshot.draw", endless)
-    served = Served(folder)
-    served.start()
-    assert steps.wait(180)
-    served.close()
-    assert not served._drawer.is_alive()
