@@ -1,6 +1,6 @@
 """Measure whether static word vectors next to TF-IDF help hidden labels, tags and search.
 
-``python -m benchmarks.static_vectors --out results.jsonl`` adds a block of pooled word vectors
+``python -m benchmarks.static_vectors FILE --out results.jsonl`` adds a block of pooled word vectors
 (centred, length one, times ``--weight``) to the features of an index, and compares:
 
 - hidden: MLSI learns a space from half of the labels; nDCG@10 of the nearest training texts of
@@ -10,8 +10,8 @@
 
 ``plain`` is the mean of the vectors of the words of a text, ``weighted`` that by
 ``(1 + log tf) idf``. Every corpus is split three times at random (debtags by source package).
-The vectors are those inside the wheel of wordllama (English, 256 dimensions); the vector of a word
-is the mean of those of its tokens. ``--rows`` limits the training texts.
+FILE has word vectors, as ``SemanticIndex(static=FILE)`` reads them; those of the results are from
+the wheel of wordllama (English, 256 dimensions). ``--rows`` limits the training texts.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from labelspan.index.vectors import unit_rows
 from labelspan.metrics import retrieval_at_k
 from labelspan.tagger.learning import learn_tagger
 from labelspan.text import SPACE, TAGS, Vocabulary, WordSearch, WordSegment, parse_query
+from labelspan.text.static_vectors import word_vectors
 
 SETS = ("debtags", "netflix", "cacm", "stackoverflow", "reuters21578")
 POOLS = ("none", "plain", "weighted")
@@ -73,37 +74,19 @@ def load(name: str) -> tuple[list[str], list[list[str]], list[str], list[str]]:
     return texts, labels, [str(n) for n in range(len(texts))], []
 
 
-class WordVectors:
-    """Vectors of words from the wheel of wordllama, pooled over texts."""
-
-    def __init__(self) -> None:
-        import wordllama  # noqa: PLC0415 - only this script needs it
-        from safetensors.numpy import load_file  # noqa: PLC0415
-        from tokenizers import Tokenizer  # noqa: PLC0415
-
-        folder = Path(wordllama.__file__).parent
-        (weights,) = load_file(folder / "weights/l2_supercat_256.safetensors").values()
-        self.rows = np.asarray(weights, dtype=np.float32)
-        self.tokenizer = Tokenizer.from_file(
-            str(folder / "tokenizers/l2_supercat_tokenizer_config.json")
-        )
-
-    def of_words(self, words: list[str]) -> np.ndarray:
-        """Return the mean vector of the tokens of each word."""
-        found = self.tokenizer.encode_batch(words, add_special_tokens=False)
-        return np.array([self.rows[one.ids].mean(axis=0) for one in found], dtype=np.float32)
-
-
 class Pool:
     """Pooled word vectors of texts, centred on the training texts."""
 
-    def __init__(self, vectors: WordVectors, texts: list[str], kind: str) -> None:
+    def __init__(self, vectors: Path, texts: list[str], kind: str) -> None:
         self.counter = CountVectorizer(token_pattern=r"(?u)\b\w+\b", dtype=np.float32)
         counts = self.counter.fit_transform(texts)
         self.kind = kind
         df = np.asarray((counts > 0).sum(axis=0)).ravel()
         self.idf = np.log((1 + len(texts)) / (1 + df)) + 1
-        self.words = vectors.of_words(self.counter.get_feature_names_out().tolist())
+        names = self.counter.get_feature_names_out().tolist()
+        places, found = word_vectors(vectors, names)
+        self.words = np.zeros((len(names), found.shape[1]), dtype=np.float32)
+        self.words[places] = found
         self.mean = 0.0
         self.mean = self._pooled(counts).mean(axis=0)
 
@@ -139,7 +122,7 @@ def split(groups: list[str], seed: int, most: int) -> tuple[np.ndarray, np.ndarr
     return np.sort(train), np.sort(test)
 
 
-def measure(name: str, seed: int, most: int, weight: float, vectors: WordVectors) -> list[Any]:
+def measure(name: str, seed: int, most: int, weight: float, vectors: Path) -> list[Any]:
     """Measure all ways of pooling on one split."""
     every, lists, groups, _ = load(name)
     kept = [n for n, own in enumerate(lists) if own]
@@ -183,7 +166,7 @@ def measure(name: str, seed: int, most: int, weight: float, vectors: WordVectors
     return records
 
 
-def measure_search(weight: float, vectors: WordVectors) -> list[Any]:
+def measure_search(weight: float, vectors: Path) -> list[Any]:
     """Measure judged queries of cacm, with all of its labels."""
     texts, lists, _, ids = load("cacm")
     queries = read_queries(data_home() / "corpora/cacm_queries.jsonl")
@@ -244,20 +227,20 @@ def table(records: list[Any]) -> str:
 def main(given: list[str]) -> None:
     """Run all sets and splits, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("vectors", type=Path, metavar="FILE")
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--weight", type=float, default=0.5)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(given)
-    vectors = WordVectors()
     records: list[Any] = []
     for name in asked.sets or [*SETS, "cacm search"]:
         if name == "cacm search":
-            records += measure_search(asked.weight, vectors)
+            records += measure_search(asked.weight, asked.vectors)
         else:
             for seed in range(asked.seeds):
-                records += measure(name, seed, asked.rows, asked.weight, vectors)
+                records += measure(name, seed, asked.rows, asked.weight, asked.vectors)
         if asked.out is not None:
             asked.out.write_text("".join(json.dumps(one) + "\n" for one in records))
     print(table(records))

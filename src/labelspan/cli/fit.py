@@ -124,6 +124,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             show_default=False,
         ),
     ] = None,
+    static: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Use the word vectors of this file next to the words: word2vec's text, or "
+            ".safetensors or .npy with a vocabulary next to it. The index does not need it later.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -146,6 +154,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan fit everything.jsonl.gz --stream
 
+      labelspan fit papers.jsonl --static glove.6B.100d.txt
+
     Give the folder of an index to fit it again from its own items, even if its format is older:
 
       labelspan fit notes.labelspan
@@ -158,13 +168,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         _check_out(out, force=force or (older is not None and out == Path(corpus)))
         if older is None:
             check_corpus(corpus, vocabulary)
-        from ..text import check_language  # noqa: PLC0415
-
-        language = check_language("--language", language)
-        if device is not None:
-            from ..operators.convert import check_device  # noqa: PLC0415
-
-            check_device(device)
+        language = _checked(language, device, static)
         reading: dict[str, Any] = {
             "text": text,
             "labels": labels,
@@ -200,6 +204,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 min_count=min_count,
                 empty_is_none=empty_is_none,
                 fields=older.corpus_fields if older else _fields(told, reading),
+                static=static,
                 # An index of all its items has a tagger of all of them.
                 **({"tag_sample": None} if older else {}),
             )
@@ -225,7 +230,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         estimator = _estimator(found, method, dimensions, beta)
         from ..index import SemanticIndex  # noqa: PLC0415
 
-        index = SemanticIndex(estimator=estimator, language=language)
+        index = SemanticIndex(estimator=estimator, language=language, static=static)
         told = asdict(found.reading) if found.reading else {}
         index.corpus_fields = _fields(told, reading)
         with progress_bar("learning") as report:
@@ -250,6 +255,21 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "reading": told or None,
         }
         _say(answer, out, method, language, as_json)
+
+
+def _checked(language: str, device: str | None, static: Path | None) -> str:
+    """Check options before a corpus is read; return the language as its code."""
+    from ..text import check_language  # noqa: PLC0415
+
+    if device is not None:
+        from ..operators.convert import check_device  # noqa: PLC0415
+
+        check_device(device)
+    if static is not None:
+        from ..text.static_vectors import check_static  # noqa: PLC0415
+
+        check_static(static)
+    return check_language("--language", language)
 
 
 def _vocabulary(path: Path | None, language: str, encoding: str | None) -> Any:

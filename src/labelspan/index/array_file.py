@@ -34,7 +34,7 @@ _ALIGNED, _LENGTH, _HASH = 64, 8, 32
 _LONGEST_HEADER = 1 << 24
 _MOST_DIMENSIONS = 4
 _NAME = re.compile(r"[A-Za-z0-9_]{1,80}")
-_TYPES = ("<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<u2", "<u4", "<u8", "|i1", "<i2")
+_TYPES = ("<f2", "<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<u2", "<u4", "<u8", "|i1", "<i2")
 
 
 class Rows(NamedTuple):

@@ -109,8 +109,10 @@ def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tupl
     length = model.space.length(row)
     if not length or not row.nnz:
         return ()
-    columns = row.indices
-    shares = row.data * (model.space.weights[columns].astype(np.float64) @ own) / length
+    # Static vectors, the last features, are not words.
+    named = row.indices < len(model.names)
+    columns = row.indices[named]
+    shares = row.data[named] * (model.space.weights[columns].astype(np.float64) @ own) / length
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
         WordShare(str(model.names[columns[j]]), float(shares[j]), int(columns[j]) in there)

@@ -20,6 +20,7 @@ After a kill, steps 1 and 3 go on after the last block that is on the disk; othe
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 import sqlite3
@@ -58,6 +59,7 @@ from ..text import (
     check_language,
     detect_language,
 )
+from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
 from .array_file import ArrayBlocks, Rows
 from .folder import ITEMS, UNFINISHED, Files, IndexFolder
@@ -125,6 +127,8 @@ class FitOptions:
         Moves features to where the space is learned, for example to a cluster.
     fields : mapping
         Fields of the corpus with text, labels and ids, by which more items are read later.
+    static : path or None
+        File of word vectors that are used next to the words.
     """
 
     estimator: Any
@@ -134,6 +138,7 @@ class FitOptions:
     tag_sample: int | None = None
     hold: Callable[[Any], Operator] | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    static: str | os.PathLike[str] | None = None
 
 
 def fit_options(
@@ -145,6 +150,7 @@ def fit_options(
     labelled: bool,
     client: Any,
     device: Any,
+    static: str | os.PathLike[str] | None,
     report: Report | None,
 ) -> FitOptions:
     """Check the options of a fit in memory; choose the estimator and the language if asked."""
@@ -183,9 +189,9 @@ def fit_options(
     elif device is not None:
         hold = partial(as_operator, device=device)
     language = check_language("SemanticIndex", language)
-    return FitOptions(
-        estimator, detect_language(list(texts)) if language == AUTO else language, hold=hold
-    )
+    if language == AUTO:
+        language = detect_language(list(texts))
+    return FitOptions(estimator, language, hold=hold, static=static and check_static(static))
 
 
 @dataclass(frozen=True)
@@ -295,6 +301,7 @@ def fit_stream(
         "language": language,
         "labels": [options.min_count, options.empty_is_none],
         "tags": options.tag_sample,
+        "static": options.static and _file_state(options.static),
         "options": dict(plan or {}),
         "block": block_items,
     }
@@ -493,13 +500,17 @@ class _Fit:
 
     def features(self) -> tuple[TextFeatures, Any]:
         """Choose the features, and compute those of all items."""
-        counts = FeatureCounts(self._texts.vocabulary, SPACE)
+        vocabulary, static = self._texts.vocabulary, None
+        if self._options.static is not None:
+            self._report(1, _STEPS, "reading word vectors")
+            static = PooledVectors.learn(self._options.static, vocabulary, self._blocks)
+        counts = FeatureCounts(vocabulary, SPACE)
         for block in self._blocks():
             self._report(1, _STEPS, f"words counted in {counts.n_texts:,} texts")
             counts.add(block)
         self._undercount = counts.undercount
-        chosen = counts.choose()
-        if not chosen.size:
+        chosen = counts.choose(static)
+        if not chosen.idf.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
         if self._work.folder is None:
             return chosen, _joined([chosen.transform(block) for block in self._blocks()])
@@ -610,7 +621,7 @@ class _Fit:
             joined = TextBlock.join(blocks)
             counts = FeatureCounts(self._texts.vocabulary, TAGS)
             counts.add(joined)
-            texts = counts.choose()
+            texts = counts.choose(features.static)
             return learn_tagger(
                 names, targets, texts.transform(joined), chosen, texts=texts, sampled=sampled
             )
@@ -637,6 +648,13 @@ class _Fit:
             chosen,
             folds=(outside(np.sort(held)) for held in parts),
         )
+
+
+def _file_state(path: str | os.PathLike[str]) -> list[Any]:
+    """Return what tells whether a file of word vectors is still the same."""
+    found = check_static(path)
+    state = found.stat()
+    return [str(found.resolve()), state.st_size, state.st_mtime_ns]
 
 
 def carry_decisions(out: Path, database: ItemDatabase) -> None:

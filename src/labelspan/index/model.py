@@ -1,7 +1,7 @@
 """What an index has learned, as searches use it: features of texts, a space, and a tagger.
 
-In a folder these are files of arrays: ``features``, ``space``, ``tagger`` and ``words``; the
-manifest has the rest.
+In a folder these are files of arrays: ``features``, ``space``, ``tagger``, ``words``, and
+``static`` if there are static word vectors; the manifest has the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
+from ..text.static_vectors import PooledVectors
 from .array_file import ArrayFile, parse_json
 from .folder import Files, field
 from .space import Space
@@ -143,7 +144,10 @@ class IndexModel:
 
     @cached_property
     def names(self) -> Array | None:
-        """Word or pair of words of each feature; None if features are not words."""
+        """Word or pair of words of the first features; None if features are not words.
+
+        Only static vectors, which come last, do not have a name.
+        """
         if not isinstance(self.features, TextFeatures):
             return None
         return np.array(self.features.names, dtype=object)
@@ -195,8 +199,11 @@ def write_model(
     if isinstance(model.features, ModelEncoder):
         features = {"kind": "encoder", "size": model.features.size}
     elif model.features is not None:
-        features = {"kind": "words", "stems": model.features.stems}
+        static = model.features.static
+        features = {"kind": "words", "stems": model.features.stems, "static": static is not None}
         files.write("features", model.features.arrays())
+        if static is not None:
+            files.write("static", static.arrays())
     text = None
     if words is not None:
         segments = merged_segments(words.segments)
@@ -238,7 +245,8 @@ def read_model(
     tagger = None
     if field(content, "tagger", bool):
         # Opened now, because a later save deletes the file; read only if it is asked for.
-        tagger = partial(_read_tagger, files, files.open("tagger", later=True))
+        static = features.static if isinstance(features, TextFeatures) else None
+        tagger = partial(_read_tagger, files, files.open("tagger", later=True), static)
     return IndexModel(features, space, tagger), words, settings
 
 
@@ -260,14 +268,14 @@ def _joined(segments: list[WordSegment]) -> WordSegment:
     return segments[0] if len(segments) == 1 else WordSegment.join(segments)
 
 
-def _read_tagger(files: Files, file: ArrayFile) -> Tagger:
+def _read_tagger(files: Files, file: ArrayFile, static: PooledVectors | None) -> Tagger:
     from ..tagger import Tagger  # noqa: PLC0415 - searches do without it
 
     files.check(file)
     labels = parse_json(bytes(file.array("labels")), file.path)
     if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
         raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
-    return Tagger.from_arrays(labels, file.arrays())
+    return Tagger.from_arrays(labels, file.arrays(), static)
 
 
 def _read_features(
@@ -282,11 +290,15 @@ def _read_features(
         return ModelEncoder(None, space.n_features)
     if described.get("kind") != "words" or words is None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
+    static = None
+    if described.get("static") is True:
+        static = PooledVectors.from_arrays(files.open("static").arrays())
     file = files.open("features")
     found = TextFeatures.from_arrays(
         words.vocabulary.language,
         {name: file.array(name) for name in _FEATURES},
         stems=described.get("stems") is True,
+        static=static,
     )
     if found.size != space.n_features:
         raise InvalidFile("The features do not fit the space; the index is damaged.")

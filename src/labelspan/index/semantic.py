@@ -62,6 +62,11 @@ class SemanticIndex:
     language : str, default="auto"
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
         ignores frequent ones; otherwise a code, for example "en" or "fi".
+    static : path or None, default=None
+        File of word vectors: word2vec's text, or ``.safetensors`` or ``.npy`` with a vocabulary
+        next to it. The mean of the vectors of a text's words is used next to TF-IDF, for the space
+        and for tags. The index keeps the vectors of the words that its texts have at the fit, at
+        most 100,000, and does not need the file later; a new fit does.
 
     Attributes
     ----------
@@ -122,8 +127,15 @@ class SemanticIndex:
 
     search_by_: Literal["exact", "approximate"]
 
-    def __init__(self, estimator: Any = None, *, language: str = "auto") -> None:
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        language: str = "auto",
+        static: str | os.PathLike[str] | None = None,
+    ) -> None:
         self.estimator = estimator
+        self.static = static
         self.language = language
         # Whether the estimator of a loaded index was the default.
         self._default = True
@@ -198,6 +210,9 @@ class SemanticIndex:
 
         if not self.writable:
             raise self._read_only("fit")
+        if self.static is not None and not (vectors is None and encoder is None):
+            taken = "vectors" if encoder is None else "encoder"
+            raise Mismatch(f"fit: static= is used next to words; omit it, or {taken}=.")
         given = read_texts(texts, "fit")
         lists = read_label_lists(labels, label_names, len(given), "fit")
         names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
@@ -213,6 +228,7 @@ class SemanticIndex:
             labelled=labels is not None,
             client=client,
             device=device,
+            static=self.static,
             report=progress,
         )
         found = fit_items(

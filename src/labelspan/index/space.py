@@ -123,11 +123,14 @@ class Space:
         return float(np.linalg.norm(np.asarray(features @ self.weights) - self.offset))
 
     def axis_words(self, number: int, n: int, names: Array | None) -> Ends:
-        """Return the words at both ends of an axis; they are kept, because all are looked at."""
+        """Return the words at both ends of an axis; they are kept, because all are looked at.
+
+        ``names`` are those of the first features.
+        """
         if (number, n) not in self._axis_words:
             found = Ends([], [])
-            if names is not None and len(names) == self.n_features:
-                found = ends("axes", self.weights[:, number][None], names, 0, n)
+            if names is not None and len(names) <= self.n_features:
+                found = ends("axes", self.weights[: len(names), number][None], names, 0, n)
             self._axis_words[number, n] = found
         return self._axis_words[number, n]
 

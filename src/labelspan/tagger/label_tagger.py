@@ -15,6 +15,7 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from ..graph.neighbors import NeighborSearch
 from ..operators.row_data import row_squares
 from ..text import TAGS, TextFeatures, check_language
+from ..text.static_vectors import PooledVectors
 from ..text.vocabulary import (
     checked_parts,
     offsets_rise,
@@ -433,7 +434,12 @@ class Tagger:
         }
 
     @classmethod
-    def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, Array]) -> Tagger:
+    def from_arrays(
+        cls,
+        labels: Sequence[str],
+        arrays: Mapping[str, Array],
+        static: PooledVectors | None = None,
+    ) -> Tagger:
         """Make the tagger that :meth:`arrays` described; raise InvalidFile if it is damaged."""
         k = len(labels)
         parts = checked_parts(_TYPES, arrays, _DAMAGED)
@@ -461,7 +467,7 @@ class Tagger:
         features = _unpacked("features", arrays, rows.size, int(width))
         weights = _unpacked("weights", arrays, k, int(width))
         targets = _unpacked("targets", arrays, rows.size, k)
-        texts = _read_texts(arrays)
+        texts = _read_texts(arrays, static)
         if own.shape != (targets.nnz,) or (texts is not None and texts.size != features.shape[1]):
             raise InvalidFile(_DAMAGED)
         return cls(
@@ -501,7 +507,7 @@ def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_m
     return sparse.csr_matrix((matrix.data, matrix.indices, starts), shape=(rows, columns))
 
 
-def _read_texts(arrays: Mapping[str, Array]) -> TextFeatures | None:
+def _read_texts(arrays: Mapping[str, Array], static: PooledVectors | None) -> TextFeatures | None:
     if "texts_language" not in arrays:
         return None
     language = "".join(unpack_strings(arrays["texts_language"]))
@@ -511,7 +517,8 @@ def _read_texts(arrays: Mapping[str, Array]) -> TextFeatures | None:
         if name.startswith("texts_")
     }
     try:
-        return TextFeatures.from_arrays(check_language("load", language), own, stems=TAGS.stems)
+        language = check_language("load", language)
+        return TextFeatures.from_arrays(language, own, stems=TAGS.stems, static=static)
     except InvalidParameter as error:
         raise InvalidFile(f"The language {language!r:.40} of the tagger is unknown.") from error
 

@@ -10,7 +10,8 @@ The contract of the package, which needs numpy, scipy and PyStemmer only:
 2. **Features.** ``counts = FeatureCounts(vocabulary, SPACE)`` (or ``TAGS``); ``counts.add(block)``
    for every block; ``features = counts.choose()``; ``features.transform(block)`` is a float32 CSR
    matrix with one row per text. Texts outside the collection (queries): ``features.of_texts``,
-   which does not grow the vocabulary. ``features.names`` are the columns.
+   which does not grow the vocabulary. ``features.names`` are the columns. Static vectors of words,
+   ``counts.choose(PooledVectors.learn(path, vocabulary, blocks))``, are columns after them.
 3. **Search.** ``segment = WordSegment.build(block, ids, texts)`` has the postings of a block;
    ``search = WordSearch(vocabulary, segments, removed)``. Rows are permanent, and numbered one
    segment after the other: ``search.append(segment)`` adds rows at the end (small segments are

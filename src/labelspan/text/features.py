@@ -4,7 +4,8 @@ Features are chosen by their document frequencies over all blocks, and then comp
 block. Parts of words, four and five characters long with the ends of the word marked, connect the
 forms and compounds of a word that a stemmer does not; in scripts without spaces they are the
 sequences of one to three characters. They make up a block of columns of their own, with a smaller
-weight than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length.
+weight than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length. A third
+block, of static word vectors, is optional.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidFile
 from .analysis import is_unspaced
+from .static_vectors import PooledVectors
 from .vocabulary import (
     TextBlock,
     Vocabulary,
@@ -166,8 +168,8 @@ class FeatureCounts:
             self.undercount += dropped
         self._pairs = keys, texts
 
-    def choose(self) -> TextFeatures:
-        """Choose the most frequent features.
+    def choose(self, static: PooledVectors | None = None) -> TextFeatures:
+        """Choose the most frequent features, and put ``static`` next to them.
 
         With 1,000 texts or more, a word or pair must be in two texts and in at most half of them, a
         part in three and in at most a twentieth.
@@ -201,6 +203,7 @@ class FeatureCounts:
             pairs=np.stack([own[1], own[2]], axis=1),
             parts=parts,
             idf=np.log((1 + self.n_texts) / (1 + every.astype(np.float64))) + 1,
+            static=static,
         )
 
     def _most(self, least: int, share: float, number: int, *counts: Array) -> tuple[Array, Array]:
@@ -216,7 +219,7 @@ class FeatureCounts:
 class TextFeatures:
     """Chosen features, which are computed for blocks of any vocabulary of the same language.
 
-    Columns are single words, then pairs, then parts of words.
+    Columns are single words, then pairs, then parts of words, then static vectors.
 
     Parameters
     ----------
@@ -232,7 +235,9 @@ class TextFeatures:
     parts : list of str
         Parts of words, and sequences of characters in scripts without spaces.
     idf : array
-        Inverse document frequencies, one for each column.
+        Inverse document frequencies, one for each column of words and parts.
+    static : PooledVectors or None, default=None
+        Static vectors of words, of which a text has the mean.
     """
 
     def __init__(
@@ -245,8 +250,9 @@ class TextFeatures:
         pairs: Array,
         parts: Sequence[str],
         idf: Array,
+        static: PooledVectors | None = None,
     ) -> None:
-        self.language, self.stems = language, stems
+        self.language, self.stems, self.static = language, stems, static
         self.words, self.parts = list(words), list(parts)
         self.singles, self.pairs = singles, pairs
         self.idf = np.asarray(idf, dtype=np.float32)
@@ -270,11 +276,11 @@ class TextFeatures:
     @property
     def size(self) -> int:
         """Number of columns."""
-        return self.idf.size
+        return self.idf.size + (0 if self.static is None else self.static.size)
 
     @property
     def names(self) -> list[str]:
-        """Word, pair of words or part of each column."""
+        """Word, pair of words or part of each column except those of static vectors, the last."""
         words = self.words
         pairs = (f"{words[a]} {words[b]}" for a, b in self.pairs.tolist())
         return [*(words[n] for n in self.singles.tolist()), *pairs, *self.parts]
@@ -288,11 +294,14 @@ class TextFeatures:
         numbers, lists = self._mapped(block.vocabulary)
         words = self._word_counts(block, numbers)
         _weigh(words, self.idf, 1.0)
-        if not self.parts:
-            return words
-        parts = self._part_counts(block, lists)
-        _weigh(parts, self.idf[self._n_words :], _WEIGHT_OF_PARTS)
-        return sparse.csr_matrix(sparse.hstack([words, parts], format="csr"))
+        found = [words]
+        if self.parts:
+            parts = self._part_counts(block, lists)
+            _weigh(parts, self.idf[self._n_words :], _WEIGHT_OF_PARTS)
+            found.append(parts)
+        if self.static is not None:
+            found.append(self.static.transform(block))
+        return sparse.csr_matrix(sparse.hstack(found, format="csr")) if found[1:] else words
 
     def _word_counts(self, block: TextBlock, numbers: Array) -> sparse.csr_matrix:
         own = numbers[block.tokens]
@@ -348,7 +357,7 @@ class TextFeatures:
         """Add up what the features of a text contribute, by the words that they come from.
 
         ``contributions`` has an entry per column. A feature that comes from several words, for
-        example a pair, is divided among them.
+        example a pair, is divided among them; static vectors are left out.
         """
         owners = list(self._owners(text))
         counts: dict[int, int] = {}
@@ -383,7 +392,7 @@ class TextFeatures:
             yield tuple(words[start : start + len(self.parts[column])]), self._n_words + column
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored, by name."""
+        """Return all that is stored except the static vectors, by name."""
         return {
             "words": pack_strings(self.words),
             "singles": self.singles,
@@ -393,7 +402,14 @@ class TextFeatures:
         }
 
     @classmethod
-    def from_arrays(cls, language: str, arrays: Mapping[str, Array], *, stems: bool) -> Self:
+    def from_arrays(
+        cls,
+        language: str,
+        arrays: Mapping[str, Array],
+        *,
+        stems: bool,
+        static: PooledVectors | None = None,
+    ) -> Self:
         """Make the features that :meth:`arrays` described; raise InvalidFile if damaged."""
         words, parts = unpack_strings(arrays["words"]), unpack_strings(arrays["parts"])
         kinds = {"singles": "i4", "pairs": "i4 2", "idf": "f4"}
@@ -410,7 +426,14 @@ class TextFeatures:
         if not sound:
             raise InvalidFile(_DAMAGED)
         return cls(
-            language, stems=stems, words=words, singles=singles, pairs=pairs, parts=parts, idf=idf
+            language,
+            stems=stems,
+            words=words,
+            singles=singles,
+            pairs=pairs,
+            parts=parts,
+            idf=idf,
+            static=static,
         )
 
 

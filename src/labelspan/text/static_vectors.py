@@ -1,0 +1,356 @@
+"""Static word vectors from a file, and their mean over the words of a text as features.
+
+The vectors of the words of a collection are copied from the file, so that it is not needed later.
+Words that only come later have no vector.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Array
+from ..errors import InvalidFile, InvalidInput, MissingData
+from .analysis import normalise
+from .vocabulary import TextBlock, Vocabulary, checked_parts, pack_strings, unpack_strings
+
+__all__ = ["PooledVectors", "check_static", "word_vectors"]
+
+# Length of a row of the block; that of TF-IDF is 1.
+_LENGTH = 0.5
+# Most frequent words of a collection that get a vector.
+_MOST_WORDS = 100_000
+_ARRAYS, _TEXT = (".npy", ".safetensors"), (".txt", ".vec", ".gz")
+_Entry = TypeVar("_Entry")
+_DAMAGED = "The files of the word vectors do not fit together; the index is damaged."
+
+
+class PooledVectors:
+    """Mean of the vectors of the words of a text, centred, with rows of constant length.
+
+    Parameters
+    ----------
+    words : list of str
+        Words as a vocabulary folds them.
+    vectors : array of float16, shape (n, d)
+        The vector of each word.
+    mean : array of float32, shape (d,)
+        The mean over the texts of a collection.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: Array, mean: Array) -> None:
+        self.words, self.mean = list(words), mean
+        self._vectors = vectors.astype(np.float32)
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+        self._map: tuple[Vocabulary | None, Array] = (None, np.zeros(0, dtype=np.int32))
+
+    @classmethod
+    def learn(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary,
+        blocks: Callable[[], Iterable[TextBlock]],
+    ) -> Self:
+        """Take the vectors of the most frequent words of all blocks, and their mean, from a file.
+
+        Raises
+        ------
+        InvalidFile
+            The file is damaged, or has no vector for any word.
+        """
+        counts = np.zeros(len(vocabulary), dtype=np.int64)
+        for block in blocks():
+            counts += np.bincount(block.tokens, minlength=counts.size)
+        frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_WORDS])
+        words = [vocabulary.words[number] for number in frequent.tolist()]
+        places, vectors = word_vectors(path, words)
+        if not places.size:
+            raise InvalidFile(
+                f"{path} has no vector for any word of the texts; give vectors of words in their "
+                "language."
+            )
+        # Rows are scaled to one length later: the unit of the vectors has no effect.
+        vectors /= max(float(np.abs(vectors).max()), np.finfo(np.float32).tiny)
+        known = [words[place] for place in places.tolist()]
+        made = cls(known, vectors.astype(np.float16), np.zeros(vectors.shape[1], np.float32))
+        total, texts = np.zeros(vectors.shape[1]), 0
+        for block in blocks():
+            means, some = made._means(block)
+            total += means[some].sum(axis=0, dtype=np.float64)
+            texts += int(some.sum())
+        made.mean = (total / max(1, texts)).astype(np.float32)
+        return made
+
+    @property
+    def size(self) -> int:
+        """Number of dimensions."""
+        return self.mean.size
+
+    def transform(self, block: TextBlock) -> sparse.csr_matrix:
+        """Return a row for each text; zeros for one without a known word."""
+        means, some = self._means(block)
+        means -= self.mean
+        means[~some] = 0
+        norms = np.linalg.norm(means, axis=1, keepdims=True)
+        means *= _LENGTH / np.maximum(norms, np.finfo(np.float32).tiny)
+        return sparse.csr_matrix(means)
+
+    def _means(self, block: TextBlock) -> tuple[Array, Array]:
+        """Return the mean vector of the words of each text, and whether it has a known word."""
+        known, numbers = self._map
+        if known is not block.vocabulary or numbers.size < len(block.vocabulary):
+            get = self._numbers.get
+            numbers = np.array([get(word, -1) for word in block.vocabulary.words], dtype=np.int32)
+            if known is None or numbers.size >= len(known):
+                # That of a query is not kept.
+                self._map = (block.vocabulary, numbers)
+        own = numbers[block.tokens]
+        inside = own >= 0
+        starts = np.concatenate([[0], np.cumsum(inside)])[block.starts]
+        ones = np.ones(int(starts[-1]), dtype=np.float32)
+        shape = (len(block), len(self.words))
+        counts = sparse.csr_matrix((ones, own[inside], starts), shape=shape)
+        sizes = np.diff(starts)
+        means = np.asarray(counts @ self._vectors) / np.maximum(sizes, 1)[:, None]
+        return means.astype(np.float32, copy=False), sizes > 0
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is stored, by name."""
+        return {
+            "words": pack_strings(self.words),
+            "vectors": self._vectors.astype(np.float16),
+            "mean": self.mean,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """Make the vectors that :meth:`arrays` described; raise InvalidFile if damaged."""
+        kinds = {"words": "u1", "vectors": "f2 2", "mean": "f4"}
+        packed, vectors, mean = checked_parts(kinds, arrays, _DAMAGED)
+        words = unpack_strings(packed)
+        sound = (
+            vectors.shape == (len(words), mean.size)
+            and len(set(words)) == len(words)
+            and bool(np.isfinite(vectors).all() and np.isfinite(mean).all())
+        )
+        if not sound:
+            raise InvalidFile(_DAMAGED)
+        return cls(words, vectors, np.array(mean))
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+def check_static(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file of word vectors; raise an error if it cannot be one."""
+    found = Path(path)
+    if not found.is_file():
+        raise MissingData(f"There is no file {str(found)!r} of word vectors; correct the path.")
+    if found.suffix.lower() not in (*_ARRAYS, *_TEXT):
+        raise InvalidInput(
+            f"{found}: word vectors are read from .safetensors and .npy files with a vocabulary "
+            "next to them, and from text (.txt, .vec, .gz), one word and its numbers per line; "
+            "convert it to one of them."
+        )
+    if found.suffix.lower() in _ARRAYS:
+        _vocabulary_file(found)
+    return found
+
+
+def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Array, Array]:
+    r"""Read the vectors of some words.
+
+    Parameters
+    ----------
+    path : path
+        Text as word2vec writes it, plain or packed by gzip, whose first line may be the number of
+        words and of dimensions. Or a ``.safetensors`` or ``.npy`` file with one row per word of a
+        vocabulary: ``FILE.vocab.txt`` or a ``.txt`` of the same name (one word per line),
+        ``FILE.vocab.json`` (a list, or numbers by word), or a tokenizer of Hugging Face as
+        ``FILE.vocab.json`` or ``tokenizer.json``, for which the package tokenizers is needed. The
+        vector of a word is then the mean of those of its tokens.
+    words : list of str
+        Words as a vocabulary folds them. A word that the file has only in another case takes the
+        vector of the first that folds to it.
+
+    Returns
+    -------
+    places : array of int
+        Which of the words have a vector.
+    vectors : array of float32, shape (m, d)
+        Their vectors.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelspan.text.static_vectors import word_vectors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "vectors.txt"
+    ...     _ = file.write_text("chess 1 0\nOslo 0 2\n")
+    ...     word_vectors(file, ["oslo", "in", "chess"])
+    (array([0, 2]), array([[0., 2.],
+           [1., 0.]], dtype=float32))
+    """
+    file = check_static(path)
+    wanted = {word: place for place, word in enumerate(words)}
+    try:
+        # What is too large for float32 becomes infinity, which is refused.
+        with np.errstate(over="ignore"):
+            if file.suffix.lower() in _TEXT:
+                return _from_text(file, wanted)
+            places, vectors = _from_rows(file, words, wanted)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        if isinstance(error, MissingData):
+            raise
+        raise InvalidFile(f"{file} cannot be read: {error}; get it again.") from error
+    if not np.isfinite(vectors).all():
+        raise InvalidFile(f"{file} holds numbers that are too large for float32; scale them.")
+    return places, vectors
+
+
+def _chosen(entries: Iterable[tuple[str, _Entry]], wanted: Mapping[str, int]) -> dict[int, _Entry]:
+    """Return the entry of each wanted word: its own or, if there is none, one in another case."""
+    own: dict[int, _Entry] = {}
+    folded: dict[int, _Entry] = {}
+    for word, entry in entries:
+        place = wanted.get(word)
+        if place is not None:
+            own.setdefault(place, entry)
+        elif (place := wanted.get(normalise(word))) is not None:
+            folded.setdefault(place, entry)
+    return dict(sorted((folded | own).items()))
+
+
+def _from_text(path: Path, wanted: Mapping[str, int]) -> tuple[Array, Array]:
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    width = 0
+
+    def lines() -> Iterator[tuple[str, tuple[int, list[str]]]]:
+        nonlocal width
+        told = read = 0
+        with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                parts = line.split()
+                if number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+                    told, width = map(int, parts)
+                    continue
+                read += 1
+                width = width or len(parts) - 1
+                if width < 1 or len(parts) <= width:
+                    raise InvalidFile(
+                        f"{path}, line {number}: expected a word and {max(1, width)} numbers, but "
+                        f"there are {len(parts)} fields; get the file again."
+                    )
+                # Otherwise a phrase of several words.
+                if len(parts) == width + 1:
+                    yield parts[0], (number, parts[1:])
+        if read < told:
+            raise InvalidFile(
+                f"{path} is cut off: it has {read:,} of {told:,} words; get it again."
+            )
+
+    found = _chosen(lines(), wanted)
+    vectors = np.zeros((len(found), width), dtype=np.float32)
+    for row, (number, parts) in enumerate(found.values()):
+        try:
+            vectors[row] = [float(part) for part in parts]
+        except ValueError as error:
+            raise InvalidFile(f"{path}, line {number}: {error}; correct the line.") from error
+        if not np.isfinite(vectors[row]).all():
+            raise InvalidFile(f"{path}, line {number} holds NaN or infinity; correct the line.")
+    return np.array(list(found), dtype=np.intp), vectors
+
+
+def _vocabulary_file(path: Path) -> Path:
+    names = [f"{path.name}.vocab.txt", f"{path.name}.vocab.json", f"{path.stem}.txt"]
+    for name in (*names, "tokenizer.json"):
+        if path.with_name(name).is_file():
+            return path.with_name(name)
+    raise MissingData(
+        f"{path} has no vocabulary next to it; name the words of its rows in "
+        f"{path.name}.vocab.txt, one per line, or copy its tokenizer to {path.name}.vocab.json."
+    )
+
+
+def _from_rows(path: Path, words: Sequence[str], wanted: Mapping[str, int]) -> tuple[Array, Array]:
+    from ..datasets import open_vectors  # noqa: PLC0415 - searches do without it
+
+    file = open_vectors(path)
+    described = _vocabulary_file(path)
+    if described.suffix == ".txt":
+        content: Any = described.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        content = [word.removesuffix("\r") for word in content]
+    else:
+        try:
+            content = json.loads(described.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InvalidFile(f"{described} is not JSON: {error}; get it again.") from error
+    if isinstance(content, dict) and isinstance(content.get("model"), dict):
+        return _from_tokens(file.read(), described, content["model"], words)
+    count = file.shape[0]
+    if isinstance(content, list):
+        fits = len(content) == count and all(isinstance(word, str) for word in content)
+        entries = list(zip(content, range(count), strict=False))
+    else:
+        fits = isinstance(content, dict) and all(
+            type(row) is int and 0 <= row < count for row in content.values()
+        )
+        entries = list(content.items()) if fits else []
+    if not fits:
+        raise InvalidFile(
+            f"{described} must name the word of each of the {count:,} rows of {path}; "
+            "give the vocabulary of the same vectors."
+        )
+    found = _chosen(entries, wanted)
+    rows = np.array(list(found.values()), dtype=np.intp)
+    vectors = np.zeros((rows.size, file.shape[1]), dtype=np.float32)
+    first = 0
+    for batch in file.batches():
+        inside = (rows >= first) & (rows < first + len(batch))
+        vectors[inside] = batch[rows[inside] - first]
+        first += len(batch)
+    return np.array(list(found), dtype=np.intp), vectors
+
+
+def _from_tokens(
+    matrix: Array, described: Path, model: Mapping[str, Any], words: Sequence[str]
+) -> tuple[Array, Array]:
+    """Return the mean of the vectors of the tokens of each word."""
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415 - an optional dependency
+    except ImportError as error:
+        raise MissingData(
+            f"{described} needs the package tokenizers, which is not installed; "
+            "pip install tokenizers."
+        ) from error
+    try:
+        tokenizer = Tokenizer.from_file(str(described))
+    except Exception as error:  # the package raises nothing more special
+        raise InvalidFile(f"{described} is not a tokenizer: {error}; get it again.") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if tokenizer.get_vocab_size() > len(matrix):
+        raise InvalidFile(
+            f"{described} has {tokenizer.get_vocab_size():,} tokens, but there are "
+            f"{len(matrix):,} vectors; give the tokenizer of the same vectors."
+        )
+    unknown = model.get("unk_id")
+    if isinstance(model.get("unk_token"), str):
+        unknown = tokenizer.token_to_id(model["unk_token"])
+    places, vectors = [], []
+    for place, one in enumerate(tokenizer.encode_batch(list(words), add_special_tokens=False)):
+        tokens = [token for token in one.ids if token != unknown]
+        if tokens:
+            places.append(place)
+            vectors.append(matrix[tokens].mean(axis=0))
+    found = np.array(vectors, dtype=np.float32).reshape(len(places), matrix.shape[1])
+    return np.array(places, dtype=np.intp), found
