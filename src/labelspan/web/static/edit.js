@@ -197,15 +197,28 @@ const Edit = (() => {
     };
     const every = element("input", { type: "checkbox", id: "select-all" });
     const count = element("span", { className: "count" });
-    const box = editor(() => chosen().map((row) => row.dataset.id), show);
+    // The ids of all items that match, also on other pages, once they were asked for.
+    let matching = null;
+    const box = editor(() => matching ?? chosen().map((row) => row.dataset.id), show);
     const tell = () => {
-      const number = chosen().length;
+      const number = matching?.length ?? chosen().length;
       count.textContent = number ? `${plural(number, "item")} selected` : "";
-      every.checked = number === rows.length;
+      every.checked = chosen().length === rows.length;
+      further.hidden = !every.checked || Boolean(matching) || !found.querySelector(".pager");
       box.hidden = !number && !box.line.textContent;
     };
+    const further = button(`Select all ${document.querySelector(".summary strong").textContent} that match`, async () => {
+      const answer = await fetch(document.querySelector('.summary a[href^="/search.jsonl"]').href).catch(() => null);
+      if (!answer?.ok) {
+        box.line.textContent = "The items could not be listed; try again.";
+        return;
+      }
+      matching = (await answer.text()).split("\n").filter(Boolean).map((one) => JSON.parse(one).id);
+      tell();
+    }, "quiet");
     every.addEventListener("change", () => {
       for (const one of boxes) one.checked = every.checked;
+      matching = null;
       tell();
     });
     let before = -1;
@@ -213,9 +226,10 @@ const Edit = (() => {
       if (event.shiftKey && before >= 0)
         for (let at = Math.min(n, before); at <= Math.max(n, before); at += 1) boxes[at].checked = one.checked;
       before = n;
+      matching = null;
       tell();
     }));
-    const bar = element("section", { className: "edit-bar" }, element("label", {}, every, " Select all on this page"), " ", count, box);
+    const bar = element("section", { className: "edit-bar" }, element("label", {}, every, " Select all on this page"), " ", further, " ", count, box);
     bar.setAttribute("aria-label", "Change labels of selected items");
     found.prepend(bar);
     tell();
