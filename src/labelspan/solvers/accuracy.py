@@ -19,6 +19,7 @@ from ..operators.array_backend import host
 
 __all__ = [
     "Check",
+    "LazyProduct",
     "accuracy_wanted",
     "check_directions",
     "check_regression",
@@ -81,7 +82,7 @@ class Check:
 def check_regression(
     X: Operator,
     targets: Array,
-    slopes: Array,
+    slopes: Array | LazyProduct,
     alpha: float,
     *,
     scale: Array,
@@ -96,7 +97,7 @@ def check_regression(
     target takes part, in random combinations: two products with at most 4 columns.
     """
     mixing = combinations(targets.shape[1])
-    wanted, found = host(targets) @ mixing, host(slopes) @ mixing
+    wanted, found = host(targets) @ mixing, _multiplied(slopes, mixing)
     if X.one_pass:
         seen, right = host(X.normal(found)), X.cross(wanted)
     else:
@@ -111,7 +112,13 @@ def check_regression(
 
 
 def check_directions(
-    X: Operator, weights: Array, values: Array, *, share: float, slopes: Array | None, scale: Array
+    X: Operator,
+    weights: Array,
+    values: Array,
+    *,
+    share: float,
+    slopes: Array | LazyProduct | None,
+    scale: Array,
 ) -> float:
     """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by fresh products.
 
@@ -127,12 +134,34 @@ def check_directions(
     square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen
     if slopes is not None:
-        left = left + host(slopes) @ (host(slopes).T @ seen)
+        left = left + _multiplied(slopes, _multiplied(slopes.T, seen))
     right = right * scale[:, None]
     return max(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
         float(np.linalg.norm(left * scale[:, None] - right) / np.linalg.norm(right)),
     )
+
+
+@dataclass(frozen=True)
+class LazyProduct:
+    """``left @ right``, which would be larger than both."""
+
+    left: Array
+    right: Array
+
+    @property
+    def T(self) -> LazyProduct:
+        return LazyProduct(self.right.T, self.left.T)
+
+    def __matmul__(self, block: Array) -> Array:
+        return np.asarray(self.left @ (self.right @ block))
+
+    def __rmul__(self, number: float) -> LazyProduct:
+        return LazyProduct(self.left, number * self.right)
+
+
+def _multiplied(slopes: Any, block: Array) -> Array:
+    return np.asarray((slopes if isinstance(slopes, LazyProduct) else host(slopes)) @ block)
 
 
 def sentence(how: str, residual: float) -> str:

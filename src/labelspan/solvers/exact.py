@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..operators import Operator
 from ..operators.array_backend import host
 from .accuracy import (
     Check,
+    LazyProduct,
     accuracy_wanted,
     check_directions,
     check_regression,
@@ -35,7 +37,6 @@ from .small_dense import (
     few_leading,
     fitted_coordinates,
     graded_svd,
-    length,
     psd_basis,
     scaled_cholesky,
     spectral,
@@ -387,8 +388,8 @@ class Ridge:
     takes, unless the ``check`` is done. ``lost`` is the error that no check can see.
     """
 
-    slopes: Array
-    agreement: Array
+    slopes: Any
+    agreement: Any
     how: str
     scale: Array
     energy: Callable[[Array], float] | None = None
@@ -466,6 +467,15 @@ def _ridge_in_basis(basis: Decomposition, alpha: float, how: str) -> Ridge:
     energy = partial(basis.energy, alpha=alpha)
     agreement = shrunk.T @ basis.coordinates
     return Ridge(basis.slopes(alpha), agreement, how, scale, energy, lost=basis.lost)
+
+
+def _checkable(basis: Decomposition, alpha: float, how: str) -> Ridge:
+    """Return a regression that is only checked: its slopes are multiplied where they are needed."""
+    shrunk = np.sqrt(basis.values) / (basis.values + alpha)
+    slopes = LazyProduct(basis.right, basis.coordinates * shrunk[:, None])
+    scale = np.sqrt(np.square(basis.lengths) + alpha)
+    energy = partial(basis.energy, alpha=alpha)
+    return Ridge(slopes, None, how, scale, energy, lost=basis.lost)
 
 
 # --- the directions -----------------------------------------------------------------------
@@ -548,9 +558,9 @@ def _in_basis(
     """Solve in the singular basis of X; ``known`` tells whether there are labels."""
     coordinates = basis.coordinates if known else None
     penalty = _regression_alpha(factor, alpha)
-    fit = None if coordinates is None else _ridge_in_basis(basis, penalty, how)
-    if fit is not None and factor.thin:
-        return replace(_thin(fit, count), rank=basis.rank)
+    if coordinates is not None and factor.thin:
+        return replace(_thin(_ridge_in_basis(basis, penalty, how), count), rank=basis.rank)
+    fit = None if coordinates is None else _checkable(basis, penalty, how)
     values, inside = spectral(basis.values, coordinates, factor, alpha, count)
     label_axes, level = None, 1.0
     if coordinates is not None and factor.regression is not None:
@@ -598,10 +608,7 @@ def _check(problem: Problem, found: _Found) -> Check:
         penalty = _regression_alpha(factor, problem.metric_alpha)
         check = found.ridge.checked(X, factor.labels, penalty)
     if found.ridge is not None and factor.regression is not None:
-        slopes = found.ridge.slopes
-        if factor.regression.norm:
-            image = X.matmat(X.place(slopes))
-            slopes = factor.regression.rescale(length(image)) * slopes
+        slopes = found.level * found.ridge.slopes
     if factor.thin or not found.values.size:
         return check
     # The equation is more sensitive than the labels' fit, and limited by what products in this

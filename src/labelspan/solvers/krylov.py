@@ -74,8 +74,9 @@ _MIXTURES = 8
 _DEVICE_TOL = 1e-6
 # Directions up to which a space may have all of them, and the most that it has in any case.
 _MANY_DIRECTIONS, _MOST_DIRECTIONS = 512, 4096
-# Tolerances up to which the last gains foretell the number of blocks.
-_FORETOLD = 1e-3
+# Tolerances up to which the last gains foretell the number of blocks, and the number of gains from
+# which they do with any.
+_FORETOLD, _SLOW_GAINS = 1e-3, 5
 # Blocks up to which the directions are computed after each.
 _EACH_BLOCK = 8
 # The first block has at least this many columns: copies of one eigenvalue are then all in it, and
@@ -483,7 +484,7 @@ class LabelledSpace:
         if small_enough(X) and not X.one_pass and not isinstance(self.labels.values, Operator):
             # A space that has half of all directions costs as much as a decomposition.
             most = max(X.short_side // 2, self._count)
-            if self._tol <= _FORETOLD:
+            if self._tol <= _FORETOLD or len(gains) >= _SLOW_GAINS:
                 size += self._width * remaining_blocks(gains, self.rest, self._tol)
         self.crowded = size > most and self.rest > self._tol
         return self.crowded
