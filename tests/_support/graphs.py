@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from labelspan.operators import Operator
-
 
 def weights(rows, seed, density=0.3):
     """A random symmetric graph in one part."""
@@ -26,21 +24,3 @@ def known(y, share, seed, unknown=-1):
     out = np.array(y)
     out[~labelled] = unknown
     return out, labelled
-
-
-class Narrow(Operator):
-    """A graph known by its products with blocks of few columns, and nothing else."""
-
-    def __init__(self, W, most=8):
-        super().__init__(W.shape, np.float64)
-        self._weights, self._most = W, most
-
-    def _matmat(self, block):
-        assert block.shape[1] <= self._most, "too wide a block for a graph this size"
-        return self._weights @ block
-
-    def _rmatmat(self, block):
-        return self._matmat(block)
-
-    def toarray(self):
-        raise AssertionError("the graph was made dense")

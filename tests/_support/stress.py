@@ -1,9 +1,9 @@
 """A grid of badly scaled, ill-conditioned and oddly stored data, with exact references.
 
 Every cell is a method, a solver and a data set. The answer has to be right, or to come with
-``converged=False`` (the estimators warn then), or to be refused; a wrong answer without a word
+``converged=False`` (the estimators warn then), or to be refused; a wrong answer without a warning
 is a defect. References are computed in extended precision, from the numbers as they are.
-``python -m _support.stress``, run in ``tests``, prints the table of docs/trust.md.
+``python -m _support.stress``, run in ``tests``, prints the table of numerical errors.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def main():
     for shape in SHAPES:
         for kind, _, _, _, (outcome, _) in cells(shape):
             totals.setdefault(kind, Counter())[outcome] += 1
-    print("| Data | right | warned | refused | wrong without a word |")
+    print("| Data | right | warned | refused | wrong without a warning |")
     print("| --- | --- | --- | --- | --- |")
     whole = Counter()
     for kind, counts in totals.items():

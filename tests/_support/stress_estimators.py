@@ -1,12 +1,8 @@
-"""The grid of hard data through the public estimators, with references in extended precision.
-
-``python -m _support.stress_estimators``, run in ``tests``, prints the table of docs/trust.md.
-"""
+"""The grid of hard data through the public estimators, with references in extended precision."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -26,7 +22,6 @@ from .stress import (
     _inside,
     _leading,
     _orthonormal,
-    _row,
     data_sets,
     labels_of,
 )
@@ -244,23 +239,3 @@ def outcome_of(model, X, answer, exact, wanted):
     if caught:
         return "warned", off
     return ("right" if off <= wanted else "silent"), off
-
-
-def main():
-    totals = {}
-    for shape in SHAPES:
-        for kind, name, alpha, solver, (outcome, off) in cells(shape):
-            totals.setdefault(kind, Counter())[outcome] += 1
-            if outcome == "silent":
-                print("silent:", shape, kind, name, alpha, solver, f"{off:.1e}")
-    print("| Data | right | warned | refused | wrong without a word |")
-    print("| --- | --- | --- | --- | --- |")
-    whole = Counter()
-    for kind, counts in totals.items():
-        whole.update(counts)
-        print(f"| {kind} | {_row(counts)} |")
-    print(f"| **all** | {_row(whole)} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -176,25 +176,6 @@ def test_words_name_places_that_no_label_names():
     assert word_lists(["How not to play"], {"how", "not", "to"}) == [["play"]]
 
 
-def test_smaller_places_are_named_at_further_levels():
-    rng = np.random.default_rng(0)
-    places, lists = [], []
-    # Each spot of a label has four smaller ones with labels of their own.
-    for x, y in ((-0.7, -0.7), (0.7, 0.7), (0.7, -0.7)):
-        for dx, dy in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
-            centre = x + 0.04 * dx, y + 0.04 * dy
-            places.append(rng.normal(centre, 0.006, (20, 2)))
-            lists += [[f"spot {x} {y}", f"part {x} {y} {dx} {dy}"]] * 20
-    found = name_regions(np.concatenate(places), lists, levels=3).regions
-    by_level = [{one.name for one in found if one.level == level} for level in range(3)]
-    assert len(by_level[0]) == 3
-    assert [one.level for one in found] == sorted(one.level for one in found)
-    parts = {one.name for one in found if one.name.startswith("part")}
-    assert len(parts) >= 6
-    first = name_regions(np.concatenate(places), lists).regions
-    assert first == [one for one in found if one.level == 0]
-
-
 def test_regions_refuse_lists_that_do_not_fit():
     with pytest.raises(InvalidParameter, match="row for each of the 2 label lists"):
         name_regions(np.zeros((3, 2)), [["a"], ["b"]])

@@ -7,7 +7,6 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
 from labelspan import CCA, HSL, MLSI, OPLS
-from labelspan.errors import InvalidParameter
 from labelspan.solvers.alpha import generalized_cross_validation
 
 X, Y = make_multilabel_classification(150, n_features=40, n_classes=5, random_state=0)
@@ -46,13 +45,6 @@ def test_streams_choose_by_generalized_cross_validation():
     curve = generalized_cross_validation(A.T @ A, A.T @ B, np.square(B).sum(), rows=150)
     np.testing.assert_allclose(stream.alpha_, curve.alpha, rtol=1e-6)
     assert 0.5 < stream.alpha_ / OPLS().fit(X, Y).alpha_ < 2
-
-
-def test_the_one_norm_needs_a_number():
-    with pytest.raises(InvalidParameter, match="penalty='l1' needs a number for alpha"):
-        OPLS(penalty="l1").fit(X, Y)
-    with pytest.raises(InvalidParameter, match="alpha must be"):
-        OPLS(alpha="best").fit(X, Y)
 
 
 def test_scores_are_those_of_scikit_learns_ridge_by_leave_one_out():

@@ -7,7 +7,6 @@ from sklearn.datasets import load_wine
 from sklearn.linear_model import lars_path
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
-from labelspan.errors import InvalidParameter
 from labelspan.labels import lda_factor, read_labels
 from labelspan.solvers.least_squares import targets
 
@@ -45,16 +44,3 @@ def test_every_penalty_at_once_is_a_lars_path_to_the_targets():
     alphas, _, weights = lars_path(X - X.mean(axis=0), T[:, 0], method="lasso", max_iter=6)
     fitted = LDA(1, penalty="l1", alpha=2 * 60 * alphas[4], tol=1e-10, max_iter=100_000).fit(X, y)
     np.testing.assert_allclose(np.abs(weights[:, 4]), np.abs(fitted.components_[0]), atol=1e-5)
-
-
-def test_refusals():
-    X, Y = features("tall", 0), indicator(60, 0)
-    model = OPLS(2).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="component must be from 0 to 1, but 2 was given"):
-        model.top_features(2)
-    with pytest.raises(InvalidParameter, match="component must be from 0 to 1, but -1"):
-        model.top_labels(-1)
-    with pytest.raises(InvalidParameter, match="n must be at least 1, but 0"):
-        model.top_labels(0, 0)
-    with pytest.raises(InvalidParameter, match="names must have 12 entries, but has 3"):
-        model.top_features(0, names=["a", "b", "c"])

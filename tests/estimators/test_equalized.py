@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from _support.fitting import MLSI_SOLVERS
-from scipy import sparse
 
-from labelspan import MLSI, KernelFeatures
-from labelspan.labels import reading
+from labelspan import MLSI
 
 N, D, K = 90, 14, 4
 
@@ -29,18 +27,6 @@ def ridge(X, Y, alpha, rows=slice(None)):
 
 
 @pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
-def test_it_is_the_fit_to_divided_labels(data, options):
-    X, Y = data
-    roots = Y.std(axis=0) ** 0.5
-    model = MLSI(5, alpha=3.0, **options).fit(X, Y)
-    other = MLSI(5, alpha=3.0, label_weight=None, **options).fit(X, Y / roots)
-    np.testing.assert_allclose(model.eigenvalues_, other.eigenvalues_, rtol=1e-6)
-    np.testing.assert_allclose(model.transform(X), other.transform(X), atol=1e-6)
-    found, expected = model.transform(X, labels=Y), other.transform(X, labels=Y / roots)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
 def test_scores_are_the_ridge_regression_seen_from_the_space(data, options):
     X, Y = data
     fitted = ridge(X, Y, 3.0)
@@ -50,24 +36,6 @@ def test_scores_are_the_ridge_regression_seen_from_the_space(data, options):
     np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-6)
     whole = MLSI(D, alpha=3.0, **options).fit(X, Y)
     np.testing.assert_allclose(whole.label_scores(X), fitted, atol=1e-6)
-
-
-def test_scores_of_sparse_labels_streams_and_kernels_are_the_ridge_regression(data, monkeypatch):
-    X, Y = data
-    expected = MLSI(5, alpha=3.0).fit(X, Y)
-    stream = MLSI(5, alpha=3.0)
-    for rows in (slice(0, 30), slice(30, N)):
-        stream.partial_fit(X[rows], Y[rows])
-    coordinates = KernelFeatures("precomputed").fit_transform(X @ X.T)
-    dual = MLSI(5, alpha=3.0).fit(coordinates, Y)
-    monkeypatch.setattr(reading, "DENSE_ENTRIES", 10)
-    many = MLSI(5, alpha=3.0, tol=1e-10, max_iter=50).fit(X, sparse.csr_array(Y))
-    assert many.solver_ == "krylov"
-    scores = expected.label_scores(X)
-    np.testing.assert_allclose(stream.label_scores(X), scores, atol=1e-8)
-    np.testing.assert_allclose(dual.label_scores(coordinates), scores, atol=1e-8)
-    np.testing.assert_allclose(many.label_scores(X), scores, atol=1e-4)
-    np.testing.assert_allclose(many.transform(X), expected.transform(X), atol=1e-4)
 
 
 def test_a_label_that_is_the_same_everywhere_changes_nothing(data):

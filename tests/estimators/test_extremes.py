@@ -9,7 +9,6 @@ from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput
 from labelspan.graph import gaussian_graph
 from labelspan.operators import as_operator
-from labelspan.solvers import Statistics
 
 STORES = [np.asarray, sparse.csr_array]
 
@@ -33,18 +32,6 @@ def test_centring_leaves_nothing_of_a_constant_column(store, dtype):
     again, second = centered.centered()
     np.testing.assert_allclose(second, 0.0, atol=1e-6)
     np.testing.assert_allclose(again.gram(), centered.gram(), atol=1e-3)
-
-
-def test_the_mean_of_a_constant_column_does_not_drift_over_parts():
-    """A weighted sum of two equal means is rounded, and made the column vary."""
-    X = np.full((21, 1), 0.1)
-    Y = np.ones((21, 1))
-    parts = [Statistics.of(as_operator(X[rows]), Y[rows]) for rows in np.split(np.arange(21), 7)]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = joined.join(part)
-    assert joined.x_mean[0] == 0.1
-    assert (joined.rows(center=True)[0] == 0.0).all()
 
 
 @pytest.mark.parametrize(

@@ -46,20 +46,6 @@ def test_mlsi_places_rows_by_the_stack(data, options):
     np.testing.assert_allclose(signed(found, placed), placed, atol=1e-6)
 
 
-def test_labels_stand_for_the_fitted_ones_where_the_features_explain_them():
-    """With X of rank n and alpha = 0: the place without the fitted labels is the training one."""
-    rng = np.random.default_rng(1)
-    X, Y = rng.standard_normal((12, 30)), rng.integers(0, 2, (12, 3)) * 1.0
-    model = MLSI(4, alpha=0.0, center=False).fit(X, Y)
-    trained = model.transform(X)
-    moved = model.transform(X, labels=Y)
-    fitted = Y @ model.label_directions_  # X B = Y
-    np.testing.assert_allclose(moved - fitted, trained, atol=1e-9)
-    # What the labels add is their part of Z R: it has their share of each axis' length.
-    share = np.sum(trained * fitted, axis=0) / np.sum(trained**2, axis=0)
-    assert ((share > 0) & (share < 1)).all()
-
-
 def test_all_components_of_opls_place_by_fitted_and_known_labels(data):
     X, Y = data
     model = OPLS(alpha=2.0).fit(X, Y)

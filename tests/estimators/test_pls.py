@@ -124,21 +124,6 @@ def test_vip_by_its_formula():
 # --- other ways to the same answer ----------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [PLSSVD(2), PLSDA(3), PLSDA(3, standardize=True)], ids=str)
-def test_batches_and_merged_streams(model):
-    from sklearn.base import clone
-
-    X, Y = problem(8)
-    whole = clone(model).fit(X, Y)
-    one, two = clone(model).partial_fit(X[:25], Y[:25]), clone(model).partial_fit(X[25:], Y[25:])
-    for found in (clone(model).partial_fit(X[:10], Y[:10]).partial_fit(X[10:], Y[10:]),
-                  one.merge(two)):  # fmt: skip
-        same_up_to_sign(found.transform(X), whole.transform(X))
-        np.testing.assert_allclose(found.label_scores(X), whole.label_scores(X), atol=1e-8)
-        if isinstance(model, PLSDA):
-            np.testing.assert_allclose(found.vip_, whole.vip_, atol=1e-8)
-
-
 def test_refusals():
     X, Y = problem(11)
     with pytest.warns(LabelspanWarning, match="n_components=5 is more than the 4"):

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD
+from labelspan import CCA, HSL, LDA, MLSI, OPLS, PLSDA, PLSSVD
 
 FAMILY = [MLSI(3), OPLS(), CCA(), LDA(), HSL(), PLSSVD(), PLSDA()]
 
@@ -50,14 +50,6 @@ def test_classes_are_predicted_by_the_largest_score(model):
     signs = model.decision_function(X[y < 2])
     assert signs.shape == (130,)
     np.testing.assert_array_equal(model.classes_[(signs > 0) * 1], model.predict(X[y < 2]))
-
-
-def test_labels_that_are_not_classes_have_no_prediction():
-    X, Y = features("tall", 1), indicator(60, 1)
-    model = MLSI(3).fit(X, Y)
-    assert not hasattr(model, "predict")
-    assert not hasattr(model, "decision_function")
-    assert not hasattr(LSI(2).fit(X), "predict")
 
 
 def test_grid_search_and_pipelines():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from labelspan import CCA, HSL, LDA, OPLS, tune
-from labelspan.errors import InvalidParameter, Mismatch
+from labelspan import CCA, HSL, LDA, OPLS
 from labelspan.operators import as_operator
 from labelspan.solvers.rank_choice import choose_rank, degrees_of_freedom
 
@@ -55,13 +54,3 @@ def test_streams_choose_as_fits_do(kind):
     assert 1 <= stream.n_components_ <= whole.label_loadings_.shape[1]
     assert abs(stream.n_components_ - whole.n_components_) <= 1
     assert stream.transform(X).shape[1] == stream.n_components_
-
-
-def test_refusals():
-    X, Y = problem(4)
-    with pytest.raises(Mismatch, match="OPLS: n_components='auto' chooses from eigenvalues, which"):
-        OPLS("auto", alpha=0.1, penalty="l1").fit(X, Y)
-    with pytest.raises(Mismatch, match="tune: n_components='auto' is a choice of its own"):
-        tune(OPLS("auto"), X, Y, alpha=[1.0])
-    with pytest.raises(InvalidParameter, match="n_components must be"):
-        OPLS("most").fit(X, Y)

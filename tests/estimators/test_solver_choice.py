@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from labelspan import CCA, DLE, LSI, MLSI, OPLS, choose_solver
-from labelspan.errors import InvalidLabels, Mismatch
+from labelspan import CCA, LSI, MLSI, OPLS, choose_solver
 
 RNG = np.random.default_rng(0)
 NARROW = RNG.standard_normal((200, 12))
@@ -30,10 +29,3 @@ def test_it_is_what_a_fit_takes(model, X):
     assert not hasattr(model, "components_")
     assert found.solver == model.fit(X, Y).solver_
     assert found.reason
-
-
-def test_refusals():
-    with pytest.raises(Mismatch, match="DLE has no parameter solver"):
-        choose_solver(DLE(), NARROW, labels(NARROW))
-    with pytest.raises(InvalidLabels):
-        choose_solver(MLSI(3), NARROW, labels(NARROW)[:5])

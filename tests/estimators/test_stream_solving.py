@@ -1,7 +1,5 @@
 """A stream is solved by partial_fit or by solve(), and fits are published whole, in any thread."""
 
-import copy
-import pickle
 import sys
 import threading
 
@@ -135,18 +133,6 @@ def test_solve_takes_the_parameters_of_the_moment(model, change):
         np.testing.assert_allclose(stream.label_scores(X), whole.label_scores(X), atol=1e-8)
     stream.set_params(**{name: getattr(model, name) for name in change}).solve()
     np.testing.assert_allclose(stream.transform(X), before.transform(X), atol=1e-8)
-
-
-@pytest.mark.parametrize("model", FAMILY, ids=str)
-def test_copies_and_pickles_are_streams_of_their_own(model):
-    stream = streamed(model)
-    expected = clone(model).fit(X, labels_of(model)).transform(X)
-    for other in (copy.copy(stream), copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
-        np.testing.assert_allclose(other.transform(X), expected, atol=1e-8)
-        more = other.partial_fit(X[:20], labels_of(model)[:20])
-        assert not np.allclose(more.eigenvalues_, stream.eigenvalues_)
-        np.testing.assert_allclose(stream.transform(X), expected, atol=1e-8)
-    assert not hasattr(clone(stream), "components_")
 
 
 def test_a_stream_that_is_not_solved_says_so():

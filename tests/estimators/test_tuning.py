@@ -128,25 +128,6 @@ def test_unknown_labels_are_learned_from_and_scored_as_separate_fits_would(
             assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
 
 
-def test_measures_of_whole_rows_need_rows_whose_labels_are_all_known():
-    X, Y = features("tall", 5), indicator(60, 5).astype(float)
-    Y[:, 1] = np.nan
-    with pytest.raises(InvalidParameter, match="the 0 rows whose labels are all known"):
-        tune(MLSI(3), X, Y, alpha=[1.0], scoring=lambda truth, scores: 0.0)
-    Y[:] = np.nan
-    Y[0] = 1
-    with pytest.raises(InvalidParameter, match="the 1 rows that have labels"):
-        tune(MLSI(3), X, Y, alpha=[1.0])
-
-
-def test_real_targets_and_a_measure_of_ones_own():
-    X = features("tall", 6)
-    result = tune(OPLS(1), X, X[:, :2] * 2 + 0.3, alpha=[0.1, 100.0])
-    assert result.best_params["alpha"] == 0.1
-    own = tune(OPLS(1), X, indicator(60, 0), alpha=[0.1, 1.0], scoring=lambda y, s: float(-s.std()))
-    assert own.best_params["alpha"] == 1.0
-
-
 def test_refusals():
     X, Y = features("tall", 0), indicator(60, 0)
     with pytest.raises(InvalidParameter, match="estimator must be MLSI, OPLS"):

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 
 from labelspan import MLSI
-from labelspan.operators import as_operator
-from labelspan.solvers.unknown import complete_labels
 
 X, Y = make_multilabel_classification(150, n_features=30, n_classes=5, random_state=0)
 X = X / np.linalg.norm(X, axis=1)[:, None]
@@ -29,19 +26,6 @@ def regression(alpha, unknown, intercept):
         slopes = np.linalg.solve(A.T @ A + alpha * np.eye(30), A.T @ (Y[rows, j] - shift))
         fitted[:, j] = shift + (X - means) @ slopes
     return fitted
-
-
-@pytest.mark.parametrize(
-    ("unknown", "intercept"),
-    [(ROWS, True), (ENTRIES, False), (BOTH, True)],
-    ids=["rows", "entries", "both"],
-)
-def test_unknown_entries_get_the_fit_of_the_known_rows(unknown, intercept):
-    for rows in (X, sparse.csr_array(X)):
-        found = complete_labels(as_operator(rows), Y, unknown, 0.5, intercept=intercept)
-        expected = np.where(unknown, regression(0.5, unknown, intercept), Y)
-        assert found.converged
-        np.testing.assert_allclose(found.values, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +62,3 @@ def test_streams_with_unlabelled_rows_equal_fit(center, beta):
     np.testing.assert_allclose(one.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(one.transform(X), whole.transform(X), atol=1e-8)
     np.testing.assert_allclose(one.label_scores(X), whole.label_scores(X), atol=1e-8)
-
-
-def test_unlabelled_rows_do_not_shrink_the_scores():
-    partly = np.where(ROWS, -1, Y)
-    single = MLSI(5, alpha=0.5).fit(X[:70], Y[:70]).label_scores(X)
-    together = MLSI(5, alpha=0.5).fit(X, partly).label_scores(X)
-    assert np.linalg.norm(together) > 0.9 * np.linalg.norm(single)

@@ -36,23 +36,16 @@ def check(labels, kind, names, values, unknown=None):
 ONE_HOT = [[0, 1], [1, 0], [0, 1], [1, 0]]
 CLASSES = {
     "ints": ([7, 3, 7, 3], [3, 7]),
-    "int8": (np.array([7, 3, 7, 3], dtype=np.int8), [3, 7]),
     "uint8": (np.array([255, 3, 255, 3], dtype=np.uint8), [3, 255]),
-    "strings": (["b", "a", "b", "a"], ["a", "b"]),
     "bools": ([True, False, True, False], [False, True]),
+    "categorical": (pd.Series(["b", "a", "b", "a"], dtype="category"), ["a", "b"]),
+    "strings": (["b", "a", "b", "a"], ["a", "b"]),
     "integral-floats": ([2.0, 0.0, 2.0, 0.0], [0, 2]),
-    "float32": (np.array([2, 0, 2, 0], dtype=np.float32), [0, 2]),
     "negative": ([5, -2, 5, -2], [-2, 5]),
     "object-strings": (objects("b", "a", "b", "a"), ["a", "b"]),
-    "object-numbers": (objects(2, 1.0, np.int64(2), 1), [1, 2]),
-    "object-bools": (objects(True, False, True, False), [False, True]),
     "column": (np.array([[7], [3], [7], [3]]), [3, 7]),
-    "column-of-strings": (np.array([["b"], ["a"], ["b"], ["a"]]), ["a", "b"]),
     "sparse-column": (sparse.csr_array(np.array([[1], [0], [1], [0]])), [0, 1]),
-    "sparse-column-matrix": (sparse.csc_matrix(np.array([[1], [0], [1], [0]])), [0, 1]),
-    "zero-one-column": (np.array([[1.0], [0.0], [1.0], [0.0]]), [0, 1]),
     "series": (pd.Series(["b", "a", "b", "a"], index=[9, 8, 7, 6]), ["a", "b"]),
-    "categorical": (pd.Series(["b", "a", "b", "a"], dtype="category"), ["a", "b"]),
     "frame-column": (pd.DataFrame({"class": ["b", "a", "b", "a"]}), ["a", "b"]),
 }
 
@@ -64,19 +57,12 @@ def test_classes_become_one_hot(y, names):
 
 UNKNOWN_CLASSES = {
     "minus-one": ([4, -1, 2], [2, 4]),
-    "minus-one-column": (np.array([[4], [-1], [2]]), [2, 4]),
     "float-minus-one": ([4.0, -1.0, 2.0], [2, 4]),
     "float-nan": ([4.0, NAN, 2.0], [2, 4]),
     "object-none": (objects("b", None, "a"), ["a", "b"]),
-    "object-nan": (objects("b", NAN, "a"), ["a", "b"]),
-    "object-numbers-none": (objects(4, None, 2), [2, 4]),
-    "object-numbers-nan": (objects(4, NAN, 2), [2, 4]),
     "object-numbers-minus-one": (objects(4, -1, 2), [2, 4]),
-    "object-bools-none": (objects(True, None, False), [False, True]),
-    "series-missing": (pd.Series(["b", None, "a"]), ["a", "b"]),
     "nullable-ints": (pd.Series([4, None, 2], dtype="Int64"), [2, 4]),
     "pandas-na": (objects("b", pd.NA, "a"), ["a", "b"]),
-    "pandas-na-numbers": (objects(4, pd.NA, 2), [2, 4]),
     "dates": (
         np.array(["2021-01-01", "NaT", "2020-01-01"], dtype="datetime64[D]"),
         [np.datetime64(f"{year}-01-01").item() for year in (2020, 2021)],
@@ -151,14 +137,10 @@ HOLES = [[1, 0, NAN], [NAN, NAN, NAN], [0, -1, 1], [-1, -1, -1], [0, NAN, -1]]
 ALL_MINUS = np.where(np.isnan(HOLES), -1, HOLES).astype(int)
 UNKNOWN_ENTRIES = {
     "both": np.array(HOLES),
-    "lists": HOLES,
-    "minus-one": ALL_MINUS,
     "nan": np.where(ALL_MINUS == -1, NAN, ALL_MINUS).astype(np.float32),
     "csr": sparse.csr_matrix(ALL_MINUS),
-    "csc": sparse.csc_array(ALL_MINUS),
     "coo": sparse.coo_array(np.array(HOLES)),
     "none": np.where(ALL_MINUS == -1, None, ALL_MINUS.astype(object)),
-    "frame": pd.DataFrame(HOLES, columns=[0, 1, 2]),
     "nullable": pd.DataFrame(ALL_MINUS, dtype="Int64").replace(-1, pd.NA),
 }
 
@@ -217,31 +199,22 @@ def test_the_input_is_neither_changed_nor_shared(y):
 REFUSED = {
     "none": (None, r"^CCA requires y to be passed, but the target y is None.*use LSI"),
     "too-short": ([1, 2], r"^CCA: y must have one row .* X has 3 rows, y has 2 rows"),
-    "too-long": (np.ones((4, 2)), r"^CCA: .* X has 3 rows, y has 4 rows"),
-    "sparse-length": (sparse.csr_array(np.ones((2, 3))), r"X has 3 rows, y has 2 rows"),
     "scalar": (1, r"X has 3 rows, y has a scalar"),
     "complex": (np.ones(3) * 1j, "^CCA: complex data not supported in y"),
     "no-columns": (np.ones((3, 0)), "^CCA: y has no columns; give at least one label"),
     "all-minus-one": ([-1, -1, -1], "^CCA: every label in y is unknown.*use LSI"),
     "all-nan": ([NAN, NAN, NAN], "^CCA: every label in y is unknown"),
-    "all-none": (objects(None, None, None), "^CCA: every label in y is unknown"),
-    "all-nan-objects": (objects(None, NAN, None), "^CCA: every label in y is unknown"),
-    "indicator-unknown": (-np.ones((3, 2)), "^CCA: every label in y is unknown"),
     "indicator-nan": (np.full((3, 2), NAN), "^CCA: every label in y is unknown"),
     "infinite-vector": ([1.0, np.inf, 2.0], "^CCA: y contains infinity"),
-    "infinite-object": (objects(1.0, -np.inf, 2.0), "^CCA: y contains infinity"),
     "infinite-matrix": ([[1, 0], [0, -np.inf], [1, 1]], "^CCA: y contains infinity"),
     "plus-minus-one": ([[1, -1], [-1, 1], [1, 1]], "^CCA: y holds only -1 and 1.*write 0"),
-    "plus-minus-nan": ([[1, NAN], [-1, 1], [1, 1]], "^CCA: y holds only -1 and 1.*write 0"),
     "mixed-vector": (objects(1, "a", 2), "^CCA: y mixes classes that cannot be sorted"),
-    "mixed-unknown": (objects(1, "a", None), "^CCA: y mixes classes .* all of one type"),
     "text-matrix": ([["a", "b"]] * 3, "^CCA: y with several columns must hold numbers, .*<U1"),
     "mixed-matrix": (
         pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}),
         "^CCA: y with several columns must hold numbers, .*object.*MultiLabelBinarizer",
     ),
     "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
-    "series-of-lists": (pd.Series([["a"], ["a", "b"], []]), "MultiLabelBinarizer"),
     "series-of-sets": (pd.Series([{"a"}, {"a", "b"}, set()]), "MultiLabelBinarizer"),
 }
 
@@ -314,15 +287,6 @@ def test_a_vector_of_minus_one_and_one_has_two_classes():
     fitted = np.array([-1, 1])
     assert read_labels([-1, -1], 2, "mine", part=True, classes=fitted).labelled.all()
     assert not read_labels([-1, -1], 2, "mine", part=True, classes=np.array([0, 1])).labelled.any()
-
-
-def test_centred_values_are_zero_where_nothing_is_known():
-    y = np.array([[1, 0, 5], [0, 0, 7], [np.nan, 0, np.nan], [1, 1, 6]])
-    labels = read_labels(y, 4, "mine")
-    third = 1 / 3
-    expected = [[third, -0.25, -1], [-2 * third, -0.25, 1], [0, -0.25, 0], [third, 0.75, 0]]
-    np.testing.assert_allclose(labels.centred, expected, atol=1e-15)
-    assert labels.centred is labels.centred
 
 
 def test_a_constant_label_is_zero_about_its_mean():

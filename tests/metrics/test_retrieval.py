@@ -111,8 +111,6 @@ def test_blocks_change_nothing(monkeypatch):
 RETRIEVAL = [
     ({"k": 0}, InvalidParameter, "k must be a whole number of at least 1, but 0 was given"),
     ({"k": 4}, InvalidParameter, "k must be at most the 3 items that a query can find, but 4"),
-    ({"k": 3, "exclude_self": True}, InvalidParameter, "at most the 2 items"),
-    ({"exclude_self": 1}, InvalidParameter, "exclude_self must be True or False, but 1"),
     ({"query_labels": GOOD * 0}, InvalidLabels, "no query has a label; give at least one"),
     ({"query_labels": GOOD[:2]}, Mismatch, "query_labels must have a row for each row of"),
     ({"item_labels": GOOD[:, :1]}, Mismatch, "must have the same labels as columns, but have 2"),
@@ -120,18 +118,8 @@ RETRIEVAL = [
 ]
 VECTORS = [
     ({"metric": "l1"}, InvalidParameter, "metric must be one of 'cosine', 'euclidean'"),
-    (
-        {"item_vectors": GOOD[:, :1]},
-        Mismatch,
-        "must have the same number of columns, but have 2 and 1",
-    ),
     ({"item_vectors": GOOD[:2]}, Mismatch, "item_labels must have a row for each row of item_v"),
     ({"query_vectors": GOOD * np.nan}, InvalidInput, "query_vectors must be finite"),
-    (
-        {"query_vectors": GOOD[:2], "query_labels": GOOD[:2], "exclude_self": True},
-        Mismatch,
-        "exclude_self=True needs queries and items that are the same rows, but there are 2",
-    ),
 ]
 
 

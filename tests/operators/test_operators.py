@@ -250,18 +250,6 @@ def test_one_heavy_row_among_empty_ones_on_threads(row, monkeypatch):
     assert len(pickle.dumps(operator)) < 2 * len(pickle.dumps(operator.csr))
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("dense", (3, 2)), ("csr_matrix-float64", (4,)), ("stack", (4, 2, 2)), ("loopback", ())],
-)
-def test_blocks_of_a_wrong_shape_are_refused(name, shape):
-    operator, _ = cells(Data(6, 8, 0))[name]
-    for product, rows in zip(("rmatmat", "matmat"), operator.shape, strict=True):
-        message = rf"^{product} of an operator of shape .* block with {rows} rows, .*shape \("
-        with pytest.raises(InvalidInput, match=message):
-            getattr(operator, product)(np.ones(shape))
-
-
 @pytest.mark.parametrize("make", [np.asarray, sparse.coo_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("X", [np.ones(3), np.eye(2) * 1j], ids=["1d", "complex"])
 def test_data_that_is_not_a_matrix_of_numbers_is_refused(X, make):
@@ -275,18 +263,3 @@ def test_data_that_is_not_a_matrix_of_numbers_is_refused(X, make):
         InvalidInput, match=r"X must be a two-dimensional .* of numbers, but .*type"
     ):
         as_operator(make(X))
-
-
-def test_compositions_refuse_what_does_not_fit():
-    operator, other = as_operator(np.ones((4, 3))), as_operator(np.ones((4, 5)))
-    with pytest.raises(InvalidInput, match=r"Scaled: rows must hold 4 .* has shape \(3,\)"):
-        Scaled(operator, rows=np.ones(3))
-    with pytest.raises(InvalidInput, match=r"Scaled: columns must hold 3 .* shape \(3, 1\)"):
-        Scaled(operator, columns=np.ones((3, 1)))
-    with pytest.raises(InvalidInput, match=r"same number of columns, got \[\(4, 3\), \(4, 5\)\]"):
-        VStack([operator, other])
-    with pytest.raises(InvalidInput, match=r"same number of columns, got \[\]"):
-        VStack([])
-    for index in ([0.5], [[0, 1]], 2, [True, False, True, True], ["a"]):
-        with pytest.raises(InvalidInput, match="rows: index must be a vector of row numbers"):
-            Operator.rows(operator, np.array(index))

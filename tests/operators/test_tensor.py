@@ -1,7 +1,5 @@
 """The same answers from tensors: operators, solvers and estimators on torch's arrays."""
 
-import warnings
-
 import numpy as np
 import pytest
 from _support.support import angle, features, indicator
@@ -113,38 +111,6 @@ def test_estimators_give_the_answer_of_arrays(model, kind, shape, device):
         np.testing.assert_allclose(back.cpu(), found.inverse_transform(Z.cpu().numpy()), atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "model", "width"),
-    [
-        ("bool", MLSI(2, alpha=0.5), "float32"),
-        ("int8", OPLS(alpha=0.5), "float64"),
-        ("int64", MLSI(2, alpha=0.5), "float64"),
-        ("float32", OPLS(alpha=0.5), "float32"),
-        ("float64", OPLS(alpha=0.5), "float64"),
-    ],
-    ids=str,
-)
-def test_an_indicator_moves_to_the_device_of_the_data(model, dtype, width, monkeypatch):
-    X = features("tall", 3).astype(width)
-    Y = indicator(len(X), 3)
-    # A label of every row, and one that is another's opposite, add no direction.
-    Y = np.hstack([Y, np.ones((len(Y), 1)), 1 - Y[:, :1]]).astype(dtype)
-    Y.flags.writeable = False
-    wanted = clone(model).fit(X, Y.astype(float))
-    # Nothing may read the labels on the host.
-    monkeypatch.setattr(type(model), "_read_labels", None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = clone(model).fit(torch.as_tensor(X), Y)
-    assert found.components_.shape == wanted.components_.shape
-    assert angle(found.components_.numpy().T, wanted.components_.T) < (
-        1e-8 if width == "float64" else 1e-4
-    )
-    rounding = 1e-12 if width == "float64" else 1e-6
-    np.testing.assert_allclose(found.label_means_.numpy(), wanted.label_means_, rtol=rounding)
-    np.testing.assert_array_equal(found.classes_, wanted.classes_)
-
-
 def test_classes_unknown_rows_and_float32():
     X, y = features("tall", 6), np.arange(60) % 3
     y[40:] = -1
@@ -161,19 +127,6 @@ def test_classes_unknown_rows_and_float32():
     )
     assert narrow.components_.dtype == torch.float32
     assert narrow.transform(torch.as_tensor(X, dtype=torch.float32)).dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    "model", [LSI(3, center=True), MLSI(3, alpha=1.0), CCA(alpha=0.1)], ids=str
-)
-def test_streams(model):
-    X, Y = features("tall", 7), indicator(60, 7)
-    plain = clone(model).fit(X, Y)
-    found = clone(model)
-    for part in (slice(0, 25), slice(25, 60)):
-        found.partial_fit(torch.as_tensor(X[part]), torch.as_tensor(Y[part]))
-    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
-    assert isinstance(found.transform(torch.as_tensor(X)), torch.Tensor)
 
 
 def test_refusals():

@@ -41,22 +41,6 @@ def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):
     assert 1 <= len(started) < 99
 
 
-def test_a_call_does_not_wait_for_threads_that_another_call_keeps_busy(monkeypatch):
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 3)
-    go_on, inside = Event(), Barrier(4)
-
-    def hold(_):
-        inside.wait(10)
-        assert go_on.wait(10)
-
-    with ThreadPoolExecutor(1) as executor:
-        first = executor.submit(threads_module.map_threads, hold, range(3))
-        inside.wait(10)
-        assert threads_module.map_threads(abs, range(-5, 0)) == [5, 4, 3, 2, 1]
-        go_on.set()
-        first.result()
-
-
 def test_a_process_that_was_forked_has_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
     # As it is in a child: the pool is that of another process, and its threads were left behind.

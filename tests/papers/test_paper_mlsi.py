@@ -212,18 +212,6 @@ def test_supervised_lsi_reaches_theorem_1(shape, beta):
     np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-10)
 
 
-def test_supervised_lsi_refuses():
-    X, Y = features("tall", 0), indicator(60, 0)
-    with pytest.raises(InvalidParameter, match="beta must be from 0 to 1"):
-        supervised_lsi(X, Y, 2, beta=2)
-    with pytest.raises(InvalidParameter, match="n_components must be from 1 to"):
-        supervised_lsi(X, Y, 170)
-    with pytest.raises(InvalidInput, match="together have rank"):
-        supervised_lsi(np.ones((60, 5)), np.repeat(Y[:, :1], 2, axis=1), 4)
-    with pytest.raises(InvalidInput, match="supervised_lsi"):
-        supervised_lsi(np.full((4, 3), np.nan), [0, 1, 0, 1], 1)
-
-
 @pytest.mark.parametrize("beta", [5e-324, 1e-17, 1 - 2**-53])
 def test_the_inverse_form_takes_any_weight_of_the_labels(beta):
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from labelspan.cli import app
-from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.errors import InvalidInput
 from labelspan.evaluation.measurements import ReportTable, Results
 from labelspan.papers import reproduction as machinery
 from labelspan.papers.paper import Paper, PaperPart, Scale
@@ -168,19 +168,6 @@ def test_papers_are_complete(name):
             assert all("seed" in key for key in part.jobs(scale))
         assert part.tables(Results([])) is not None
         assert machinery.find_part(name, part.name) is part
-
-
-def test_unknown_names():
-    with pytest.raises(InvalidParameter, match="paper must be one of yu2005, sun2009, wang2010"):
-        machinery.load_paper("darwin1859")
-    with pytest.raises(InvalidParameter, match="wang2010 has no part 'table 9'; choose one of"):
-        machinery.find_part("wang2010", "table 9")
-    result = CliRunner().invoke(app, ["reproduce", "darwin1859"])
-    assert result.exit_code == 1
-    assert "paper must be one of" in result.output
-    result = CliRunner().invoke(app, ["reproduce", "wang2010", "--table", "9"])
-    assert result.exit_code == 1
-    assert "wang2010 has no part table 9; leave it out to run all" in result.output
 
 
 KILLED = """

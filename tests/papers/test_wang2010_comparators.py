@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from _support.graphs import Narrow, known, weights
-from _support.support import classes, features, indicator
+from _support.graphs import known, weights
+from _support.support import classes, features
 from scipy import linalg, sparse
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -12,10 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan.errors import (
-    InvalidLabels,
-    InvalidParameter,
     LabelspanWarning,
-    Mismatch,
     NotConverged,
 )
 from labelspan.graph import neighbor_graph
@@ -28,7 +25,6 @@ from labelspan.papers.wang2010.comparators import (
     KMeansLaplacian,
     LocalGlobalConsistency,
     SpectralGraphTransducer,
-    transducer,
 )
 from labelspan.papers.wang2010.face_methods import FacePCA
 
@@ -40,12 +36,6 @@ GRAPHS = [*SOLVING, SpectralGraphTransducer]
 @parametrize_with_checks([*(kind() for kind in GRAPHS), MLLS()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def problem(seed, rows=30, count=3):
-    y = classes(rows, seed, count)
-    partly, labelled = known(y, 0.4, seed)
-    return weights(rows, seed), partly, labelled, np.eye(count)[y] * labelled[:, None]
 
 
 X0 = np.zeros((30, 1))
@@ -66,17 +56,6 @@ def test_clusters_are_found_from_one_label_each(kind):
     np.testing.assert_array_equal(model.transduction_, np.array(["left", "right"])[truth])
     np.testing.assert_array_equal(model.classes_, ["left", "right"])
     np.testing.assert_array_equal(model.predict(X + 0.01), model.transduction_)
-
-
-@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
-def test_only_products_with_thin_blocks_are_asked_of_a_graph(kind, monkeypatch):
-    monkeypatch.setattr(transducer, "_DENSE_LIMIT", 0)
-    W, y, _, _ = problem(0)
-    X = np.random.default_rng(0).standard_normal((30, 4))
-    options = {"n_eigenvectors": 6} if kind is SpectralGraphTransducer else {"tol": 1e-11}
-    thin = kind(**options).fit(X, y, graph=Narrow(W))
-    dense = kind(**options).fit(X, y, graph=W)
-    np.testing.assert_allclose(thin.scores_, dense.scores_, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
@@ -125,25 +104,6 @@ def test_new_rows_get_the_weighted_mean_of_their_neighbours(affinity, gamma):
     expected = near @ model.scores_ / near.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.label_scores(new), expected, atol=1e-10)
     np.testing.assert_array_equal(model.predict(new), expected.argmax(axis=1))
-
-
-@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
-def test_refusals(kind):
-    X = features("tall", 0)
-    y, _ = known(classes(60, 0), 0.4, 0)
-    model = kind().fit(X, y, graph=neighbor_graph(X, 10))
-    with pytest.raises(Mismatch, match=r"because fit was given a graph.*fit without graph="):
-        model.predict(X)
-    with pytest.raises(ValueError, match="needs a graph over the rows"):
-        kind(affinity="precomputed").fit(X, y)
-    with pytest.raises(InvalidLabels, match="must hold classes or a 0/1 indicator"):
-        kind().fit(X, X[:, 0])
-    Y = indicator(60, 0)
-    Y[3, 1] = np.nan
-    with pytest.raises(InvalidLabels, match=r"some unknown entries.*mark all entries of"):
-        kind().fit(X, Y)
-    with pytest.raises(InvalidParameter, match="n_neighbors must be a whole number"):
-        kind(n_neighbors=0).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", SOLVING, ids=lambda kind: kind.__name__)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from _support.graphs import known, laplacian, weights
 from _support.support import SHAPES, classes, features, indicator
-from scipy import linalg, sparse
+from scipy import linalg
 from sklearn.linear_model import Ridge
 
 from labelspan.graph.label_graph import label_correlation
@@ -14,7 +14,6 @@ from labelspan.papers.wang2010.comparators import (
     MLLS,
     SMSE,
     HarmonicFunction,
-    KMeansLaplacian,
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
@@ -175,17 +174,6 @@ def test_mlls_is_ridge_regression_at_both_ends(shape):
     assert np.abs(part.coef_ - reference.coef_).max() > 1e-3
 
 
-def test_mlls_leaves_rows_without_labels_out_and_takes_sparse_data():
-    X, Y = features("wide", 0), indicator(18, 0)
-    partly = Y.copy()
-    partly[10:] = -1
-    found = MLLS().fit(sparse.csr_array(X), partly)
-    expected = MLLS().fit(X[:10], Y[:10])
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)
-    np.testing.assert_allclose(found.thresholds_, expected.thresholds_, atol=1e-9)
-    np.testing.assert_array_equal(found.predict(sparse.csr_array(X)), expected.predict(X))
-
-
 # --- labels from scores ---------------------------------------------------------------
 
 
@@ -206,14 +194,3 @@ def test_each_label_goes_to_its_share_of_the_unlabelled_rows(kind):
         assert scores[taken].min() > scores[~taken].max()
     np.testing.assert_array_equal(found[free], model.scores_[free] > model.thresholds_)
     np.testing.assert_array_equal(kind().fit_predict(X0, Y, graph=W), found)
-
-
-def test_nearest_rows_give_their_labels():
-    X = features("tall", 0)
-    Y, labelled = known(indicator(60, 0), 0.4, 0)
-    model = KMeansLaplacian().fit(X, Y)
-    np.testing.assert_array_equal(model.thresholds_, 0.5)
-    Q = model.embedding_
-    for row in np.flatnonzero(~labelled)[:10]:
-        near = np.flatnonzero(labelled)[np.square(Q[labelled] - Q[row]).sum(axis=1).argmin()]
-        np.testing.assert_array_equal(model.transduction_[row], Y[near])

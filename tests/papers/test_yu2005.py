@@ -1,6 +1,5 @@
 """yu2005's experiment: its splits, its SVMs, its MLSI, and what the report is made of."""
 
-import json
 import os
 from pathlib import Path
 
@@ -71,20 +70,6 @@ def found(corpus):
 
 
 # --- jobs and splits ------------------------------------------------------------------
-
-
-def test_jobs_are_all_folds_of_all_repeats():
-    for name, count in (("figure 1", 50), ("figure 2", 50), ("figure 3", 50), ("beyond", 20)):
-        keys = PARTS[name].jobs(Scale())
-        assert len({json.dumps(key, sort_keys=True) for key in keys}) == len(keys) == count
-        assert {key["seed"] for key in keys} == set(range(10))
-    assert {key["data"] for key in PARTS["beyond"].jobs(Scale())} == {"reuters", "rcv1"}
-    assert {key["fold"] for key in PARTS["beyond"].jobs(Scale())} == {0}
-    assert len(PARTS["figure 1"].jobs(Scale(repeats=50))) == 250
-    assert [len(part.jobs(Scale(quick=True))) for part in PAPER.parts] == [1, 1, 1, 1]
-    read = {key["data"] for part in PAPER.parts for key in part.jobs(Scale(quick=True))}
-    assert read == {"reuters", "rcv1"}
-    assert len(PARTS["figure 2"].jobs(Scale(quick=True, repeats=3))) == 3
 
 
 def test_a_split_is_one_fold_against_four(corpus):
@@ -233,26 +218,3 @@ def test_mlsi_is_above_lsi_in_setting_one(name, monkeypatch):
     assert sure
     for claim in sure:
         assert judge_claim(claim, found).outcome == "holds", claim.id
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["figure 3", "beyond"])
-def test_one_job_on_the_stories(name, monkeypatch):
-    monkeypatch.setitem(sweeps.BETAS, "tiny", (0.0, 0.5))
-    monkeypatch.setitem(sweeps.GAMMAS, "tiny", (1.0,))
-    monkeypatch.setitem(sweeps.COUNTS, "tiny", (50,))
-    monkeypatch.setattr(other_methods, "COUNTS", (20,))
-    few = {
-        name: other_methods.METHODS[name] for name in ("LSI", "MLSI", "MLSI, tuned", "CCA", "HSL")
-    }
-    monkeypatch.setattr(other_methods, "METHODS", few)
-    key = {"data": "reuters", "seed": 0, "fold": 0, "grid": "tiny"}
-    found = Results([{**key, **record} for record in PARTS[name].run(key, FOLDER)])
-    here = found.only(setting="I")
-    if name == "figure 3":
-        assert found.values("angle to LSI").max() < 1e-6
-        assert here.only(beta=0.5).mean("AUC") > here.only(beta=0.0).mean("AUC")
-    else:
-        assert len(here) == 2 + len(few)
-        scores = {method: here.only(method=method).mean("macro F1") for method in few}
-        assert min(scores, key=scores.get) == "LSI"

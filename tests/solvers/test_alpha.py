@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from labelspan.operators import as_operator
-from labelspan.solvers import alpha as alpha_module
 from labelspan.solvers import problem
 from labelspan.solvers.alpha import (
     choose_alpha,
@@ -55,21 +54,6 @@ def test_equals_refits(shape, intercept):
     np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("columns", [6, 30])
-def test_a_sample_of_rows_estimates_the_error_of_the_model_of_all_rows(columns):
-    """Also a sample of fewer rows than there are directions, which does not span all rows."""
-    X, Y = make(40, columns, 3)
-    squares, left = spectrum(X)
-    given = {"rows": 40, "coordinates": left.T @ Y, "means": Y.mean(axis=0), "alphas": ALPHAS}
-    parts = [
-        leave_one_out(squares, left[rows], Y[rows], **given).errors
-        for rows in (np.arange(0, 15), np.arange(15, 40))
-    ]
-    joined = (15 * parts[0] + 25 * parts[1]) / 40
-    whole = leave_one_out(squares, left, Y, alphas=ALPHAS).errors
-    np.testing.assert_allclose(joined, whole, rtol=1e-9)
-
-
 @pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3)])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_generalized_cross_validation_is_its_formula(shape, intercept):
@@ -105,12 +89,6 @@ def test_columns_in_very_different_units():
     assert curve.error < 1.05 * even.error
 
 
-def test_constant_labels_get_the_strongest_penalty():
-    X, _ = make(30, 5, 1)
-    curve = leave_one_out(*spectrum(X), np.ones((30, 2)))
-    assert curve.alpha == curve.alphas[-1]
-
-
 def test_equal_rows_have_no_direction():
     nothing = spectrum(np.ones((6, 3)))
     assert nothing[0].size == 0
@@ -120,9 +98,15 @@ def test_equal_rows_have_no_direction():
     assert leave_one_out(*nothing, Y).error == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("fill", [0.0, 1.0])
-@pytest.mark.parametrize("shape", [(60, 20, 4), (60, 20, 30), (20, 60, 4)])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "fill", "intercept"),
+    [
+        ((60, 20, 4), 1.0, True),
+        ((60, 20, 30), 1.0, False),
+        ((20, 60, 4), 1.0, True),
+        ((60, 20, 4), 0.0, False),
+    ],
+)
 def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept, monkeypatch):
     X, Y = make(*shape)
     operator = as_operator(X)
@@ -175,20 +159,6 @@ def test_a_space_as_large_as_the_rows_has_the_error_of_a_refit():
         slopes = np.linalg.solve(A.T @ A + found.alpha * np.eye(6), A.T @ (Y[rest] - shift))
         errors.append(np.square(Y[held] - shift - (X[held] - means) @ slopes).sum() / 9)
     np.testing.assert_allclose(found.error, np.mean(errors), rtol=1e-9)
-
-
-@pytest.mark.parametrize("k", [3, 16, 17, 60, 140])
-def test_combinations_of_labels_have_their_expected_error(k):
-    """Leading directions count exactly, the rest on average."""
-    rng = np.random.default_rng(0)
-    labels = as_operator((rng.random((200, k)) < np.linspace(0.05, 0.9, k)).astype(float))
-    errors = rng.standard_normal((50, k)) * np.linspace(3, 1, k)
-    found = []
-    for seed in range(400):
-        R = alpha_module._combinations(labels, np.random.default_rng(seed))
-        found.append(np.square(errors @ R).sum() / np.square(errors).sum())
-    assert R.shape[1] == (k if k <= 16 else 8)
-    assert np.mean(found) == pytest.approx(1.0, abs=0.02 if k > 16 else 1e-12)
 
 
 def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_is_chosen():

@@ -72,8 +72,7 @@ def test_fits_are_those_in_memory(files, data, model):
     np.testing.assert_allclose(found.label_scores(rows), whole.label_scores(rows), atol=5e-3)
 
 
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("center", "dtype"), [(True, np.float32), (False, np.float64)])
 def test_classes_in_files_are_those_in_memory(tmp_path, data, center, dtype):
     """Some rows have no class, one class has no rows, and one has one."""
     X, Y = data

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from labelspan import OPLS
-from labelspan.errors import LabelspanWarning
 
 
 def ill_conditioned(condition, rows=200, columns=20, seed=0):
@@ -43,17 +42,3 @@ def test_more_targets_than_features_give_a_column_each(penalty):
     assert model.label_scores(X).shape == (60, 8)
     # Without a penalty there are no more directions than features.
     assert OPLS(alpha=0, solver="least-squares").fit(X, Y).n_components_ == 3
-
-
-def test_a_penalty_that_leaves_no_weight_is_reported():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 10))
-    Y = (X[:, :3] > 0).astype(float)
-    with pytest.warns(
-        LabelspanWarning, match=r"alpha=1e\+06 makes every weight zero.*below"
-    ) as seen:
-        OPLS(3, penalty="l1", alpha=1e6).fit(X, Y)
-    largest = float(str(seen[0].message).rsplit(" ", 1)[1].rstrip("."))
-    assert OPLS(3, penalty="l1", alpha=0.9 * largest).fit(X, Y).components_.any()
-    with pytest.warns(LabelspanWarning, match="every weight zero"):
-        OPLS(3, penalty="l1", alpha=1.01 * largest).fit(X, Y)

@@ -12,8 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from labelspan import CCA, LDA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
-from labelspan.labels import Factor, Regression, cca_factor, read_labels
-from labelspan.labels.factor import block_rank
+from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense, as_operator
 from labelspan.solvers import (
@@ -137,15 +136,6 @@ def test_targets_that_nearly_repeat_each_other_are_two(method, scale):
         np.testing.assert_allclose(both.correlations_, apart.correlations_, rtol=1e-5)
         np.testing.assert_allclose(both.correlations_[0], 1.0, rtol=1e-9)
     assert principal_angles(both.components_.T, apart.components_.T).max() < 1e-4
-
-
-def test_labels_that_differ_only_by_rounding_are_one():
-    rng = np.random.default_rng(0)
-    Y = rng.standard_normal((50, 3))
-    Y[:, 2] = Y[:, 0] * 3 + Y[:, 1] / 7
-    assert block_rank(Y) == 2
-    assert block_rank(np.c_[Y[:, :2], 1e-7 * Y[:, 0]]) == 2
-    assert cca_factor(read_labels(Y, 50, "mine")).shape == (50, 2)
 
 
 @pytest.mark.parametrize(
@@ -323,12 +313,6 @@ def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
     assert found.eigenvalues.sum() > 0.99 * Exact().solve(problem).eigenvalues.sum()
 
 
-def test_a_warning_where_copies_of_an_eigenvalue_are_not_found_in_time():
-    X, _ = many_copies(90, np.random.default_rng(0))
-    with pytest.warns(NotConverged, match="fresh products .* raise max_iter or tol"):
-        LSI(100, solver="krylov", max_iter=7).fit(X)
-
-
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 @pytest.mark.parametrize(
     ("kind", "center"),
@@ -360,18 +344,6 @@ def test_a_tolerance_below_float32_is_met_in_float64(kind, center, monkeypatch):
     assert principal_angles(components.T.astype(float), exact.components_.T).max() < 1e-5
 
 
-def test_long_runs_in_float32_stay_orthonormal():
-    rng = np.random.default_rng(0)
-    left = np.linalg.qr(rng.standard_normal((300, 200)))[0]
-    right = np.linalg.qr(rng.standard_normal((200, 200)))[0]
-    X = (left * np.arange(1, 201) ** -0.2 @ right.T).astype(np.float32)
-    found = truncated_svd(as_operator(X), 20, tol=1e-5, max_iter=200, rng=rng)
-    exact = np.linalg.svd(X.astype(np.float64))[1][:20] ** 2
-    np.testing.assert_allclose(found.values, exact, rtol=1e-4)
-    basis = found.right.astype(np.float64)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(20), atol=1e-3)
-
-
 def test_dummy_variables_need_no_warning():
     rng = np.random.default_rng(0)
     X = np.concatenate([np.eye(5)[rng.integers(0, 5, 5000)] for _ in range(20)], axis=1)
@@ -381,27 +353,6 @@ def test_dummy_variables_need_no_warning():
     slopes = np.linalg.pinv(centred, rcond=1e-10) @ target
     expected = np.linalg.eigvalsh(target.T @ centred @ slopes)[::-1]
     np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize(("alpha", "huge"), [(0.0, True), (1e-6, False), (10.0, True)])
-def test_many_columns_are_solved_from_their_rows_where_digits_allow(alpha, huge, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30, 400))
-    if huge:
-        X[:, 3] *= 1e9
-    Y = rng.standard_normal((30, 3))
-    rows = as_operator(X).centered()[0]
-    share = 1 / rows.sum_of_squares()
-    for factor in (Factor(share=1.0), Factor(Y / 10, share, Regression(alpha))):
-        problem = Problem(rows, factor, 3)
-        found = Exact().solve(problem)
-        with monkeypatch.context() as patched:
-            # As if products of the data had no digits left.
-            patched.setattr(exact, "_by_products", lambda problem: None)
-            expected = Exact().solve(problem)
-        assert "singular vectors" in expected.status
-        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-7)
-        assert found.converged
 
 
 # --- one rank rule ------------------------------------------------------------------------

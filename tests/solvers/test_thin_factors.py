@@ -51,18 +51,3 @@ def test_directions_lost_to_rounding_are_found_by_the_slower_solver(data, large,
     assert "still to come" not in model.status_
     exact = OPLS(alpha=0.1, solver="exact").fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("limit", [100, 5000])
-def test_images_of_labels_are_products_with_the_data(data, limit, dtype, monkeypatch):
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", limit)
-    X, Y = data[0].astype(dtype), data[1]
-    model = OPLS(alpha=0.1, solver="krylov").fit(X, Y)
-    Xc, Yc = (block - block.mean(axis=0) for block in (X.toarray().astype(np.float64), Y))
-    roots = np.sqrt(model.eigenvalues_)[:, None]
-    directions = model.components_ / roots  # W', with W'(X'X + alpha I)W = I
-    images = directions @ Xc.T @ Yc
-    tolerance = 1e-9 if dtype == np.float64 else 1e-5
-    scale = np.abs(images).max()
-    np.testing.assert_allclose(model.label_loadings_ * roots, images, atol=tolerance * scale)
